@@ -291,6 +291,19 @@ def test_a_cpu_that_works_in_a_range_that_launches_is_not_told_to_load(tmp_path:
     assert [option.title for option in advice.options] == ["find it"]
 
 
+def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * 10 * MS
+        builder.range("step", at, at + 9 * MS).range("MPI_Recv", at + MS, at + 8 * MS - 20 * US, domain="MPI")
+        builder.kernel("a", at + 10 * US, at + 100 * US, launched=at + 5 * US)
+        builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
+    (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
+    assert [option.title for option in advice.options] == ["messages beside kernels"]
+    assert "load" not in " ".join((advice.sentence, *advice.evidence, *advice.options[0].code))
+    assert "MPI" in advice.consequence
+
+
 def test_steps_that_run_in_another_order_than_they_were_launched(tmp_path: Path) -> None:
     """The first five have a stream of their own, on which they run after the others."""
     builder = TraceBuilder()

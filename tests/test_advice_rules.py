@@ -290,7 +290,12 @@ def test_a_fused_optimizer_is_that_of_the_program() -> None:
         assert f"torch.optim.{optimizer}(" in found.options[0].code[0]
 
 
-ADAMW = ("lerp_scalar_kernel", "addcmul_cuda_kernel", "addcdiv_cuda_kernel", *("CUDAFunctor_mul<float>",) * 5)
+ADAMW = (
+    "lerp_scalar_kernel",
+    "addcmul_cuda_kernel",
+    "addcdiv_cuda_kernel",
+    *("vectorized_elementwise_kernel<4, CUDAFunctor_mul<float>>",) * 5,
+)
 
 
 def looping_optimizer(kernel: int) -> TraceBuilder:
@@ -315,6 +320,14 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     assert found.evidence[0] == "launching them takes the CPU about 1.60 ms, as recorded"
     assert found.gain.likely_pct == pytest.approx(100 * 0.95 * 80 / 120, abs=2)
     assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2
+
+
+def test_what_a_looping_optimizer_runs_is_in_no_other_price(tmp_path: Path) -> None:
+    """All of its eight kernels a parameter, though only three have names of their own."""
+    analysis = tcprof.read(looping_optimizer(40 * US).write(tmp_path))
+    rules = {each.rule for each in analysis.advice}
+    assert "unfused-optimizer" in rules
+    assert "fusion" not in rules
 
 
 def test_launches_saved_win_nothing_where_the_gpu_is_the_limit(tmp_path: Path) -> None:

@@ -177,6 +177,28 @@ def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
     assert advice["synchronizing-calls"].sentence == "Calls that wait for the GPU leave it idle: 4.0 % of a step"
 
 
+def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Path) -> None:
+    """Steps whose launches take 20 µs for kernels of 15: the GPU is never ahead, and alone it may be."""
+    builder, at, free = TraceBuilder(), 0, 0
+    for number in range(8):
+        began = at
+        for place in range(40):
+            start = max(at + 5 * US, free)
+            free = start + 15 * US
+            builder.kernel("gemm", start, free, launched=at)
+            at += 20 * US
+            if place % 10 == 9:
+                builder.launch(at, 1000 + 40 * number + place, returned=at + 9 * US, name=SYNCHRONIZE)
+                at += 10 * US
+        builder.range("step", began, at)
+    step, advice = read(builder, tmp_path)
+    assert step.replay is not None
+    lost = step.replay.length_ns() - step.replay.length_ns(waits=False)
+    gain = advice["synchronizing-calls"].gain
+    assert gain.likely_ns <= lost
+    assert gain.high_ns > 1.5 * lost  # with a CPU that is as fast as is assumed without recording
+
+
 def test_the_larger_wait_is_what_to_begin_with(tmp_path: Path) -> None:
     _, advice = read(training("gemm", UNSCALE, OPTIMIZER, UPDATE, waits_after=(1, 3)), tmp_path)
     titles = {option.title for option in advice["synchronizing-calls"].options}

@@ -286,6 +286,18 @@ def test_names_that_activities_lack(tmp_path):
     assert trace.activities()["name"].tolist() == ["known", "(unnamed)", "(unnamed)", "(unnamed)"]
 
 
+def test_copies_of_unified_memory_have_names(tmp_path):
+    """As nsys's table ENUM_CUDA_MEMCPY_OPER numbers them."""
+    trace = TraceBuilder()
+    for kind in (10, 11, 12, 13):
+        trace.copy("peer to peer", kind, kind + 1, copyKind=kind)
+    names = trace.trace(tmp_path).activities()["name"].tolist()
+    assert names == [
+        "peer to peer",
+        *(f"unified {way}" for way in ("host to device", "device to host", "device to device")),
+    ]
+
+
 def test_activities_without_process_belong_to_the_only_one_there_is(tmp_path):
     builder = TraceBuilder().kernel("gemm", 10, 20, launched=5).without("CUPTI_ACTIVITY_KIND_KERNEL.globalPid")
     assert builder.trace(tmp_path).activities()["process"].tolist() == [PROCESS]

@@ -170,6 +170,13 @@ class TestWhole:
         assert summary.headline[-1] == outside
         assert "all-well" not in {each.rule for each in analysis.advice}
 
+    def test_graphs_that_lie_outside_are_told(self, tmp_path):
+        trace = products((PLAIN, 6), name="naive").graph(20_000 * US, 24_000 * US, launched=19_000 * US)
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        assert "No kernel of an iteration uses the Tensor Cores." in summary.verdict[1]
+        outside = "Kernels outside of these iterations have 40.0 % of the GPU's kernel time, "
+        assert summary.verdict[-1] == f"{outside}CUDA graphs recorded as a whole among them 40.0 %."
+
     def test_what_most_iterations_hold_needs_no_words(self, tmp_path):
         said = verdict_of(tmp_path)
         assert "Outside" not in said

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.arrays import rows_of_gpu
@@ -41,6 +42,7 @@ class IterationFigures:
         outside_pct: Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a
             fit.
         outside_tensor_pct: Likewise of tensor kernels in none.
+        outside_graph_pct: Likewise of CUDA graphs that were recorded as a whole.
     """
 
     name: str
@@ -61,6 +63,7 @@ class IterationFigures:
     coverage_pct: float
     outside_pct: float
     outside_tensor_pct: float
+    outside_graph_pct: float
 
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
@@ -81,7 +84,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     kernel_ns = rows["kernel_ns"].astype(float)
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
     idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
-    outside, outside_tensor = measure_outside(analysis, gpu)
+    outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
     return IterationFigures(
         name=one_line(paths["name"].iloc[0], 40),
         rows=rows,
@@ -101,18 +104,27 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
         coverage_pct=coverage,
         outside_pct=outside,
         outside_tensor_pct=outside_tensor,
+        outside_graph_pct=outside_graphs,
     )
 
 
-def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float]:
-    """Shares of a GPU's kernel time that are in no iteration, of all kernels and tensor kernels; NaN without a fit."""
+def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
+    """Shares of a GPU's kernel time that are in no iteration, of all, tensor kernels and graphs; NaN without a fit."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
-    is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
-    return (
-        100 * _ratio(time[is_outside].sum(), time.sum()),
-        100 * _ratio(time[is_outside & is_tensor].sum(), time.sum()),
+    is_tensor, is_graph = (
+        of_kernel.to_numpy(bool)[launched["kernel"].to_numpy()]
+        for of_kernel in (analysis.kernels["tensor_kernel"], are_graphs(analysis.kernels))
     )
+    whole, tensor, graphs = (
+        100 * _ratio(time[is_outside & chosen].sum(), time.sum()) for chosen in (True, is_tensor, is_graph)
+    )
+    return whole, tensor, graphs
+
+
+def are_graphs(kernels: pd.DataFrame) -> "pd.Series[bool]":
+    """Which rows of ``tcprof.frames.KERNELS`` are CUDA graphs that were recorded as a whole."""
+    return kernels["name"].map(lambda name: parse_name(name).work == GRAPH).astype(bool)
 
 
 def from_kernel_order(analysis: Analysis) -> bool:

@@ -63,6 +63,7 @@ def describe_folding(analysis: Analysis) -> str:
 def describe_outside(analysis: Analysis) -> str:
     """What lies before and after the whole capture, and in no figure; empty if nothing does."""
     rows = analysis.outside[(analysis.outside["before_s"] > 0) | (analysis.outside["after_s"] > 0)]
+    rows = rows[rows["gpu"].isin(analysis.activities["gpu"])]  # where nothing ran there is no first and no last
     several = analysis.ranges["gpu"].nunique() > 1
     told = []
     for row in rows.to_dict("records"):

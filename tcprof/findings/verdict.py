@@ -8,11 +8,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
-from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.iterations import IterationFigures, are_graphs
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
@@ -123,11 +122,16 @@ def _waiting(figures: IterationFigures, unit: str) -> str:
 
 def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
     """A sentence on what the iterations do not hold: where it is much, or the only tensor kernels."""
-    lacks_tensor = not figures.tensor_kernel_share_pct > 0 and figures.outside_tensor_pct >= _NOTABLE_PCT
+    may_be_tensor = figures.outside_tensor_pct + figures.outside_graph_pct
+    lacks_tensor = not figures.tensor_kernel_share_pct > 0 and may_be_tensor >= _NOTABLE_PCT
     if not (figures.outside_pct >= MUCH_OUTSIDE_PCT or lacks_tensor):
         return ()
-    outside, tensor = (units.format_pct(share) for share in (figures.outside_pct, figures.outside_tensor_pct))
-    among = f", tensor kernels among them {tensor}" * (figures.outside_tensor_pct > 0)
+    shares = {
+        "tensor kernels": figures.outside_tensor_pct,
+        "CUDA graphs recorded as a whole": figures.outside_graph_pct,
+    }
+    among = "".join(f", {what} among them {units.format_pct(share)}" for what, share in shares.items() if share > 0)
+    outside = units.format_pct(figures.outside_pct)
     return (f"Kernels outside of these iterations have {outside} of the GPU's kernel time{among}.",)
 
 
@@ -166,7 +170,7 @@ class _Base:
         """Whether the recording has kernels beside it that use the Tensor Cores, or may do so."""
         kernels = self.analysis.kernels[self.analysis.kernels["gpu"] == self.gpu]
         others = kernels.drop(index=self.kernel_instances["kernel"].unique())
-        return bool((others["tensor_kernel"] | could_be_tensor(others) | (others["family"] == GRAPH)).any())
+        return bool((others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any())
 
 
 def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:

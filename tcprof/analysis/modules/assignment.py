@@ -106,7 +106,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
 
 
 def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
-    """For each range of an op what it is told as."""
+    """For each range of an op what it is told as; for others nothing."""
     is_op, parent = (hierarchy.ranges["domain"] == OPS_DOMAIN).to_numpy(), hierarchy.parent
     outermost = np.arange(len(parent))
     for rows in hierarchy.levels[1:]:
@@ -115,8 +115,11 @@ def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
     shown = np.where(back.engine >= 0, back.engine, outermost)
     shown = np.where(back.forward >= 0, outermost[back.forward], shown)
     names = hierarchy.ranges["name"].cat
-    told = np.array([_shorten(name) for name in names.categories], dtype=object)
-    found: npt.NDArray[np.object_] = told[names.codes.to_numpy()[shown]]
+    codes = names.codes.to_numpy()
+    told = np.full(len(names.categories), "", dtype=object)
+    for code in np.unique(codes[is_op]):  # there may be millions of other names
+        told[code] = _shorten(names.categories[code])
+    found: npt.NDArray[np.object_] = told[codes[shown]]
     return found
 
 

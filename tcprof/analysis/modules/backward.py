@@ -6,6 +6,7 @@ numbers of the nodes that it runs. See ``torch.autograd.profiler.emit_nvtx``.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,15 +39,13 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     """Find the op of the forward pass for all ops of the backward pass."""
     ranges, parent = hierarchy.ranges, hierarchy.parent
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
-    names = ranges["name"].cat.categories
-    starts_with = [np.array([name.startswith(prefix) for name in names], dtype=bool) for prefix in (ENGINE, _OPTIMIZER)]
-    codes = ranges["name"].cat.codes.to_numpy()
-    is_engine, optimizer = (is_op & found[codes] for found in starts_with)
+    is_engine = _are_named(ranges["name"], is_op, lambda name: name.startswith(ENGINE))
+    optimizer = _are_named(ranges["name"], is_op, lambda name: name.startswith(_OPTIMIZER))
+    is_checkpoint = _are_named(ranges["name"], is_op, lambda name: name == _CHECKPOINT)
     sequence = ranges["sequence"].fillna(NONE).to_numpy()
     is_node = is_op & (parent >= 0) & is_engine[parent] & (sequence >= 0)
     made = np.flatnonzero(is_op & ~is_node & ~is_engine & (sequence >= 0))
     engine = np.where(is_engine, np.arange(len(ranges)), NONE)
-    is_checkpoint = np.array([name == _CHECKPOINT for name in names], dtype=bool)[codes]
     recompute = is_op & (parent >= 0) & is_engine[parent] & is_checkpoint
     for rows in hierarchy.levels[1:]:
         rows = rows[~is_engine[rows]]
@@ -62,17 +61,26 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     return Backward(engine, forward_of_engine[engine], recompute, optimizer)
 
 
+def _are_named(names: pd.Series, is_op: Bools, so: Callable[[str], bool]) -> Bools:
+    """Which ops have such names; there may be millions of other names."""
+    ops = names[is_op].cat.remove_unused_categories().cat
+    found = np.zeros(len(names), dtype=bool)
+    found[is_op] = np.array([so(name) for name in ops.categories], dtype=bool)[ops.codes]
+    return found
+
+
 def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
     """For each node the last op before it that carries its number: one of its name, where there is one."""
     if not len(nodes):
         return np.empty(0, dtype=np.int64)
-    kinds = pd.factorize(np.array([_kind(name) for name in ranges["name"].cat.categories], dtype=object))[0]
-    kind = kinds[ranges["name"].cat.codes.to_numpy()]
-    keys = ranges[["process", "sequence"]].assign(kind=kind)
+    involved = ranges.iloc[np.append(nodes, made)]
+    names = involved["name"].cat.remove_unused_categories().cat
+    kinds = pd.factorize(np.array([_kind(name) for name in names.categories], dtype=object))[0]
+    keys = involved[["process", "sequence"]].assign(kind=kinds[names.codes.to_numpy()])
     start = ranges["start_ns"].to_numpy()
     found = np.full(len(nodes), NONE)
     for by in (["process", "sequence"], ["process", "sequence", "kind"]):
-        group = keys[by].iloc[np.append(nodes, made)].groupby(by, sort=False).ngroup().to_numpy()
+        group = keys[by].groupby(by, sort=False).ngroup().to_numpy()
         last = _last_before(group[: len(nodes)], start[nodes], group[len(nodes) :], start[made])
         found = np.where(last >= 0, np.append(made, NONE)[last], found)
     return found

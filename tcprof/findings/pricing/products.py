@@ -15,6 +15,7 @@ ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
 # Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
 LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
 ALL_OF_LOOPED = 84 / 44
+_OF_PARAMETER = 8  # launches of AdamW for a parameter
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
 UNALIGNED = r"align[abc]?[12](?!\d)"  # of kernels that load one or two values at a time
@@ -42,6 +43,16 @@ FP16_CODE = (
     "# Lightning: Trainer(precision='16-mixed')",
     "# Keras: keras.mixed_precision.set_global_policy('mixed_float16')",
 )
+
+
+def find_looped(step: Step) -> pd.DataFrame:
+    """Launches of an optimizer that loops over the parameters: ``LOOPED``, and what lies between two of these."""
+    names = step.analysis.kernels["name"]
+    is_looped = names.str.contains(LOOPED).to_numpy(dtype=bool)[step.launches["kernel"].to_numpy()]
+    place = np.arange(len(is_looped))
+    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
+    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
+    return step.launches[after - before <= _OF_PARAMETER]
 
 
 def find_products(step: Step, *precisions: str) -> pd.DataFrame:

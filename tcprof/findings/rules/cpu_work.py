@@ -10,6 +10,7 @@ Thresholds: 5 % of a step; only where something iterates, since any program load
 Do: where the range launches no kernels, load ahead in other processes (`DataLoader(num_workers=..., pin_memory=True,
 persistent_workers=True, prefetch_factor=...)`) and copy with `non_blocking=True`; move other work out of the step.
 Where the copies come from pinned memory the loader is set up already: then more workers, or less work for a batch.
+Where most of it is in calls of MPI (`--trace=mpi`), receive while kernels run that do not need the message.
 
 Not when: the data are in memory already and cheap to fetch: workers then cost more than they save (MNIST in
 docs/lessons.md took 1.7 times as long with them).
@@ -42,6 +43,8 @@ _IN_LAUNCHING = (
     "Most of it is in ranges that launch kernels, too, so that these do not tell whether it is loading: a profiler of "
     "the CPU does."
 )
+_IN_MPI = "Most of it is in calls of MPI, which wait for other processes or for the network."
+_MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
 _NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
 
@@ -59,16 +62,17 @@ def find(step: Step) -> list[Advice]:
     ]
     is_pinned = are_pinned(step)
     is_of_launching = 2 * step.host.work_of_launching_ns > idle
-    said = (
-        f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels",
-        _IN_LAUNCHING if is_of_launching else _say_of_loading(step, is_pinned),
-    )
-    evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and not is_of_launching])
+    is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
+    is_loading = not is_of_launching and not is_of_mpi
+    why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _say_of_loading(step, is_pinned)
+    said = (f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels", why)
+    evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and is_loading])
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _CODE, gain)
-    options = [Option("find it", _FIND, gain) if is_of_launching else load]
+    find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
+    options = [load if is_loading else find_it]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
-    surer = _NAME_IT if work.index[0] == "" or is_of_launching else TRY
+    surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
     return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
 
 

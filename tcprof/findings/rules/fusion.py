@@ -22,11 +22,11 @@ from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.pricing.between import find_between_products
 from tcprof.findings.pricing.builders import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.products import LOOPED
+from tcprof.findings.pricing.products import LOOPED, find_looped
 from tcprof.findings.pricing.step import Step
 
 LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
-_FUSED = "fused kernels"
+_FUSED, _ROUNDING_NS = "fused kernels", 1.0
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
 _INDEXED = "indexFunc|gather|scatter"  # whose places are not known before: a compiler makes these no smaller
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
@@ -41,8 +41,10 @@ def find(step: Step) -> list[Advice]:
     between = find_between_products(step)
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
     rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()
-    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0)
-    rows = rows[(rows["exposed_ns"] > 0) & rows["name"].str.contains("at::native")]
+    of_loop = find_looped(step).groupby("kernel")["exposed_ns"].agg(["sum", "size"]).reindex(rows.index).fillna(0.0)
+    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0) + of_loop["sum"] / step.count
+    rows["launches"] -= of_loop["size"] / step.count
+    rows = rows[(rows["exposed_ns"] > _ROUNDING_NS) & rows["name"].str.contains("at::native")]
     rows = rows[~rows["name"].str.contains(_INDEXED)]
     rows = rows.sort_values("exposed_ns", ascending=False)
     time = time_of(rows)

@@ -14,7 +14,8 @@ are played as they were must be as long as recorded, within 3 %; else there is n
 removed is assumed. Where ten and more follow on each other, the CPU's time between them is in the price, too: one call
 for all of them, such as `torch._foreach_norm`, takes the place of the loop. Where other work of the CPU idles the GPU
 for longer, that may set the pace: low is none then, and
-likely no more than the idle time after waits and launches. Calls with under 1 % of the waiting time are not named.
+likely no more than the idle time after waits and launches. Where the program was not timed without recording, likely is
+no more than what the waits cost the recorded steps. Calls with under 1 % of the waiting time are not named.
 
 Do: where copies from the GPU wait, keep losses there and read them once in many steps. Where copies to the GPU wait,
 copy with `non_blocking=True`, from pinned memory (`pin_memory=True`) if it is pageable so far.
@@ -23,8 +24,6 @@ For a scaler: an optimizer with `fused=True`, which looks on the GPU whether gra
 Not when: the CPU's own time is as long as the step: then launches are the matter, and the step is as long without
 waits.
 """
-
-from dataclasses import replace
 
 import pandas as pd
 
@@ -96,8 +95,6 @@ def find(step: Step) -> list[Advice]:
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
     evidence += tell_guess(step) * (TO_GPU in waits.index)
-    if gain.likely_ns > lost and not step.is_timed_alone:
-        evidence += ("the price is more than that: recording slows the CPU, and alone it waits longer",)
     return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
 
 
@@ -106,11 +103,15 @@ def _price(step: Step, idle: float) -> Gain:
     low, likely, high = MEASURED["assumed"]["waits"]
     loops = [1 - each * _time_loops(step) / step.cpu_ns for each in MEASURED["assumed"]["looping"]]
     cpu = (max(0.0, loops[0]), max(0.0, loops[1]), max(0.0, loops[2]))
-    if step.host.idle_ns[WORK] <= idle:
-        return step.price_waits((low, likely, high), cpu)
-    gain = step.price_waits((0.0, likely, high), cpu)
-    part = min(1.0, step.share_pct(idle) / gain.likely_pct) if gain.likely_pct > 0 else 1.0
-    return replace(gain, likely_pct=part * gain.likely_pct)
+    paced = step.host.idle_ns[WORK] > idle
+    gain = step.price_waits((0.0 if paced else low, likely, high), cpu)
+    most = [step.share_pct(idle)] * paced
+    if (
+        step.replay and not step.is_timed_alone
+    ):  # that waits are longer with a faster CPU is assumed, so high alone has it
+        lost = step.replay.length_ns() - step.replay.length_ns(cpu[1], waits=False)
+        most.append(100 * likely * max(0.0, lost) / gain.step_ns)
+    return gain.with_shares((gain.low_pct, min(gain.likely_pct, *most), gain.high_pct)) if most else gain
 
 
 def _time_loops(step: Step) -> float:
