@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, sync_playwright
 
-from tcprof.render.html.plotlyjs import read_bundle
+from tcprof.render.html.shell import read_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"

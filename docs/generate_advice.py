@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tcprof
 from tcprof import units
-from tcprof.findings.pricing import no_findings as wellness
+from tcprof.findings import all_well
 from tcprof.findings.pricing.step import measure_step
 from tcprof.findings.rules import RULES, load_rule
 
@@ -33,7 +33,7 @@ def render(page: str) -> str:
 
 def render_rules() -> str:
     """Each rule with its documentation."""
-    modules = {name.replace("_", "-"): load_rule(name) for name in RULES} | {"all-well": wellness}
+    modules = {name.replace("_", "-"): load_rule(name) for name in RULES} | {"all-well": all_well}
     return "\n\n".join(
         f"### {name}\n\n{_emphasize((module.__doc__ or '').strip())}" for name, module in modules.items()
     )

@@ -25,7 +25,6 @@ class TcprofError(Exception):
     """An error whose message and hint are meant for the user.
 
     Args:
-        message: What is wrong, with which file.
         hint: What to do about it: a command, an option, a package. Empty where nothing can be advised.
     """
 

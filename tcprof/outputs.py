@@ -53,11 +53,7 @@ def replace_folder(target: Path, last: str) -> Iterator[Path]:
     """A folder to write files to, which becomes the target if the block ends without an error.
 
     A target that is there keeps its other files. Of those that are written, it has the old ones or the new ones; only
-    where it has the last one too are all of them of one time.
-
-    Args:
-        target: The folder to make, with those that it lies in, or to write to.
-        last: Name of the file that makes it whole.
+    where it has the ``last`` one too are all of them of one time.
 
     Raises:
         OutputError: It cannot be written, or one of the files to be replaced is a recording.

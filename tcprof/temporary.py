@@ -1,9 +1,9 @@
-"""Temporary folders: they end with the block, at a signal too, and what a killed process left goes with the next one.
+"""Temporary folders that end with the block, and at a signal; what a killed process left goes with the next one.
 
-A folder holds a marker that names the folder itself and the process that made it, and that is locked while the
-process lives. Only a folder with such a marker is ever removed, whatever its name; and only if its process is gone: the
-lock can be taken, which the kernel gives back however a process ends, and no process has that number and start time. On
-a file system without locks nothing is removed.
+The folders of ``tempfile`` would stay where a process is killed, with gigabytes beside the user's recordings. Here each
+holds a marker that names the folder and the process that made it, and that is locked while the process lives. Only a
+folder with such a marker is ever removed, and only if its process is gone: the lock can be taken, and no process has
+that number and start time. On a file system without locks nothing is removed.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ def temporary_folder(beside: Path | None = None) -> Iterator[Path]:
     Folders that killed processes left in the same place are removed first.
 
     Args:
-        beside: The folder to make it in, as a hidden one, so that files in it can be renamed to their places. None: the
+        beside: The folder to make it in, hidden, so that files in it can be renamed to their places; by default the
             system's folder for temporary files.
 
     Raises:
@@ -57,7 +57,6 @@ def _mark(folder: Path, process: int) -> bytes:
 
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
-    """Removes the folders of this user whose process is gone."""
     for folder in place.glob(f"{prefix}*"):
         with suppress(OSError):  # it has no marker, it is held, or it has just been removed
             if folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
@@ -65,11 +64,6 @@ def _remove_abandoned(place: Path, prefix: str) -> None:
 
 
 def _remove_unlocked(folder: Path) -> None:
-    """Removes a folder whose marker is by tcprof, and can be locked.
-
-    Raises:
-        OSError: There is none, or it cannot.
-    """
     lock = os.open(folder / _MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

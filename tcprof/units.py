@@ -101,11 +101,7 @@ def _change_digits(value: float, in_points: bool) -> str:
 
 
 def format_change(value: SupportsFloat | None, in_points: bool) -> str:
-    """A change of a quantity: "+8.7 pt" of a percentage, else a ratio, "1.42x" or near 1 "1.003x".
-
-    Args:
-        value: The difference in points, or the ratio.
-    """
+    """A change of a quantity: a difference "+8.7 pt" of a percentage, else a ratio, "1.42x" or near 1 "1.003x"."""
     number = _known(value)
     return UNKNOWN if number is None else _change_digits(number, in_points) + (" pt" if in_points else "x")
 
@@ -186,11 +182,7 @@ def format_signed_ns(value: SupportsFloat | None) -> str:
 
 
 def format_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
-    """Both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown.
-
-    Args:
-        write: How such a number is written.
-    """
+    """Both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown."""
     ends = write(low), write(high)
     if not low <= high:
         return ""
@@ -227,10 +219,9 @@ _IN_HEADINGS = MappingProxyType({"pct": (" %", "%"), "tflops": ("FLOP/s", "FLOP/
 
 
 def format_value(value: object, unit: str) -> str:
-    """Anything that a table shows, as text.
+    """Anything that a table shows, as text; None is unknown.
 
     Args:
-        value: A number, a word, or None where it is unknown.
         unit: What a number is measured in: the end of a column's name, such as ``ns``; or a unit's symbol, such as
             ``W``, before which a prefix is put; empty for words and bare numbers.
     """

@@ -25,7 +25,6 @@ class UnprofiledRuns:
 
     Args:
         asked: Whether the user wants it; None: where it is of use and takes less than a minute.
-        options: How they are made: where they end after a duration, so does this.
         note: Takes, in a tuple, why there is no such run, or none that can be compared.
         begin: Takes that the program is about to run again.
     """
@@ -64,7 +63,6 @@ class UnprofiledRuns:
         return has_steps and ended_well and (bool(self._asked) or run.seconds < LONGEST_S)
 
     def _run(self) -> pd.DataFrame | None:
-        """The steps; None where the program did not run as it did before."""
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"
         self._begin(
             f"running the program once more, without nsys{at_most}, to see what recording costs "

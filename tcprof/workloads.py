@@ -19,19 +19,12 @@ _PROFILE_PART = f"{_PROFILE} --capture-range cudaProfilerApi"
 
 @dataclass(frozen=True)
 class Workload:
-    """A script of the folder.
+    """A script of the folder."""
 
-    Attributes:
-        name: Its file name.
-        summary: What it does: the first line of its docstring, or of the comment at the top of a CUDA program.
-        point: What it is there to show: the paragraph below.
-        command: What records it, from a shell in the folder that the command is made for.
-    """
-
-    name: str
-    summary: str
-    point: str
-    command: str
+    name: str  # its file name
+    summary: str  # what it does: the first line of its docstring, or of the comment at the top of a CUDA program
+    point: str  # what it is there to show: the paragraph below
+    command: str  # what records it, from a shell in the folder that the command is made for
 
 
 def find_workloads() -> Path:

@@ -11,7 +11,7 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
-from tcprof.comparison.baselines import compare_other_ways
+from tcprof.comparison.comparison import compare_other_ways
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
@@ -35,18 +35,9 @@ def read_steps(
     gpus: Sequence[int] = (0,),
     busy: Sequence[int] | None = None,
 ) -> Analysis:
-    """A recording of steps that launch kernels one after the other on each GPU.
+    """A recording of steps that launch kernels (name and µs) one after the other on each GPU, or the busy ones.
 
-    Args:
-        folder: Where to write it.
-        file: Its file name.
-        kernels: Names of the kernels, and how many µs each takes.
-        count: Number of steps.
-        first: How many times as long the first step takes, which makes it warm-up.
-        seed: Of the kernels' lengths, which differ by 1 %.
-        ranges: Names of ranges in the step, which take their turns with the kernels.
-        gpus: Numbers of the GPUs.
-        busy: Those that run the kernels; all by default.
+    The first step takes ``first`` times as long, which makes it warm-up. Kernels' lengths differ by 1 %, by the seed.
     """
     rng = np.random.default_rng(seed)
     trace, at = TraceBuilder(), 0
@@ -108,15 +99,7 @@ def tell(
     cautions: Sequence[str] = (),
     warnings: Sequence[str] = (),
 ) -> ComparedFindings:
-    """The findings on a comparison, with others on its sides and on what makes these hard to compare.
-
-    Args:
-        comparison: The comparison.
-        base: Faults of the baseline.
-        new: Faults of the other side.
-        cautions: What makes the sides hard to compare.
-        warnings: Cautions on the other side.
-    """
+    """The findings on a comparison, with other faults of its sides, cautions, and cautions on the other side."""
 
     def find(texts: Sequence[str], severity: Severity = Severity.CAUTION) -> tuple[Finding, ...]:
         return tuple(Finding("test", severity, text.removesuffix(".")) for text in texts)

@@ -150,12 +150,12 @@ def nodes(seed: int, *, number: int = 12, idle_us: tuple[float, float] = (5, 60)
     return replace(whole, kernels=tuple(kernels), kind=kind, stream=stream, seed=seed)
 
 
-def some_wait(seed: int) -> World:
+def some_wait(seed: int, number: int = 12) -> World:
     """Of three kernels one waits, one starts at once, and one is not dependent."""
     kernels = [
         replace(kernel, early_us=(1, 4) if i % 3 else (0, 0), waits=i % 3 == 1) for i, kernel in enumerate(draw(seed))
     ]
-    return steps(seed, kernels=kernels)
+    return steps(seed, number, kernels=kernels)
 
 
 def twins(seed: int, number: int = 12, ranges: bool = True) -> World:

@@ -20,9 +20,9 @@ import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.findings import all_well
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.advice import list_names
-from tcprof.findings.pricing import no_findings as wellness
 from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import RULES, load_rule
@@ -349,8 +349,9 @@ def test_unknown_chips_have_no_price(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_rule_is_documented(name: str) -> None:
+def test_every_rule_is_documented_under_the_name_of_its_finding(name: str) -> None:
     text = load_rule(name).__doc__ or ""
+    assert load_rule(name).RULE.name == name.replace("_", "-")
     for section in ("What", "Thresholds:", "Do:", "Not when:"):
         assert re.search(rf"^{section}", text, re.MULTILINE), section
     assert f"### {name.replace('_', '-')}\n" in (ROOT / "docs" / "advice.md").read_text()
@@ -360,7 +361,7 @@ def test_the_page_on_rules_is_up_to_date() -> None:
     page = (ROOT / "docs" / "advice.md").read_text()
     generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
     assert generated["render"](page) == page, "run: python docs/generate_advice.py"
-    assert (wellness.__doc__ or "").splitlines()[0] in page
+    assert (all_well.__doc__ or "").splitlines()[0] in page
 
 
 @pytest.mark.slow

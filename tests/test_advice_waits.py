@@ -11,13 +11,11 @@ from slow import first
 
 import tcprof
 from tcprof.analysis.replay.host import LAUNCHES, OF_SCALER, WAITS
-from tcprof.findings.advise import advise
+from tcprof.findings.advise import advise, share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
-from tcprof.findings.pricing.builders import make_advice
-from tcprof.findings.pricing.copies import are_pinned, tell_guess
-from tcprof.findings.pricing.deduplicate_idle import share_idle_time
+from tcprof.findings.pricing.builders import about_iteration, make_advice
+from tcprof.findings.pricing.launching import are_pinned, tell_guess
 from tcprof.findings.pricing.step import Step, measure_step
-from tcprof.findings.pricing.subject import about_iteration
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -232,19 +230,14 @@ def test_no_idle_time_is_in_two_prices() -> None:
     assert step is not None
     idle = [100 * (1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
     half, most = (Gain(*(share * each for each in idle), step.alone_ns[step.tracing[1]]) for share in (0.6, 1.0))
-    found = [
-        make_advice(step, rule, ("", ""), (), about_iteration(step))
-        for rule in ("launch-bound", "fusion", "cpu-work", "synchronizing-calls")
-    ]
-    gains = (half, most, most, half)
+    gains = {"launch-bound": half, "fusion": most, "cpu-work": most, "synchronizing-calls": half}
     priced = [
-        replace(each, gain=gain, options=(Option("", (), gain),)) for each, gain in zip(found, gains, strict=True)
+        make_advice(step, rule, ("", ""), [Option("", (), gain)], about_iteration(step)) for rule, gain in gains.items()
     ]
     launches, fusion, work, waits = share_idle_time(step, priced)
     assert work.gain == most
     assert fusion.gain == most  # of kernels, not of idle time
     for each in (launches, waits):
-        assert each.gain == each.options[0].gain
         assert (each.gain.likely_ns, each.gain.likely_pct) == (0, 0)
         assert "is in the price of cpu-work" in each.evidence[-1]
 

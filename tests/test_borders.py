@@ -1,14 +1,16 @@
 """Samples that the border of a window cuts are shared by what is launched in them, and the error of that is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.samples import sample_splitting as pieces
-from tcprof.analysis.samples.borders import SharedMetric, border_errors
+from tcprof.analysis.samples.borders import BorderErrors, SharedMetric, border_errors
 from tcprof.analysis.samples.sample_splitting import NO_LAUNCHES, Rates, even_rates, split_samples
 from tcprof.analysis.samples.sampling import Windows, measure, tensor_functions
-from tcprof.arrays import Floats
 from tcprof.frames import SAMPLES
 
 US = 1_000
@@ -36,8 +38,8 @@ def active_ns(frame: pd.DataFrame, of: Rates, start: int, end: int) -> float:
     return measure(rows, 1, tensor_functions(frame, {0: of}))["active_ns"].item()
 
 
-def errors_at(frame: pd.DataFrame, of: Rates, *times: int) -> tuple[Floats, Floats]:
-    """In common, and of single launches, at times in µs."""
+def errors_at(frame: pd.DataFrame, of: Rates, *times: int) -> BorderErrors:
+    """At times in µs."""
     found = tensor_functions(frame, {0: of})[0]
     return border_errors(found.split, found.errors, found.active, US * np.array(times))
 
@@ -61,20 +63,33 @@ def test_a_sample_that_the_fit_does_not_explain_goes_to_those_that_ran() -> None
 
 def test_a_sample_without_any_launch_is_even_and_its_border_uncertain() -> None:
     assert active_ns(samples(40), NO_LAUNCHES, 0, 10) == pytest.approx(0.4 * 10 * US)
-    common, _ = errors_at(samples(40), NO_LAUNCHES, 10)
-    assert common == pytest.approx(0.4 * 10 * US)
+    assert errors_at(samples(40), NO_LAUNCHES, 10).common == pytest.approx(0.4 * 10 * US)
 
 
 @pytest.mark.parametrize(("at", "expected"), [(20, 1000), (30, 0), (15, 500), (0, 0), (50, 0)])
 def test_the_split_is_off_by_no_more_than_the_surer_side(at: int, expected: float) -> None:
     """The first launch is off by 0.1 of its 10 µs, the second by 0.3: the sum of both is the sample's."""
-    common, _ = errors_at(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)), at)
-    assert common == pytest.approx(expected)
+    found = errors_at(samples(16.2), launches((10, 20, 0.8, 0.1), (20, 30, 0.01, 0.3)), at)
+    assert found.common == pytest.approx(expected)
 
 
 def test_a_border_inside_a_launch_is_known_to_half_a_microsecond() -> None:
-    _, single = errors_at(samples(80), launches((0, 50, 0.8, 0.0)), 25, 50)
-    assert single == pytest.approx([0.8 * 500, 0])
+    found = errors_at(samples(80), launches((0, 50, 0.8, 0.0)), 25, 50)
+    assert found.single == pytest.approx([0.8 * 500, 0])
+
+
+def test_what_launches_may_have_counted_at_a_border_is_common_to_them() -> None:
+    """By 0.1 of each ns up to 5 µs from either end of a launch, and a tenth of that at the samples' borders."""
+    at = US * np.array([0, 5, 95, 100])
+    rows = replace(launches((0, 100, 0.8, 0.0)), inside=StepFunction(at[:-1], at[1:], np.array([0.1, 0, -0.1])))
+    assert errors_at(samples(80, 80), rows, 2, 25, 98, 100).common == pytest.approx([200, 500, 200, 0])
+
+
+def test_late_samples_move_what_ran_at_their_own_borders_across_a_window() -> None:
+    """Between a full launch and one of a quarter as much as they share the sample."""
+    rows = launches((0, 110, 1.0, 0.0), (110, 250, 0.25, 0.0))
+    found = errors_at(samples(100, 100, 40, 25, 25), rows, 75, 110, 175)
+    assert found.moved == pytest.approx([1, 0.625, 0.25], rel=1e-4)
 
 
 def test_launches_that_end_leave_nothing_behind() -> None:
@@ -82,8 +97,9 @@ def test_launches_that_end_leave_nothing_behind() -> None:
     start = np.arange(100_000)
     rate = 0.1 + start % 7 / 9
     rows = even_rates(start, start + 1, rate, rate, np.zeros(len(start)))
-    common, _ = errors_at(samples(50, 50, 50), rows, 120)
-    assert common == pytest.approx(0.5 * 20 * US), "the third sample has no launch"
+    assert errors_at(samples(50, 50, 50), rows, 120).common == pytest.approx(0.5 * 20 * US), (
+        "the third sample has no launch"
+    )
 
 
 def test_only_what_is_shared_takes_pieces() -> None:

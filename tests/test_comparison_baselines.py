@@ -4,7 +4,7 @@ import pytest
 from comparison_inputs import compare_several, read_steps
 
 from tcprof.comparison import Side, compare
-from tcprof.comparison.baselines import MOST_SIDES, compare_other_ways, put_first
+from tcprof.comparison.comparison import MOST_SIDES, compare_other_ways, put_first
 from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison

@@ -14,6 +14,7 @@ from report_inputs import make_comparison
 
 import tcprof
 from tcprof.comparison import Side, compare
+from tcprof.comparison.moved import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.rows import find_row
 from tcprof.frames import WATERFALL
@@ -22,7 +23,6 @@ from tcprof.views.comparison.iterations import figure_iterations as draw_iterati
 from tcprof.views.comparison.iterations import figure_small_multiples as draw_small_multiples
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.roofline import figure_moved as draw_moved
-from tcprof.views.comparison.roofline import list_moved
 from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 

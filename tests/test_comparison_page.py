@@ -33,8 +33,7 @@ from tcprof.render.html.comparison import write_comparison
 from tcprof.render.html.options import PageOptions
 from tcprof.views.comparison import view_comparison
 from tcprof.views.comparison.kernels import MOST_KERNELS, list_kernel_changes
-from tcprof.views.comparison.quantities import list_quantities
-from tcprof.views.comparison.ranges import list_range_changes
+from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.paths import MOST_ROWS
@@ -108,7 +107,7 @@ class TestTwoSides:
         assert strips["Peak"] is None
 
     def test_parts_of_the_change_with_their_sum_last(self, page, steps):
-        for table in list_parts(steps, 0):
+        for table in list_parts(steps, 0).values():
             assert table.total
             assert table.rows[-1].name == "sum"
             for row in texts_of(table):

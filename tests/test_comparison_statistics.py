@@ -19,8 +19,8 @@ from tcprof.comparison.statistics.estimates import (
     compare_estimates,
     estimate_within,
 )
-from tcprof.comparison.statistics.ranks import mann_whitney
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
+from tcprof.comparison.statistics.verdicts import mann_whitney
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 benchmark = importlib.import_module("comparison")

@@ -9,13 +9,13 @@ import pytest
 from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
+from tcprof.analysis.lanes import choose_lanes
 from tcprof.analysis.time.envelope import band_points, compute_envelope, step_points
 from tcprof.frames import SAMPLES, Column
 from tcprof.render.html.timeline import data, figure
 from tcprof.untrusted import one_line
 from tcprof.views.figures import curves, timeline
 from tcprof.views.figures.curves import Metric
-from tcprof.views.figures.lanes import choose_lanes
 from tcprof.views.figures.plain import label, unit_ticks
 from tcprof.views.figures.timeline import BINS
 from tcprof.views.figures.timeline import figure_timeline as draw_timeline

@@ -7,7 +7,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis.gpus import busiest_gpus, keep_gpus
 from tcprof.findings import busiest
-from tcprof.findings.busiest import keep_busiest
+from tcprof.findings.judge import keep_busiest
 from tcprof.render.html.report import render_report
 
 MOST_GPUS = 3

@@ -15,10 +15,10 @@ import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.steps.iterations import find_iterations
-from tcprof.comparison.matching import alignment
-from tcprof.comparison.matching.alignment import align
+from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.families import classify_kernels, similarities
 from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.slots import align
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -440,19 +440,19 @@ def test_an_alignment_has_the_largest_sum_and_keeps_the_order(base, new):
 
 @given(codes, codes)
 def test_alignment_in_windows_keeps_the_order_and_pairs_only_what_is_alike(base, new):
-    window = alignment.WINDOW
-    alignment.WINDOW = 4
+    window = slots.WINDOW
+    slots.WINDOW = 4
     try:
         first, second = align(np.array(base, dtype=np.int64), np.array(new, dtype=np.int64), equal)
     finally:
-        alignment.WINDOW = window
+        slots.WINDOW = window
     assert (np.diff(first) > 0).all()
     assert (np.diff(second) > 0).all()
     assert all(base[i] == new[j] for i, j in zip(first, second, strict=True))
 
 
 def test_a_sequence_longer_than_the_window_is_aligned_behind_what_was_added():
-    base = np.random.default_rng(0).integers(0, 50, 3 * alignment.WINDOW)
+    base = np.random.default_rng(0).integers(0, 50, 3 * slots.WINDOW)
     new = np.insert(base, [100, 2500, 2500, 5000], 99)
     first, second = align(base, new, equal)
     assert first.tolist() == list(range(len(base)))

@@ -12,7 +12,7 @@ from slow import slow
 
 import tcprof
 from tcprof import cli
-from tcprof.findings.bound import LAUNCH_BOUND
+from tcprof.findings.iterations import LAUNCH_BOUND
 from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
 from tcprof.frames import UNPROFILED
 from tcprof.sources.nsys_sqlite.export import write_unprofiled

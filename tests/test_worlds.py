@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from report_inputs import summarize
-from scenarios import PLAIN, SCENARIOS, draw, nodes, rare_long, steps, twins
+from scenarios import PLAIN, SCENARIOS, dependent, draw, nodes, rare_long, some_wait, steps, twins
 from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure_places, write_world
 
@@ -163,6 +163,26 @@ def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
         for name, true in world.truth().items():
             held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
     assert np.mean(held) >= COVER
+
+
+@pytest.mark.parametrize(
+    ("make", "number", "half"),
+    [(dependent, 12, 6), (some_wait, 12, 1.2), *slow([(steps, 64, 0.15), (dependent, 64, 4), (some_wait, 64, 1)])],
+)
+def test_intervals_of_ranges_hold_where_launches_overlap(
+    make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
+) -> None:
+    """Windows begin while the launch before still counts, and end while the one behind may."""
+    found = []
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.append(measure_places(make(seed, number), PLAIN, folder))
+    ranges = pd.concat(found)
+    ranges = ranges[ranges["counts"] & (ranges["what"] == "range")]
+    assert len(ranges) >= 40
+    assert ranges["held"].mean() >= COVER
+    assert (ranges["tensor_active_high_pct"] - ranges["tensor_active_low_pct"]).median() < 2 * half
 
 
 @pytest.mark.parametrize("steps_taken", [12, *slow([64])])

@@ -21,8 +21,7 @@ from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
 from tcprof.annotate.ranges import open_ranges
-from tcprof.annotate.step_times import VARIABLE as STEP_TIMES
-from tcprof.annotate.step_times import StepTimes
+from tcprof.annotate.steps import STEP_TIMES, StepTimes
 from tcprof.annotate.torch_import import when_imported
 
 if TYPE_CHECKING:
@@ -71,20 +70,16 @@ def _install(torch: Any) -> None:
 
 
 class _Annotate(ModuleType):
-    """This package, callable: ``with tcprof.annotate():``."""
+    """This package, callable: one name is a package to ``python -m`` and a context in programs."""
 
     @contextlib.contextmanager
     def __call__(self, level: str | None = None) -> Iterator[None]:
-        """Annotate what runs within the context, in this process.
+        """Annotate what runs within the context, in this process; see ``start``.
 
-        Where ``tcprof profile`` or ``python -m tcprof.annotate`` annotates the whole program already, nothing changes
-        but the level, if this one is higher.
-
-        Args:
-            level: See ``start``.
+        Where the whole program is annotated already, nothing changes but the level, if this one is higher.
 
         Raises:
-            ValueError: If there is no such level.
+            ValueError: There is no such level.
         """
         if level is not None and level not in LEVELS:
             raise ValueError(f"{level!r} is none of {', '.join(LEVELS)}")

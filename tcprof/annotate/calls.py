@@ -35,7 +35,6 @@ class Calls:
     Args:
         is_compiling: PyTorch's function that tells whether torch.compile traces the caller: nothing is followed there.
         both: Called with the module before each call; and after it, whether that returns or raises.
-        guard: What an error of theirs is told to.
     """
 
     def __init__(self, is_compiling: Any, both: tuple[Callback, Callback], guard: Guard) -> None:
@@ -44,11 +43,7 @@ class Calls:
         self._detach: list[Callable[[], None]] = []
 
     def attach(self, modules: Any) -> None:
-        """Follow calls from now on.
-
-        Args:
-            modules: PyTorch's ``torch.nn.modules.module``.
-        """
+        """Follow calls from now on; ``modules`` is ``torch.nn.modules.module``."""
         if not self._detach:
             module = modules.Module
             own = vars(module).get(OWN)

@@ -1,8 +1,8 @@
-"""The methods by which a model calls itself again and again: ``generate`` of a language model.
+"""A model that calls itself again and again, by ``generate`` or the like: its methods, and the ranges between calls.
 
-PyTorch has no hook for them, so that they are wrapped in the class that defines them, from when PyTorch first tells of
-a model of that class until the annotation ends. A wrapped method has the signature, the result and the exceptions of
-the program's own, and can be compiled, scripted and pickled as that can.
+PyTorch has no hook for such methods, so that they are wrapped in the class that defines them, from when PyTorch first
+tells of a model of that class until the annotation ends. A wrapped method has the signature, the result and the
+exceptions of the program's own, and can be compiled, scripted and pickled as that can.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from torch.nn import Module
+
+    from tcprof.annotate.ranges import Ranges
+
 METHODS = ("generate", "sample")  # as transformers and others call them
 
 
@@ -27,7 +31,6 @@ class Generators:
     Args:
         begin: Called with the model before its method; never raises.
         end: Called with it after the method.
-        is_compiling: PyTorch's function that tells whether torch.compile traces the caller.
     """
 
     def __init__(self, begin: Callable[[object], object], end: Callable[[object], object], is_compiling: Any) -> None:
@@ -116,3 +119,59 @@ def surround(
     own = FunctionType(wrapper.__code__, method.__globals__, method.__name__, None, wrapper.__closure__)
     functools.update_wrapper(own, method)
     return own
+
+
+class Generations:
+    """The models whose ``generate``, or what is like it, runs on a thread.
+
+    Between its calls a model has a range of its own: sampling and what else its method does is its work. It is none
+    around the calls, since each of these is a step, which lies in nothing.
+    """
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self._running: list[tuple[Module, str]] = []  # innermost last
+        self._is_between = False
+
+    @property
+    def name(self) -> str:
+        """The name of the innermost model that has one; empty for none."""
+        return next((name for _, name in reversed(self._running) if name), "")
+
+    def holds(self, module: Module) -> bool:
+        """Whether it is one of these models."""
+        return any(module is each for each, _ in self._running)
+
+    def is_innermost(self, module: Module) -> bool:
+        """Whether it is the last of these models; it is not where it began before the annotation was on."""
+        return bool(self._running) and self._running[-1][0] is module
+
+    def enter(self, module: Module, name: str) -> None:
+        """A model's method begins; it has no name where it runs within a call of a module, or within itself."""
+        if name:
+            self.end_between()
+        self._running.append((module, name))
+
+    def leave(self) -> bool:
+        """The method of the innermost model ends; returns whether that had a name."""
+        _, name = self._running.pop()
+        if name:
+            self.end_between()
+        return bool(name)
+
+    def begin_between(self) -> None:
+        """What runs now is work of the innermost model itself, if there is one."""
+        if self.name and not self._is_between:
+            self._ranges.push(self.name)
+            self._is_between = True
+
+    def end_between(self) -> None:
+        """A model is called, or its method ends."""
+        if self._is_between:
+            self._is_between = False
+            self._ranges.pop()
+
+    def close(self) -> None:
+        """Forget all."""
+        self.end_between()
+        self._running.clear()

@@ -35,11 +35,7 @@ def _code(handler: Any) -> Any:
 
 
 class Guard:
-    """Holds whether an annotation is on, and what was told.
-
-    Args:
-        what: What is switched off by an error.
-    """
+    """Holds whether an annotation is on, and what was told; ``what`` is switched off by an error."""
 
     def __init__(self, what: str = "annotation") -> None:
         self.is_on = True
@@ -56,21 +52,13 @@ class Guard:
             sys.stderr.flush()
 
     def leave_out(self, what: object, error: Exception) -> None:
-        """Go on without what an error of our own has left out.
-
-        Raises:
-            Exception: The error, if it is none of ours.
-        """
+        """Go on without what an error of our own has left out; one of the program is raised."""
         _raise_the_programs(error)
         if not isinstance(error, RecursionError):
             self.tell(f"{type(what).__name__} is not annotated: {type(error).__name__}: {error}")
 
     def switch_off(self, error: Exception) -> None:
-        """Annotate no more, after an error of our own.
-
-        Raises:
-            Exception: The error, if it is none of ours.
-        """
+        """Annotate no more, after an error of our own; one of the program is raised."""
         _raise_the_programs(error)
         if isinstance(error, RecursionError):
             return

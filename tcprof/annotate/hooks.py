@@ -11,8 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tcprof.annotate.calls import Calls, hook, leave_to_python
-from tcprof.annotate.generations import Generations
-from tcprof.annotate.generators import Generators
+from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 
@@ -48,12 +47,7 @@ class _Thread(threading.local):
 
 
 class Hooks:
-    """Annotates what PyTorch runs in this process.
-
-    Args:
-        guard: What an error in here is told to, and what then switches everything off.
-        ops: The ranges of ops; they follow the program from thread to thread.
-    """
+    """Annotates what PyTorch runs in this process. An error switches everything off."""
 
     def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops) -> None:
         self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
@@ -150,7 +144,6 @@ class Hooks:
         return wrapper
 
     def _enter(self, module: Module) -> None:
-        """A module is called."""
         calls = self._thread.calls
         if calls:
             above = calls[-1][1]
@@ -205,7 +198,6 @@ class Hooks:
             thread.generations.begin_between()
 
     def _end_generation(self, module: Module) -> None:
-        """It returns, or raises."""
         if self._thread.generations.is_innermost(module) and self._thread.generations.leave():
             self._unwind()
             self._thread.generations.begin_between()
@@ -214,7 +206,6 @@ class Hooks:
         return bool(self._optimizers.expected) and self._last_model_trains and self._torch.is_grad_enabled()
 
     def _leave(self, module: Module) -> None:
-        """A module returns, or raises."""
         calls = self._thread.calls
         if not calls or (calls[-1][0] is not module and not any(module is each for each, _, _ in calls)):
             return  # entered before the annotation was on, or in the backward pass
@@ -242,7 +233,6 @@ class Hooks:
         self._end_recomputation()
 
     def _begin(self) -> Steps:
-        """The steps of this thread, in which something begins."""
         self._ops.follow()
         return self._thread.steps
 

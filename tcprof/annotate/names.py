@@ -16,11 +16,7 @@ MOST = 64  # roots of one class that have names of their own: a program may make
 
 
 class Names:
-    """The names of the modules that were seen, each under the first root that it was seen in.
-
-    Args:
-        reserved: Names that a root must not have.
-    """
+    """The names of the modules that were seen, each under the first root that it was seen in; none is reserved."""
 
     def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[int, tuple[weakref.ref[Module], str]] = {}

@@ -41,11 +41,7 @@ class _Entered:
 
 
 class Ops:
-    """Has PyTorch open a range for each op.
-
-    Args:
-        guard: What an error in here is told to.
-    """
+    """Has PyTorch open a range for each op."""
 
     def __init__(self, torch: Any, guard: Guard) -> None:
         self._torch, self._guard = torch, guard
@@ -58,7 +54,6 @@ class Ops:
         self.follow, self.leave = guard.protect(self._follow), guard.protect(self._leave)
 
     def _want(self, level: str) -> None:
-        """Have ranges for ops, or none, from now on."""
         self._wanted = level if level in (OPS, SHAPES) else None
         if self._wanted is None:
             self.follow()
@@ -120,7 +115,6 @@ class Ops:
         self._thread.entered = _Entered(level, self._disable)
 
     def _leave(self) -> None:
-        """Switch ours off in this thread."""
         self._thread.entered = None
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from typing import Any
 
 from tcprof.annotate.ranges import Ranges
@@ -16,6 +17,7 @@ from tcprof.annotate.ranges import Ranges
 STEP, DATA, FORWARD, BACKWARD, OPTIMIZER = "step", "data", "forward", "backward", "optimizer"
 RECOMPUTE = "recompute"  # a forward pass that is run again within the backward pass
 NAMES = frozenset((STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, RECOMPUTE))
+STEP_TIMES = "TCPROF_STEP_TIMES"  # the folder that the times of steps are written to
 INFERENCE = "inference"  # a step that trains nothing is named after the model: "inference Llama"
 
 
@@ -42,11 +44,7 @@ class Optimizers:
 
 
 class Steps:
-    """The open step and phase of one thread.
-
-    Args:
-        optimizers: Those of the program, by identity; shared by all threads.
-    """
+    """The open step and phase of one thread; the optimizers, by identity, are shared by all threads."""
 
     def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
         self._ranges, self._optimizers = ranges, optimizers
@@ -78,11 +76,7 @@ class Steps:
         self._begin_forward()
 
     def begin_generation(self, root: str, *, evaluates: bool) -> None:
-        """The program has a model call itself again and again, from its first call on a step each.
-
-        Args:
-            evaluates: Whether it was trained before, and is now tried.
-        """
+        """The program has a model call itself again and again, from its first call on a step each."""
         self._follow_call(root, trains=False, evaluates=evaluates)
         if self._trains:
             self._begin_forward()
@@ -169,3 +163,35 @@ def is_exhausted(batches: Any) -> bool:
         return bool(batches._num_yielded >= len(batches))
     except (AttributeError, TypeError):
         return False
+
+
+class StepTimes:
+    """Writes a line for each step that has ended to a file per process: whether it trains, begin and end in ns."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._files: dict[int, int] = {}  # by process: one that is forked has a file of its own
+
+    def push(self, name: str) -> None:
+        """See ``Ranges``."""
+
+    def pop(self) -> None:
+        """See ``Ranges``."""
+
+    def start(self, name: str) -> Any:
+        """See ``Ranges``."""
+        return (name, time.perf_counter_ns()) if name == STEP or name.startswith(INFERENCE) else None
+
+    def end(self, handle: Any) -> None:
+        """See ``Ranges``."""
+        if handle is not None:
+            name, begin = handle
+            line = f"{int(name == STEP)} {begin} {time.perf_counter_ns()}\n"
+            os.write(self._file(), line.encode("ascii"))  # at once: a program may end without a word
+
+    def _file(self) -> int:
+        process = os.getpid()
+        if process not in self._files:
+            path = f"{self._folder}/{process}"
+            self._files[process] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        return self._files[process]

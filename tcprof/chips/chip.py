@@ -13,32 +13,23 @@ UNKNOWN = float("nan")
 
 @dataclass(frozen=True)
 class Metric:
-    """A sampled metric, as Nsight Systems has it.
+    """A sampled metric, as Nsight Systems has it."""
 
-    Attributes:
-        names: Its names in exports, with the unit in brackets; the first that a recording has is read.
-        counters: The hardware counter's names in metric sets, without the unit that counts it.
-        scale: What a recorded value is multiplied by.
-        shared_pipe: Whether the counter also counts plain half-precision arithmetic.
-        sums: The sub-metric's name for the exact sum of the counter, which our own metric set adds; empty where nsys's
-            values are what is read.
-        beside: Nsight Systems' own sets lack the counter: ours adds it where they have this one, from the same unit
-            unless the counter names its own.
-        replaces: The column that follows from the sum, so that our own metric set leaves out Nsight Systems' metric of
-            it; empty where it follows from none.
-        description: What our own metric set says of it.
-        source: Where this is known from.
-    """
-
-    names: tuple[str, ...]
-    counters: tuple[str, ...]
-    scale: float
-    shared_pipe: bool
-    sums: str
-    beside: str
-    replaces: str
-    description: str
-    source: str
+    names: tuple[str, ...]  # its names in exports, with the unit in brackets; the first that a recording has is read
+    counters: tuple[str, ...]  # the hardware counter's names in metric sets, without the unit that counts it
+    source: str  # where this is known from
+    scale: float = 1.0  # what a recorded value is multiplied by
+    shared_pipe: bool = False  # whether the counter also counts plain half-precision arithmetic
+    # The sub-metric's name for the exact sum of the counter, which our own metric set adds; empty where nsys's values
+    # are what is read.
+    sums: str = ""
+    # Nsight Systems' own sets lack the counter: ours adds it where they have this one, from the same unit unless the
+    # counter names its own.
+    beside: str = ""
+    # The column that follows from the sum, so that our own metric set leaves out Nsight Systems' metric of it; empty
+    # where it follows from none.
+    replaces: str = ""
+    description: str = ""  # what our own metric set says of it
 
 
 @dataclass(frozen=True)
@@ -51,59 +42,37 @@ class Rate:
 
 @dataclass(frozen=True)
 class Board:
-    """A product with the chip; its chips have different numbers of SMs, clocks and memory.
+    """A product with the chip; its chips have different numbers of SMs, clocks and memory."""
 
-    Attributes:
-        names: A regular expression that finds its names in exports, such as NVIDIA H200.
-        sm_count: Streaming multiprocessors.
-        boost_clock_hz: The SM clock that its peaks are stated at.
-        bandwidth_bytes_per_s: Of its memory.
-        l2_bandwidth_bytes_per_s: The most that its L2 cache was seen to give.
-        peak_tflops: Stated peaks, dense, by precision.
-        source: Where this is known from.
-        l2_source: Where the bandwidth of the L2 cache is known from.
-    """
-
-    names: str = ""
-    sm_count: float = UNKNOWN
-    boost_clock_hz: float = UNKNOWN
-    bandwidth_bytes_per_s: float = UNKNOWN
-    l2_bandwidth_bytes_per_s: float = UNKNOWN
-    peak_tflops: Mapping[str, float] = field(default_factory=dict)
-    source: str = ""
-    l2_source: str = ""
+    names: str = ""  # A regular expression that finds its names in exports, such as NVIDIA H200
+    sm_count: float = UNKNOWN  # streaming multiprocessors
+    boost_clock_hz: float = UNKNOWN  # the SM clock that its peaks are stated at
+    bandwidth_bytes_per_s: float = UNKNOWN  # of its memory
+    l2_bandwidth_bytes_per_s: float = UNKNOWN  # the most that its L2 cache was seen to give
+    peak_tflops: Mapping[str, float] = field(default_factory=dict)  # stated peaks, dense, by precision
+    source: str = ""  # where this is known from
+    l2_source: str = ""  # where the bandwidth of the L2 cache is known from
 
     def stated_peak(self, precision: str, accumulator: str = "") -> float:
-        """The peak that is stated for a precision; NaN where there is none.
-
-        Args:
-            precision: See ``Chip.flop_per_cycle``.
-        """
+        """The peak that is stated for a precision, see ``Chip.flop_per_cycle``; NaN where there is none."""
         return _common(_value_of(self.peak_tflops, name, accumulator) for name in precision.split("/"))
 
 
 @dataclass(frozen=True)
 class Chip:
-    """One chip.
+    """One chip."""
 
-    Attributes:
-        name: As exports have it, such as GH100.
-        metrics: By column of ``tcprof.frames.SAMPLES`` (and ``sm_cycles``): those of the chip's own file, then those
-            that all chips share, then those of other chips, since a newer chip may take over an older one's names.
-        sums: By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
-        rates: By instruction family and precision; where shapes of an instruction differ, by ``mma.sync 16x8x16``.
-        boards: By name.
-        board: The one that is meant; of unknowns, where that is not known.
-        fma_per_cycle: Warp instructions that the FMA pipes of an SM start in a cycle.
-    """
-
-    name: str
+    name: str  # as exports have it, such as GH100
+    # By column of ``tcprof.frames.SAMPLES`` (and ``sm_cycles``): those of the chip's own file, then those that all
+    # chips share, then those of other chips, since a newer chip may take over an older one's names.
     metrics: Mapping[str, tuple[Metric, ...]]
+    # By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
     sums: Mapping[str, Metric]
+    # By instruction family and precision; where shapes of an instruction differ, by ``mma.sync 16x8x16``.
     rates: Mapping[str, Mapping[str, Rate]]
-    boards: Mapping[str, Board]
-    board: Board
-    fma_per_cycle: float
+    boards: Mapping[str, Board]  # by name
+    board: Board  # the one that is meant; of unknowns, where that is not known
+    fma_per_cycle: float  # warp instructions that the FMA pipes of an SM start in a cycle
 
     def flop_per_cycle(self, family: str, precision: str, accumulator: str = "", shape: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.

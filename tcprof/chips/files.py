@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,36 +15,28 @@ COMMON = "common.toml"
 
 _Metrics = Mapping[str, Metric]
 _Rates = Mapping[str, Mapping[str, Rate]]
-_METRIC = {"names", "counters", "scale", "shared_pipe", "sums", "beside", "replaces", "description", "source"}
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
 _TABLES = ("chips", "gpus", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
 _SHAPE = re.compile(r" \d+x\d+x\d+$")  # of an instruction, after its family
 _NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
 _L2 = "l2_bandwidth_bytes_per_s"
+_FMA = "fma_per_cycle"
 
 
 @dataclass(frozen=True)
 class ChipFile:
-    """What one file says.
+    """What one file says."""
 
-    Attributes:
-        chips: The chips that it is for; none where it is for all.
-        metrics: By column.
-        rates: By instruction family and precision: those of all boards.
-        rates_of_boards: Those of some boards: a regular expression that finds the boards' names, and the rates; None
-            where those of all boards do not hold for them, and others are in no source.
-        boards: By name.
-        fma_per_cycle: See ``Chip``.
-        gpus: A regular expression that finds the names of GPUs with these chips, for exports that name no chip; empty
-            where nothing needs it.
-    """
-
-    chips: tuple[str, ...]
-    metrics: _Metrics
-    rates: _Rates
+    chips: tuple[str, ...]  # the chips that it is for; none where it is for all
+    metrics: _Metrics  # by column
+    rates: _Rates  # by instruction family and precision: those of all boards
+    # Those of some boards: a regular expression that finds the boards' names, and the rates; None where those of all
+    # boards do not hold for them, and others are in no source.
     rates_of_boards: tuple[tuple[str, _Rates | None], ...]
-    boards: Mapping[str, Board]
-    fma_per_cycle: float = UNKNOWN
+    boards: Mapping[str, Board]  # by name
+    fma_per_cycle: float = UNKNOWN  # see ``Chip``
+    # A regular expression that finds the names of GPUs with these chips, for exports that name no chip; empty where
+    # nothing needs it.
     gpus: str = ""
 
 
@@ -52,8 +44,6 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
     """Whether it is known that a GPU has no matrix instruction in a precision: no board with its chip has one.
 
     Args:
-        precision: One of ``PRECISIONS``.
-        chip: As for ``find_chip``.
         gpu: The GPU's name: it tells the chip in exports that name none.
     """
     files = _read_folder(DATA)
@@ -107,7 +97,6 @@ def metric_names(column: str) -> frozenset[str]:
 
 @cache
 def _read_folder(folder: Path) -> tuple[ChipFile, ...]:
-    """The files of a folder, by name."""
     return tuple(read_file(path) for path in sorted(folder.glob("*.toml")))
 
 
@@ -134,42 +123,28 @@ def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
         metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
         rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
         rates_of_boards=tuple(
-            (given["names"], _of_boards(f"flop_per_cycle_of {name}", _without(given, "names"), sources))
+            (given["names"], _of_boards(f"flop_per_cycle_of {name}", given, sources))
             for name, given in content.get("flop_per_cycle_of", {}).items()
         ),
         boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
-        fma_per_cycle=_number("fma_per_cycle", content, sources),
+        fma_per_cycle=_figure(_FMA, content[_FMA], sources)[0] if _FMA in content else UNKNOWN,
         gpus=_gpus(content.get("gpus"), sources),
     )
 
 
 def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metric:
-    _check_keys(column, given, _METRIC)
-    return Metric(
-        names=tuple(given["names"]),
-        counters=tuple(given["counters"]),
-        scale=float(given.get("scale", 1)),
-        shared_pipe=bool(given.get("shared_pipe", False)),
-        sums=given.get("sums", ""),
-        beside=given.get("beside", ""),
-        replaces=given.get("replaces", ""),
-        description=given.get("description", ""),
-        source=_source(column, given, sources),
-    )
+    _check_keys(column, given, {field.name for field in fields(Metric)})
+    lists = {"names": tuple(given["names"]), "counters": tuple(given["counters"])}
+    return Metric(**given | lists | {"scale": float(given.get("scale", 1)), "source": _source(column, given, sources)})
 
 
-def _number(name: str, content: dict[str, Any], sources: dict[str, str]) -> float:
-    """A figure with its source; NaN where the file has none."""
-    if name not in content:
-        return UNKNOWN
-    given = content[name]
-    _check_keys(name, given, {"value", "source"})
-    _source(name, given, sources)
-    return float(given["value"])
+def _figure(what: str, given: dict[str, Any], sources: dict[str, str]) -> tuple[float, str]:
+    """A figure and the text of its source."""
+    _check_keys(what, given, {"value", "source"})
+    return float(given["value"]), _source(what, given, sources)
 
 
 def _gpus(given: dict[str, Any] | None, sources: dict[str, str]) -> str:
-    """The expression that finds GPUs by name."""
     if given is None:
         return ""
     _check_keys("gpus", given, {"names", "source"})
@@ -177,12 +152,9 @@ def _gpus(given: dict[str, Any] | None, sources: dict[str, str]) -> str:
     return str(re.compile(given["names"]).pattern)
 
 
-def _without(given: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name != key}
-
-
 def _of_boards(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rates | None:
     """The rates of some boards; None where there is only a word on why none is known, as their source."""
+    given = {name: value for name, value in given.items() if name != "names"}
     if "source" not in given:
         return _families(what, given, sources)
     _check_keys(what, given, {"source"})
@@ -197,24 +169,21 @@ def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rat
 
 def _rates(family: str, given: dict[str, Any], sources: dict[str, str]) -> dict[str, Rate]:
     _check_keys(family, given, _WITH_ACCUMULATOR)
-    found = {}
-    for precision, rate in given.items():
-        _check_keys(f"{family} {precision}", rate, {"value", "source"})
-        found[precision] = Rate(float(rate["value"]), _source(f"{family} {precision}", rate, sources))
-    return found
+    return {name: Rate(*_figure(f"{family} {name}", rate, sources)) for name, rate in given.items()}
 
 
 def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
     _check_keys(name, given, _NUMBERS | {"names", "peak_tflops", "source", _L2})
     peaks = given.get("peak_tflops", {})
     _check_keys(f"peak_tflops of {name}", peaks, _WITH_ACCUMULATOR)
+    l2_bandwidth, l2_source = _figure(_L2, given[_L2], sources) if _L2 in given else (UNKNOWN, "")
     return Board(
         given.get("names", re.escape(name)),
         **{key: float(given.get(key, UNKNOWN)) for key in _NUMBERS},
-        l2_bandwidth_bytes_per_s=_number(_L2, given, sources),
+        l2_bandwidth_bytes_per_s=l2_bandwidth,
         peak_tflops=peaks,
         source=_source(name, given, sources),
-        l2_source=_source(_L2, given[_L2], sources) if _L2 in given else "",
+        l2_source=l2_source,
     )
 
 

@@ -101,6 +101,7 @@ def compare(
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
+    from tcprof.comparison import compare as compare_sides
     from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
     from tcprof.findings.compared.advice import list_names
@@ -110,7 +111,8 @@ def compare(
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
-    comparisons = _compare_sides(read, mapping, allow_mismatch)
+    with progress("Comparing"):
+        comparisons = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)
@@ -119,7 +121,7 @@ def compare(
     document = view_comparison(comparisons, findings, selected, gate, limit or None)
     print_document(document, output, wide=wide)
     if page is not None:
-        from tcprof.comparison.baselines import compare_other_ways
+        from tcprof.comparison.comparison import compare_other_ways
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
@@ -168,13 +170,6 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
         if "=" not in pair:
             raise UsageError(f"--map {pair!r} has no equals sign", "Write --map OLD=NEW.")
     return {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in pairs)}
-
-
-def _compare_sides(sides: list["Side"], mapping: dict[str, str], allow_mismatch: bool) -> list["Comparison"]:
-    from tcprof.comparison import compare as compare_sides
-
-    with progress("Comparing"):
-        return [compare_sides(sides[0], side, mapping, allow_mismatch) for side in sides[1:]]
 
 
 def _name_sides(given: list[Path]) -> list[str]:

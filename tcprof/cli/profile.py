@@ -160,8 +160,7 @@ def profile(
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
     from tcprof.record.command import RecordOptions
-    from tcprof.record.recording import Session
-    from tcprof.record.sudo import become_root
+    from tcprof.record.recording import Session, become_root
     from tcprof.unprofiled import UnprofiledRuns
     from tcprof.views.commands import describe_end, describe_plan
 

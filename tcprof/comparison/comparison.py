@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.comparison.matching.iterations import share_iterations
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.places import (
     Renaming,
@@ -16,50 +16,43 @@ from tcprof.comparison.matching.places import (
     find_unmapped,
     list_places,
     rename_paths,
+    share_iterations,
 )
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.refusal import refuse
-from tcprof.comparison.side import Side, count_once
+from tcprof.comparison.side import Side, count_once, join_facts
 from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
 from tcprof.comparison.waterfall import explain_changes
+from tcprof.errors import InputError, UsageError
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"
+MOST_SIDES = 4  # of more, every side against every other one takes too long
+_ANYWAY = "--allow-mismatch compares them all the same."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", HEADLINE.name)
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A baseline and another side.
+    """A baseline and another side."""
 
-    Attributes:
-        base: The baseline.
-        new: What is compared with it.
-        rows: One row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``.
-        iteration_path: The path of the iterations in ``rows``; empty where the sides have none in common, for the whole
-            capture.
-        matching: The kernels of a typical recording of each side, matched.
-        modules: The modules of both sides, see ``tcprof.frames.MODULE_CHANGES``.
-        waterfall: What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical
-            recordings.
-        spread: How it is known how much runs of one program differ: measured, from several recordings a side, or
-            assumed, see ``docs/statistics.md``.
-        noise_floor: How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without
-            repeats.
-        unmapped: Old and new names of ranges that were mapped, but which the new side does not have.
-    """
-
-    base: Side
-    new: Side
-    rows: pd.DataFrame
+    base: Side  # the baseline
+    new: Side  # what is compared with it
+    rows: pd.DataFrame  # one row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``
+    # The path of the iterations in ``rows``; empty where the sides have none in common, for the whole capture.
     iteration_path: str
-    matching: Matching
-    modules: pd.DataFrame
+    matching: Matching  # the kernels of a typical recording of each side, matched
+    modules: pd.DataFrame  # the modules of both sides, see ``tcprof.frames.MODULE_CHANGES``
+    # What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical recordings.
     waterfall: pd.DataFrame
+    # How it is known how much runs of one program differ: measured, from several recordings a side, or assumed, see
+    # ``docs/statistics.md``.
     spread: str
+    # How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without repeats.
     noise_floor: pd.DataFrame
+    # Old and new names of ranges that were mapped, but which the new side does not have.
     unmapped: tuple[tuple[str, str], ...]
 
 
@@ -82,7 +75,7 @@ def compare(
     """
     base = base if isinstance(base, Side) else Side("base", (base,))
     new = new if isinstance(new, Side) else Side("new", (new,))
-    refuse(base, new, allow_mismatch)
+    _refuse(base, new, allow_mismatch)
     base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
     base, new = share_iterations(base, new, mapping)
@@ -113,7 +106,6 @@ def compare(
 
 
 def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
-    """The path that iterates on both sides."""
     found = []
     for recording, renaming in zip(typical, renamings, strict=True):
         paths = recording.iterations.drop_duplicates("path").assign(depth=0)
@@ -122,9 +114,10 @@ def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renamin
 
 
 def _noise_floor(side: Side) -> pd.DataFrame:
-    """The largest ratio between the iterations' medians of two recordings, for each GPU and quantity."""
-    medians = _iteration_medians(side.recordings)
-    found = [
+    """The largest ratio between medians of two recordings, over iterations without warm-up, by GPU and quantity."""
+    steady = (each.iterations[~each.iterations["warm_up"]] for each in side.recordings)
+    parts = [each.groupby("gpu", as_index=False)[list(_REPEATED)].median() for each in steady]
+    rows = [
         {
             "gpu": gpu,
             "side": side.name,
@@ -132,16 +125,59 @@ def _noise_floor(side: Side) -> pd.DataFrame:
             "ratio": values.max() / values.min() if values.min() > 0 else float("nan"),
             "recording_count": len(values),
         }
-        for gpu, of_gpu in medians.groupby("gpu")
+        for gpu, of_gpu in pd.concat(parts, ignore_index=True).groupby("gpu")
         for quantity, values in of_gpu[list(_REPEATED)].items()
         if len(values) > 1
     ]
-    return NOISE_FLOOR.conform(pd.DataFrame(found)) if found else NOISE_FLOOR.empty()
+    return NOISE_FLOOR.conform(pd.DataFrame(rows)) if rows else NOISE_FLOOR.empty()
 
 
-def _iteration_medians(recordings: Sequence[Analysis]) -> pd.DataFrame:
-    parts = []
-    for recording in recordings:
-        steady = recording.iterations[~recording.iterations["warm_up"]]
-        parts.append(steady.groupby("gpu", as_index=False)[list(_REPEATED)].median())
-    return pd.concat(parts, ignore_index=True)
+def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
+    """Refuse a comparison whose figures would mean nothing."""
+    told = [join_facts(recording.window for recording in side.recordings) for side in (base, new)]
+    if not all(told):
+        raise UsageError("a side of a comparison has no recording", "Give at least one for each side.")
+    if (told[0] != told[1] or "," in told[0]) and not allow_mismatch:
+        raise UsageError(
+            f"the baseline was analyzed over {told[0]} windows, the other over {told[1]} windows",
+            f"Analyze both over the same windows. {_ANYWAY}",
+        )
+    idle = [side for side in (base, new) if not any(len(recording.activities) for recording in side.recordings)]
+    if len(idle) == 1 and not allow_mismatch:
+        files = join_facts(recording.recording.file for recording in idle[0].recordings)
+        raise InputError(
+            f"{files} has no work on a GPU, the other side has.",
+            f"Record it with the CUDA trace: 'tcprof profile' does. {_ANYWAY}",
+        )
+
+
+def put_first(things: Sequence[Thing], place: int) -> list[Thing]:
+    """What belongs to each side, with that of another one as the baseline: the two change places."""
+    swapped = list(things)
+    swapped[0], swapped[place] = swapped[place], swapped[0]
+    return swapped
+
+
+def compare_other_ways(
+    sides: Sequence[Side], mapping: Mapping[str, str], allow_mismatch: bool = False
+) -> list[list[Comparison]]:
+    """Compare with each side but the first as the baseline.
+
+    Returns:
+        For each of these sides its comparisons with the others, see ``put_first``. Empty where there are too many
+        sides, or where one of these comparisons is refused.
+    """
+    back = {new: old for old, new in mapping.items()}
+    if len(sides) > MOST_SIDES or len(back) < len(mapping):
+        return []
+    try:
+        return [
+            [
+                compare(first, side, back if number == place else {}, allow_mismatch)
+                for number, side in enumerate(others, 1)
+            ]
+            for place in range(1, len(sides))
+            for first, *others in [put_first(sides, place)]
+        ]
+    except (InputError, UsageError):
+        return []

@@ -162,15 +162,18 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
     x its Tensor Active. A part is the change from exchanging one of the three, averaged over the six orders in which
     they can be exchanged (Shapley, A value for n-person games, 1953), so that the parts add up.
     """
-    shares = [_factors(side) for side in busy]
-    active = [_intensity(side) for side in busy]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        active = [np.where(side.kernels > 0, side.active / side.kernels, np.nan) for side in busy]
     # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
     # change of the mix.
     active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
     unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
     if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
         return []
-    factors = [(share, mix, np.nan_to_num(own)) for (share, mix), own in zip(shares, active, strict=True)]
+    factors = []
+    for side, own in zip(busy, active, strict=True):
+        total = max(int(side.kernels.sum()), 1)
+        factors.append((side.kernels.sum() / max(side.window, 1), side.kernels / total, np.nan_to_num(own)))
     parts = np.zeros(3)
     orders = list(itertools.permutations(range(3)))
     for order in orders:
@@ -186,18 +189,6 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
         (TOTAL, "", "", totals[0], totals[1], totals[1] - totals[0]),
         *((part, "", "", np.nan, np.nan, change) for part, change in rows.items()),
     ]
-
-
-def _factors(side: _Busy) -> tuple[float, Floats]:
-    """The share of the windows under kernels, and what share of that each row has."""
-    total = int(side.kernels.sum())
-    return total / max(side.window, 1), side.kernels / max(total, 1)
-
-
-def _intensity(side: _Busy) -> Floats:
-    """Tensor Active of each row, as a share; NaN where it has no time."""
-    unknown = np.full(len(side.kernels), np.nan)
-    return np.asarray(np.divide(side.active, side.kernels, out=unknown, where=side.kernels > 0), dtype=np.float64)
 
 
 def _product(factors: list[tuple[float, Floats, Floats]], chosen: list[int]) -> float:

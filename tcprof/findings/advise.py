@@ -1,33 +1,29 @@
 """Advice: what to do first, and what it is likely to win.
 
 Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
-and no more than the CPU's own time leaves; see ``Step``. No idle time is in two prices (``deduplicate_idle``), several
-GPUs win what the slowest wins (``multi_gpu``), and what is alike on several is one finding (``merge_gpus``).
+and no more than the CPU's own time leaves; see ``Step``. No idle time is in two of them. For several GPUs see
+``pricing.multi_gpu``.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
+from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.pricing.advice import Advice, Option
-from tcprof.findings.pricing.communication import measure_steps
-from tcprof.findings.pricing.deduplicate_idle import share_idle_time
-from tcprof.findings.pricing.merge_gpus import join_alike
-from tcprof.findings.pricing.multi_gpu import price_together
-from tcprof.findings.pricing.no_findings import find_all_well
+from tcprof.findings.all_well import find_all_well
+from tcprof.findings.pricing.advice import Advice, IdleTime
+from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import apply_rules, rules_of_findings
 
+_WHOLE = 0.99  # of a price: what is lost of more is not told
 # A page of several sides asks for the advice on each once for every other side.
 _KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
 
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
-    """The advice on a recording: what is likely to win most first, then what has no price.
-
-    Args:
-        analysis: The recording, with its kernels fitted.
-    """
+    """The advice on a recording: what is likely to win most first, then what has no price."""
     if analysis not in _KNOWN:
         _KNOWN[analysis] = _find(analysis)
     return _KNOWN[analysis]
@@ -37,27 +33,53 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     if analysis.kernel_instances.empty:
         return ()
     steps = measure_steps(analysis)
-    own = {gpu: share_idle_time(step, _apply_rules(step)) for gpu, step in steps.items()}
+    own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
     found: list[Advice] = []
-    for gpu, of_gpu in price_together(steps, own).items():
-        found += [_fit_to(steps[gpu], each) for each in (*find_all_well(steps[gpu], of_gpu), *of_gpu)]
+    for gpu, advices in price_together(steps, own, rules_of_findings()).items():
+        of_gpu = (*find_all_well(steps[gpu], advices), *advices)
+        found += [_without_futile_code(each, steps[gpu].is_of_framework) for each in of_gpu]
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
 
 
-def _apply_rules(step: Step) -> list[Advice]:
-    return [advice for name in RULES for advice in load_rule(name).find(step)]
+def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
+    """Advice whose low and likely prices are no more than the idle time together: the highest is left as it is."""
+    rules = rules_of_findings()
+    left = [100 * max(0.0, 1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
+    idle = {each.rule: rules[each.rule].idle for each in found if each.gain.is_known}
+    spared = [each for each in found if idle.get(each.rule) is IdleTime.LAUNCHES]
+    sharing = [each for each in found if idle.get(each.rule) in (IdleTime.SHARED, IdleTime.REST)]
+    shared: dict[str, Advice] = {}
+    for advice in sorted(sharing, key=lambda each: (idle[each.rule] is IdleTime.REST, -each.gain.likely_ns)):
+        others = [*shared]
+        if idle[advice.rule] is IdleTime.REST and spared:
+            left = [max(0.0, most - won) for most, won in zip(left, spared[0].gain.shares_pct, strict=True)]
+            others.append(spared[0].rule)
+        shared[advice.rule] = _limit(advice, left, ", ".join(others)) if others else advice
+        left = [most - won for most, won in zip(left, shared[advice.rule].gain.shares_pct, strict=True)]
+    return [shared.get(each.rule, each) for each in found]
 
 
-def _fit_to(step: Step, advice: Advice) -> Advice:
+def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
+    """Advice that wins no more than what others leave; what they have is evidence."""
+    before = advice.gain.shares_pct
+    parts = [max(0.0, min(1.0, most / won)) if won > 0 else 1.0 for won, most in zip(before, most_pct, strict=True)]
+    parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely
+    shares = [part * share for part, share in zip(parts, before, strict=True)]
+    gain = advice.gain.with_shares(shares).because(f"the idle time is in the price of {others}")
+    told = f"of the idle time {units.format_ns(advice.gain.likely_ns - gain.likely_ns)} is in the price of {others}"
+    rest = [each.gain for each in advice.options[1:]]
+    return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
+
+
+def _without_futile_code(advice: Advice, is_of_framework: bool) -> Advice:
     """Advice without code that wins nothing, or that a program of another language or no framework has no use for."""
-    is_of_use = step.is_of_framework or not advice.gain.is_known
-    return replace(advice, options=tuple(_without_futile_code(option, is_of_use) for option in advice.options))
+    is_of_use = is_of_framework or not advice.gain.is_known
+    options = (each if is_of_use and not each.gain.is_futile else replace(each, code=()) for each in advice.options)
+    return replace(advice, options=tuple(options))
 
 
-def _without_futile_code(option: Option, is_of_use: bool) -> Option:
-    return option if is_of_use and not option.gain.is_futile else replace(option, code=())
-
-
-def _order(advice: Advice) -> tuple[bool, float]:
-    return not advice.gain.is_known, -advice.gain.likely_pct if advice.gain.is_known else 0.0
+def _order(advice: Advice) -> tuple[bool, bool, float]:
+    rule = rules_of_findings().get(advice.rule)  # all-well is of none
+    is_known, of_recording = advice.gain.is_known, rule is not None and rule.of_recording
+    return not is_known, of_recording, -advice.gain.likely_pct if is_known else 0.0

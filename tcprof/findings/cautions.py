@@ -8,14 +8,14 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
-from tcprof.analysis.kernels.names import parse_name, short_name
-from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
+from tcprof.analysis.kernels.summary import RESOLVED, could_be_tensor
+from tcprof.analysis.kernels.traits import read_traits
 from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.arrays import Ints
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.precision import find_contradictions
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 
@@ -27,6 +27,7 @@ _ROUTINE = re.compile(
 )
 _SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
 _SHOWN = 3
+_MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
 _NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is reported
 _NOT_RECORDED = "were not recorded"
 _METRICS = (
@@ -202,4 +203,30 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
             "process"
         )
         found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
+    return found
+
+
+def find_contradictions(analysis: Analysis) -> list[Finding]:
+    """Products that computed more than their tensor cycles allow in the precision that their name tells.
+
+    They compute at least what the sizes of their op's operands ask for. Less is no contradiction: it may be padding.
+    """
+    launched = analysis.kernel_instances[
+        (analysis.kernel_instances["useful_flop"] > 0) & (analysis.kernel_instances["tensor_flop"] > 0)
+    ]
+    if launched.empty:
+        return []
+    sums = launched.groupby("kernel")[["useful_flop", "tensor_flop", "tensor_cycles"]].sum()
+    rows = analysis.kernels.loc[sums.index]
+    sums = sums[~read_traits(rows["name"])["is_convolution"]]  # an op may launch several kernels of a convolution
+    found = []
+    for kernel, useful, executed, cycles in sums.itertuples(name=None):
+        row, name = rows.loc[kernel], rows["name"].loc[kernel]
+        if parse_name(name).work == PRODUCT and row["fit"] == RESOLVED and useful > _MOST * executed:
+            sentence = (
+                f"{short_name(name)}: its tensor cycles contradict its name: the sizes of its operands ask for "
+                f"{useful / cycles:.4g} FLOP a cycle, and {row['precision'].upper()} allows {executed / cycles:.4g}"
+            )
+            consequence = "Its FLOP, FLOP/s and HFU are too low."
+            found.append(Finding("precision", Severity.CAUTION, sentence, consequence))
     return found

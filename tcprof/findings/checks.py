@@ -21,14 +21,7 @@ _MARKS = {GOOD: ("✓", "passes"), POOR: ("!", "needs attention"), UNKNOWN: (uni
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked on a GPU.
-
-    Attributes:
-        gpu: Number of the GPU.
-        name: What was checked.
-        state: ``good``, ``poor`` or ``unknown``.
-        sentence: What was found.
-    """
+    """One thing that was checked on a GPU, with its state, one of the three above, and what was found."""
 
     gpu: int
     name: str

@@ -10,23 +10,31 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.time.timeline import TIME_CLASSES
-from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, find_bound
-from tcprof.findings.iterations import IterationFigures, from_kernel_order
+from tcprof.findings.iterations import (
+    CPU_BOUND,
+    LAUNCH_BOUND,
+    IterationFigures,
+    find_bound,
+    from_kernel_order,
+    pool_tensor_active,
+)
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import (
     OTHER_KERNELS,
-    describe_rounding,
     describe_span,
+    say_active,
     tell_outside,
     tell_unused,
-    why_unknown,
 )
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
-from tcprof.frames import HEADLINE
+from tcprof.frames import HEADLINE, OPS_DOMAIN
+from tcprof.untrusted import one_line
 
 _MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
 _NOTABLE_PCT = 1.0
 _WAITS = {LAUNCH_BOUND: ", waiting for the CPU to launch kernels", CPU_BOUND: ", waiting for the CPU"}
+_LEAST_SHARE = 0.01  # of the time, to be named
+_MOST_RANGES = 4
 
 
 def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
@@ -36,7 +44,7 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
         idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
-    first = _say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
+    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
     is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
     waits = _WAITS.get(find_bound(figures), "") if idled == IDLED else ""
     if waits and measure_cost(analysis) is None:  # advice says, too, that the program may not wait when it runs alone
@@ -46,14 +54,9 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
 
 
 def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
-    """Of the whole capture, where nothing iterates.
-
-    Args:
-        row: The capture's row of the range summary.
-        idled: What is said of the time in which nothing was traced.
-    """
+    """Of the whole capture, where nothing iterates, by its row of the range summary."""
     mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
-    first = _say_active(analysis, mean, row["coverage_pct"], unit)
+    first = say_active(analysis, mean, row["coverage_pct"], unit)
     time = analysis.timeline[(analysis.timeline["gpu"] == row["gpu"]) & (analysis.timeline["depth"] == 0)]
     return first, *tell_unused(row), *_say_most(analysis, time, unit if math.isnan(mean) else "it", idled)
 
@@ -72,12 +75,6 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     left_out = int(analysis.iterations["warm_up"][analysis.iterations["gpu"] == gpu].sum())
     warm_up = f"; {units.format_count(left_out)} of warm-up left out" if left_out else ""
     return f"All figures here are of {count} {of}, {span}{warm_up}."
-
-
-def _say_active(analysis: Analysis, mean: float, coverage: float, unit: str) -> str:
-    if math.isnan(mean):
-        return f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, coverage)}."
-    return f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{describe_rounding(analysis)}."
 
 
 def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, waits: str = "") -> tuple[str, ...]:
@@ -110,3 +107,27 @@ def _of(share: dict[str, float]) -> str:
         if sum(share[name] for name in told) >= max(most, _NOTABLE_PCT) and min(share[name] for name in told) > 0:
             return f", most of it {' or '.join(class_in_sentence(name) for name in told)}"
     return ""
+
+
+def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
+    """Tensor Active of the ranges that an iteration, or the capture, consists of; empty where these tell nothing.
+
+    Args:
+        figures: The iterations; None for the whole capture.
+    """
+    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]
+    whole = rows[rows["depth"] == 0] if figures is None else figures.rows
+    inner = rows[rows["depth"] == 1] if figures is None else rows[rows["parent_id"].isin(whole["path_id"])]
+    length = float(whole["gpu_window_ns"].sum())
+    inner = inner[inner["gpu_window_ns"] > 0]
+    time = inner.groupby("name", observed=True)["gpu_window_ns"].sum()
+    named = time[time >= _LEAST_SHARE * length].nlargest(_MOST_RANGES).index
+    parts = [(name, inner[inner["name"] == name]) for name in pd.unique(inner["name"]) if name in named]
+    told = [
+        f"“{one_line(name, 40)}” {units.format_pct(active)} in {units.format_pct(100 * time[name] / length)}"
+        for name, of_name in parts
+        if not math.isnan(active := pool_tensor_active(of_name)[0])
+    ]
+    if len(told) < 2:
+        return ""
+    return f"Tensor Active by range: {told[0]} of the time, {', '.join(told[1:])}."

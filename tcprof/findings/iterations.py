@@ -16,6 +16,12 @@ from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
+MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
+LAUNCH_BOUND, CPU_BOUND = "launch-bound", "bound by the CPU"
+WAITING_PCT = 50.0  # idle share of the GPU windows from which the GPU does little but wait
+_KEEPS_UP = 0.8  # of the GPU window: an iteration that takes the CPU so long holds the GPU up
+_LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes the CPU 5 to 40 µs
+
 
 @dataclass(frozen=True)
 class IterationFigures:
@@ -27,8 +33,7 @@ class IterationFigures:
         time: The rows of their paths in ``Analysis.timeline``; none without a fit.
         count: How many are measured.
         tensor_active_pct: Mean Tensor Active over their windows.
-        low_pct: Lower end of its 95 % interval.
-        high_pct: Upper end.
+        low_pct: Lower end of its 95 % interval; ``high_pct`` likewise.
         tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
         idle_pct: Share of their GPU windows in which nothing runs on the GPU.
         idle_alone_pct: The same without what recording adds; as recorded where that is unknown.
@@ -36,8 +41,7 @@ class IterationFigures:
         window_ns: Mean GPU window of an iteration.
         host_ns: Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to
             the next.
-        kernel_count: Mean number of kernels launched in an iteration.
-        kernel_ns: Mean duration of such a kernel.
+        kernel_count: Mean number of kernels launched in an iteration, each of which takes ``kernel_ns``.
         coverage_pct: Share of their windows that lies under samples.
         outside_pct: Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a
             fit.
@@ -184,3 +188,18 @@ def _busy_function(analysis: Analysis, gpu: int) -> StepFunction:
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), start, end)
     return StepFunction(begin, finish, np.ones(len(begin)))
+
+
+def find_bound(figures: IterationFigures) -> str:
+    """Whether the launches of kernels, or else other work on the CPU, hold the GPU up; empty where neither is known to.
+
+    The GPU idles most of the iterations' GPU windows, and the CPU is at work about as long. If so many kernels are
+    launched meanwhile that each has no more time than a launch takes, the launches are what takes the CPU's time.
+    What recording is known to add to the idle time does not count; and of iterations from the kernels' order it is not
+    known how long the CPU is at work.
+    """
+    waits = figures.idle_alone_pct >= WAITING_PCT
+    if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:
+        return ""
+    launches = figures.kernel_count > 0 and figures.window_ns / figures.kernel_count < _LAUNCH_NS
+    return LAUNCH_BOUND if launches else CPU_BOUND

@@ -1,19 +1,21 @@
 """The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.gpus import busiest_gpus, keep_gpus
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
 from tcprof.findings.finding import Finding, Severity, texts_of
-from tcprof.findings.headline import describe_measured, say_capture, say_iterations
+from tcprof.findings.headline import describe_measured, say_capture, say_iterations, say_where
 from tcprof.findings.iterations import IterationFigures, measure_iterations
-from tcprof.findings.places import say_where
 from tcprof.findings.verdict import judge_capture, judge_iterations
 from tcprof.findings.words import IDLED, NOTHING_TRACED
 from tcprof.frames import plain_texts
+
+MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,10 @@ class GpuFindings:
     """What the figures of one GPU say.
 
     Attributes:
-        gpu: Number of the GPU.
         headline: The verdict in two short sentences, or three.
         measured: What these and the figures beside them are over.
         sentences: The verdict at length, the most important sentence first.
-        checks: What was checked before the figures can be trusted.
-        figures: The figures of its iterations that the verdict rests on; None where it rests on the whole capture.
+        figures: Of the iterations that the verdict rests on; None where it rests on the whole capture.
         idle_is_known: Whether the GPU did nothing where nothing was traced.
         where: How busy the Tensor Cores were in the ranges of an iteration; empty where these do not tell.
     """
@@ -101,11 +101,8 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
         else:
             sentences = judge_iterations(analysis, number, figures, idled)
             headline = say_iterations(analysis, figures, idled)
-        measured, checks = (
-            describe_measured(analysis, number, figures),
-            list_checks(analysis, row, figures, bool(faults)),
-        )
-        where = say_where(analysis, number, figures)
+        measured, where = describe_measured(analysis, number, figures), say_where(analysis, number, figures)
+        checks = list_checks(analysis, row, figures, bool(faults))
         found.append(GpuFindings(number, headline, measured, sentences, checks, figures, idled == IDLED, where))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
@@ -127,3 +124,17 @@ def summarize_checks(checks: Sequence[Check]) -> list[str]:
         where = f"GPU {check.gpu}: " if several else ""
         lines.append(f"Check: {where}{check.name} ({check.spoken}): {check.sentence}.")
     return lines
+
+
+def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Findings]:
+    """A recording and its findings without the GPUs that a page leaves out, and with a remark on how many these are."""
+    if len(analysis.gpus) <= MOST_GPUS:
+        return analysis, findings
+    gpus = busiest_gpus(analysis, MOST_GPUS)
+    sentence = (
+        f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, those that worked longest; 'tcprof ranges' and the "
+        "other commands show all"
+    )
+    remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
+    of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
+    return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))

@@ -9,8 +9,8 @@ from tcprof.analysis.kernels.summary import RESOLVED_POINTS, RESOLVED_SHARE, is_
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
+from tcprof.findings.cautions import find_contradictions
 from tcprof.findings.notes import name_iterations, name_peak
-from tcprof.findings.precision import find_contradictions
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import IN_NO_MODULE, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line

@@ -10,14 +10,20 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.timeline import TIME_CLASSES
-from tcprof.findings.bound import CPU_BOUND, LAUNCH_BOUND, WAITING_PCT, find_bound
-from tcprof.findings.iterations import IterationFigures, are_graphs
+from tcprof.findings.iterations import (
+    CPU_BOUND,
+    LAUNCH_BOUND,
+    MUCH_OUTSIDE_PCT,
+    WAITING_PCT,
+    IterationFigures,
+    are_graphs,
+    find_bound,
+)
 from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 NOTABLE_GAP_PCT = 10.0
-MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
 _NOTABLE_PCT = 1.0
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 
@@ -31,14 +37,11 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
         idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
     """
     unit = f"the GPU windows of “{figures.name}”"
-    if math.isnan(figures.tensor_active_pct):
-        first = f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, figures.coverage_pct)}."
-    else:
-        active = units.format_pct(figures.tensor_active_pct)
-        over = f"the {WINDOW_NAMES[analysis.window]} of “{figures.name}”"
-        mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
-        first = f"The Tensor Cores were busy {active} of {over} ({mean}){describe_rounding(analysis)}."
-        unit = "that time" if analysis.window == "gpu" else unit
+    mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
+    over = f"the {WINDOW_NAMES[analysis.window]} of “{figures.name}” ({mean})"
+    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, over)
+    if not math.isnan(figures.tensor_active_pct) and analysis.window == "gpu":
+        unit = "that time"
     waits = figures.idle_pct >= WAITING_PCT and idled == IDLED
     sentences = [first]
     if waits:
@@ -53,19 +56,11 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
 
 
 def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
-    """The verdict on the whole capture, where no path iterates.
-
-    Args:
-        row: The capture's row of the range summary.
-        idled: What is said of the time in which nothing was traced.
-    """
+    """The verdict on the whole capture, where no path iterates, by its row of the range summary."""
     gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
-    if math.isnan(mean):
-        first = f"Whether the Tensor Cores worked is unknown: {why_unknown(analysis, row['coverage_pct'])}."
-    else:
-        first = f"The Tensor Cores were busy {units.format_pct(mean)} of {unit}{describe_rounding(analysis)}."
-        unit = "that time"
+    first = say_active(analysis, mean, row["coverage_pct"], unit)
+    unit = unit if math.isnan(mean) else "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
     base = _Base(analysis, gpu, of_iterations=False, is_all_traced=idled == IDLED)
@@ -75,11 +70,7 @@ def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tup
 
 
 def describe_span(row: pd.Series) -> str:
-    """The whole capture's length, and what it reaches from and to.
-
-    Args:
-        row: The capture's row of the range summary.
-    """
+    """The whole capture's length, and what it reaches from and to, by its row of the range summary."""
     length = units.format_ns(row["window_ns"])
     return f"{length} from the GPU's first activity to its last" if row["activity_count"] else f"{length} sampled"
 
@@ -90,16 +81,15 @@ def tell_unused(row: pd.Series) -> tuple[str, ...]:
     return () if is_used else ("Nothing that was traced ran on it.",)
 
 
-def why_unknown(analysis: Analysis, coverage: float) -> str:
-    """Why there is no mean of Tensor Active, of whose time so many percent are covered by samples."""
+def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
+    """How busy the Tensor Cores were, or why that is not known."""
+    if not math.isnan(mean_pct):
+        rounded = ", as far as rounded samples tell" * (analysis.tensor_source == "rounded")
+        return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}{rounded}."
+    why = f"only {units.format_pct(coverage_pct)} of the time is covered by samples"
     if analysis.tensor_source == "none":
-        return "the recording has no samples of Tensor Active"
-    return f"only {units.format_pct(coverage)} of the time is covered by samples"
-
-
-def describe_rounding(analysis: Analysis) -> str:
-    """What limits a figure of rounded samples; empty for exact ones."""
-    return ", as far as rounded samples tell" if analysis.tensor_source == "rounded" else ""
+        why = "the recording has no samples of Tensor Active"
+    return f"Whether the Tensor Cores worked is unknown: {why}."
 
 
 def _waiting(figures: IterationFigures, unit: str) -> str:
@@ -137,12 +127,9 @@ def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Base:
-    """What sentences are about.
+    """What sentences are about: the iterations without warm-up, or else the whole capture.
 
     Attributes:
-        analysis: The recording.
-        gpu: Number of the GPU.
-        of_iterations: Whether it is the iterations without warm-up; otherwise it is the whole capture.
         is_all_traced: Whether no other work is known to have run on the GPU.
     """
 

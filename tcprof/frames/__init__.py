@@ -1,11 +1,9 @@
 """The frames of tcprof: each kind of frame has one Schema, and every column of it a dtype, a unit and a meaning.
 
-A frame that leaves a module has been conformed to its Schema by the one who made it, so that its readers need not
-ask. ``docs/metrics.md`` is generated from this package.
+Whoever makes a frame conforms it to its Schema. ``docs/metrics.md`` is generated from this package.
 """
 
-from tcprof.frames.accounts import CLOCKS, LEDGER, OUTSIDE, TIMELINE
-from tcprof.frames.advice import ADVICE
+from tcprof.frames.accounts import ADVICE, CLOCKS, LEDGER, OUTSIDE, TIMELINE
 from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
 from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
@@ -32,8 +30,7 @@ from tcprof.frames.recorded import (
     WAITS,
     WORK,
 )
-from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema
-from tcprof.frames.texts import plain_texts
+from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema, plain_texts
 from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, WARM_UP_PATH
 
 __all__ = [

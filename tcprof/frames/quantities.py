@@ -18,18 +18,12 @@ IDLE = Column("idle_ns", FLOAT, "The GPU window, less the time under its work.",
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity that is compared.
+    """A quantity that is compared."""
 
-    Attributes:
-        column: Its name, title, unit and meaning.
-        gate_name: What conditions of a gate call it.
-        part_of: The quantity below which a table shows it; empty for none.
-        better: What its better values are: higher or lower; empty where a change is neither better nor worse in itself.
-    """
-
-    column: Column
-    gate_name: str
-    part_of: str = ""
+    column: Column  # its name, title, unit and meaning
+    gate_name: str  # what conditions of a gate call it
+    part_of: str = ""  # the quantity below which a table shows it; empty for none
+    # What its better values are: higher or lower; empty where a change is neither better nor worse in itself.
     better: str = ""
 
     @property

@@ -1,8 +1,10 @@
 """What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,27 +26,20 @@ _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a frame: the only place that says what it is called, measured in and means.
+    """One column of a frame: the only place that says what it is called, measured in and means."""
 
-    Attributes:
-        name: Its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``).
-        dtype: Its pandas dtype. Unknown values are NaN, so only columns that are always known are integers.
-        meaning: What a value says, in one or two sentences.
-        title: What tables and figures call it; by default its name without the unit.
-        unit: What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the
-            name. Empty for words and for numbers without a unit, such as that of a GPU.
-        lacking: The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %,
-            the value is a lower bound. Empty for values that hold everything.
-        covered: Of a sum over samples, the column of the same row with the share, in percent, of the time that was
-            sampled: what is left of 100 % is not in the value. Empty for everything else.
-    """
-
-    name: str
-    dtype: str
-    meaning: str
-    title: str = ""
+    name: str  # its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``)
+    dtype: str  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
+    meaning: str  # what a value says, in one or two sentences
+    title: str = ""  # what tables and figures call it; by default its name without the unit
+    # What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the name. Empty
+    # for words and for numbers without a unit, such as that of a GPU.
     unit: str = ""
+    # The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %, the value
+    # is a lower bound. Empty for values that hold everything.
     lacking: str = ""
+    # Of a sum over samples, the column of the same row with the share, in percent, of the time that was sampled: what
+    # is left of 100 % is not in the value. Empty for everything else.
     covered: str = ""
 
     def __post_init__(self) -> None:
@@ -69,11 +64,7 @@ class Column:
         return units.format_value(value, self.unit)
 
     def lacks_pct(self, row: Mapping[Any, Any]) -> Any:
-        """The share, in percent, of what is not in the row's value; of a frame, for each row.
-
-        Args:
-            row: Has the column of what the value lacks, or of the time that was sampled.
-        """
+        """The share, in percent, of what is not in the row's value; of a frame, for each row."""
         return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
 
     def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
@@ -90,11 +81,6 @@ class Schema:
     columns: tuple[Column, ...]
 
     def __getitem__(self, name: str) -> Column:
-        """The column of that name.
-
-        Raises:
-            KeyError: There is none: a defect of the caller.
-        """
         for column in self.columns:
             if column.name == name:
                 return column
@@ -108,8 +94,7 @@ class Schema:
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The same rows with exactly this Schema's columns, in order, with their dtypes and a fresh index.
 
-        Args:
-            frame: Has at least the Schema's columns that are not float; a float column that is absent is unknown.
+        An absent column of floats is unknown.
 
         Raises:
             KeyError: A column that cannot be unknown is absent: a defect of the caller.
@@ -150,3 +135,25 @@ class Schema:
 GPU = Column("gpu", INT, "Number of the GPU in the recording, as Nsight Systems counts them.")
 START = Column("start_ns", INT, "Start on the recording's clock; may be negative, before the capture began.")
 END = Column("end_ns", INT, "End on the recording's clock; the interval is half-open.")
+
+_TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work
+_text_lock = Lock()
+_text_users: list[str] = []  # what the setting was when each thread came
+
+
+@contextmanager
+def plain_texts() -> Iterator[None]:
+    """Have pandas keep texts as Python's, not as Arrow's: columns' names are texts, too, and many frames are small.
+
+    Around all that makes frames, a small recording is analyzed in four fifths of the time.
+    """
+    with _text_lock:
+        _text_users.append(_text_users[0] if _text_users else pd.get_option(_TEXT_STORAGE))
+        pd.set_option(_TEXT_STORAGE, "python")
+    try:
+        yield
+    finally:
+        with _text_lock:
+            before = _text_users.pop()
+            if not _text_users:
+                pd.set_option(_TEXT_STORAGE, before)

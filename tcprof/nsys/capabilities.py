@@ -11,36 +11,22 @@ from tcprof.nsys.run import Completed, run_quietly
 
 @dataclass(frozen=True)
 class GpuSupport:
-    """A GPU, as nsys sees it.
+    """A GPU, as nsys sees it."""
 
-    Attributes:
-        number: nsys's number for it; None where nsys names none.
-        chip: For instance GH100; empty where this nsys does not say.
-        name: For instance NVIDIA H200.
-        supported: Whether its metrics can be sampled.
-        reason: Why not, in nsys's words; empty if supported, or if nsys gives none.
-    """
-
-    number: int | None
-    chip: str
-    name: str
-    supported: bool
-    reason: str
+    number: int | None  # nsys's number for it; None where nsys names none
+    chip: str  # for instance GH100; empty where this nsys does not say
+    name: str  # for instance NVIDIA H200
+    supported: bool  # whether its metrics can be sampled
+    reason: str  # why not, in nsys's words; empty if supported, or if nsys gives none
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an nsys can do on this machine.
+    """What an nsys can do on this machine."""
 
-    Attributes:
-        gpu_metrics_option: The spelling that it knows: --gpu-metrics-devices, up to 2023 --gpu-metrics-device.
-        metric_set_files: Whether it takes a metric set from a file.
-        gpus: The GPUs, those that cannot be sampled included.
-    """
-
-    gpu_metrics_option: str
-    metric_set_files: bool
-    gpus: tuple[GpuSupport, ...]
+    gpu_metrics_option: str  # the spelling that it knows: --gpu-metrics-devices, up to 2023 --gpu-metrics-device
+    metric_set_files: bool  # whether it takes a metric set from a file
+    gpus: tuple[GpuSupport, ...]  # the GPUs, those that cannot be sampled included
 
     @property
     def supported_gpus(self) -> tuple[GpuSupport, ...]:
@@ -68,12 +54,10 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
 
 
 def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
-    """Reads the list of GPUs that ``nsys profile --gpu-metrics-devices=help`` prints.
+    """The GPUs that ``nsys profile --gpu-metrics-devices=help`` lists.
 
-    Args:
-        text: Its output. GPUs that can be sampled are numbered lines such as
-            ``0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]`` (older: without the chip); the others follow
-            under a heading, each with its reason on the same line or the next.
+    Those that can be sampled are numbered lines such as ``0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]`` (older:
+    without the chip); the others follow under a heading, each with its reason on the same line or the next.
     """
     gpus: list[GpuSupport] = []
     supported = True
@@ -93,13 +77,10 @@ def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
 
 
 def read_general_metric_set(nsys: Nsys, chip: str) -> str:
-    """Reads the metric set that this nsys would use for a chip: the first one that names it.
-
-    Args:
-        nsys: The nsys whose sets are meant.
+    """The text of the metric set that this nsys would use for a chip: the first one that names it.
 
     Raises:
-        NsysError: If none of them is for that chip.
+        NsysError: None of them is for that chip.
     """
     folder = nsys.folder / METRIC_SETS
     try:

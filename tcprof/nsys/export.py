@@ -80,8 +80,7 @@ def check_export(path: Path) -> None:
         InputError: If it is not; the message says what it is instead.
     """
     check_is_file(path)
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     if not header.strip(b"\0"):
         raise InputError(f"{path} is an export that was interrupted: it begins with zeros.", hint=EXPORT_AGAIN)
     if header.startswith(REPORT_MAGIC):
@@ -109,13 +108,17 @@ def check_export(path: Path) -> None:
 def read_only_uri(path: Path) -> str:
     """How SQLite opens a file without changing anything in its folder.
 
-    Even a reader would make a write-ahead log beside a file that wants one, and fail in a folder that it may not write.
-    Where there is no such log the file is whole, and is opened as one that does not change.
+    Even a reader would make a write-ahead log beside a file that wants one. Where there is no such log the file is
+    whole, and is opened as one that does not change.
     """
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     is_whole = header[19:20] == _WRITE_AHEAD and not _has_content(_beside(path, "-wal"))
     return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+
+
+def _read_header(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEADER_BYTES)
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -142,10 +145,10 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
 
 
 def check_export_place(files: ReportFiles) -> None:
-    """Makes sure that a report's export may be written: what is there is one too, though an old or a broken one.
+    """Makes sure that a report's export may be written.
 
     Raises:
-        OutputError: It is a folder or, as far as that can be told, another program's file.
+        OutputError: There is a folder or, as far as that can be told, another program's file.
     """
     export = files.export
     if export.is_dir():
@@ -164,7 +167,6 @@ def _check_report(report: Path, export: Path) -> None:
 
 
 def _is_right(export: Path, report: Path) -> bool:
-    """Whether an export is there, whole, and made after its report."""
     try:
         check_export(export)
     except InputError:
@@ -186,8 +188,7 @@ def read_tables(path: Path) -> set[str]:
     Raises:
         InputError: If SQLite cannot read it, or not without making a file beside it.
     """
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     if header[19:20] == _WRITE_AHEAD and _has_content(_beside(path, "-wal")):
         raise InputError(
             f"{path} is open in another program, or was not closed: part of it is in {path.name}-wal.",
@@ -250,8 +251,7 @@ def _keep_alone(old: Path, made: Path) -> None:
 
 def _is_export_or_left_of_one(path: Path) -> bool:
     """Whether a file is an export, whole or not, as far as that can be told: it may be another program's database."""
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    header = _read_header(path)
     try:
         return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
     except InputError:  # damaged, unless it is open in another program
@@ -266,7 +266,6 @@ def _not_older(made: Path, report: Path) -> None:
 
 
 def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:
-    """Why nsys did not export."""
     if re.search(_UNWRITABLE, done.output, re.IGNORECASE):
         return _unwritable(report, done.last_lines(1))
     version = read_report_version(report)

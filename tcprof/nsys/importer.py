@@ -26,24 +26,18 @@ _PACKAGES = {  # library: its package in Debian and Ubuntu, in Fedora and RHEL
 
 @dataclass(frozen=True)
 class Importer:
-    """An importer, tried.
+    """An importer, tried."""
 
-    Attributes:
-        path: The program.
-        problem: Why it does not run; empty if it does.
-        remedy: What to do about it.
-    """
-
-    path: Path
-    problem: str
-    remedy: str
+    path: Path  # the program
+    problem: str  # why it does not run; empty if it does
+    remedy: str  # what to do about it
 
 
 def find_importer(nsys: Nsys) -> Importer | None:
-    """Finds the importer that an nsys will call, and starts it once; None if it has none.
+    """The importer that an nsys will call, started once; None if it has none.
 
     Raises:
-        NsysError: If it gives no answer in time.
+        NsysError: It gives no answer in time.
     """
     path = next(_importer_paths(nsys), None)
     if path is None:
@@ -71,18 +65,14 @@ def explain_library(library: str) -> str:
 
 
 def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
-    """Turns a raw recording into a report beside it; the raw recording is kept.
+    """Turns a raw recording (``X.qdstrm``) into a report (``X.nsys-rep``) beside it; the raw recording is kept.
 
     Args:
-        stream: ``X.qdstrm``.
         nsys: Those whose importers may be used, best first; all of this machine by default.
 
-    Returns:
-        ``X.nsys-rep``.
-
     Raises:
-        InputError: If no importer here can read it; the message repeats what each one said.
-        OutputError: If the report cannot be written.
+        InputError: No importer here can read it; the message repeats what each one said.
+        OutputError: The report cannot be written.
     """
     report = ReportFiles.named(stream).report
     said = []

@@ -32,16 +32,11 @@ INSTALL_HINT = (
 
 @dataclass(frozen=True)
 class Nsys:
-    """An nsys that runs.
+    """An nsys that runs."""
 
-    Attributes:
-        path: The executable.
-        version: For instance (2025, 3, 2, 474).
-        prefix: What comes before it on a command line that reads counters: sudo with what it needs, or nothing.
-    """
-
-    path: Path
-    version: tuple[int, ...]
+    path: Path  # the executable
+    version: tuple[int, ...]  # for instance (2025, 3, 2, 474)
+    # What comes before it on a command line that reads counters: sudo with what it needs, or nothing.
     prefix: tuple[str, ...] = ()
 
     @property
@@ -63,15 +58,10 @@ class Nsys:
 
 @dataclass(frozen=True)
 class Survey:
-    """Every nsys of the machine.
+    """Every nsys of the machine."""
 
-    Attributes:
-        found: Those that run; the first is the one to use.
-        failures: What is called nsys and does not run, and why.
-    """
-
-    found: tuple[Nsys, ...]
-    failures: tuple[str, ...]
+    found: tuple[Nsys, ...]  # those that run; the first is the one to use
+    failures: tuple[str, ...]  # what is called nsys and does not run, and why
 
 
 def find_nsys(explicit: Path | None = None) -> Nsys:
@@ -92,15 +82,7 @@ def find_nsys(explicit: Path | None = None) -> Nsys:
 
 
 def survey_nsys(explicit: Path | None = None) -> Survey:
-    """Looks for nsys.
-
-    Args:
-        explicit: The executable to use; no other is looked for.
-
-    Returns:
-        The given one, else the one named by TCPROF_NSYS; else the one on PATH, then, newest first, those in the
-        folders where NVIDIA and Debian install it.
-    """
+    """The given nsys, else that of TCPROF_NSYS; else the one on PATH, then, newest first, those installed."""
     named = explicit or (os.environ.get(ENVIRONMENT_VARIABLE) and Path(os.environ[ENVIRONMENT_VARIABLE]).expanduser())
     if named:
         return _survey([named])

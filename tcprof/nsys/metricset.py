@@ -1,8 +1,7 @@
 """A metric set of our own: few metrics, and the tensor pipe's cycles counted, not rounded.
 
-nsys gives whole percentages, and 1 for any small activity, which makes it unreadable; the sum of the active
-cycles is exact. Everything is taken from the installed nsys's own set for the chip, since names and counters
-differ by chip; which of them are kept, and which sums are added, is in the files of ``tcprof.chips``.
+nsys gives whole percentages, and 1 for any small activity; the sum of the active cycles is exact. Everything is taken
+from the installed nsys's own set for the chip; which of it is kept, and which sums are added, is in ``tcprof.chips``.
 """
 
 from typing import Any
@@ -47,7 +46,7 @@ def build_metric_set(
     with_work: bool = True,
     with_caches: bool = True,
 ) -> str:
-    """Makes the text of a small metric set with tensor cycles.
+    """The text of a small metric set with tensor cycles.
 
     Args:
         own: Text of the installed nsys's general metric set for the chip.
@@ -57,8 +56,7 @@ def build_metric_set(
         with_caches: Of these, also what tells how busy its caches were.
 
     Raises:
-        NsysError: If the chip has no counter for the tensor pipe alone (Turing counts it together with FP16),
-            so that only nsys's own set is of use.
+        NsysError: The chip has no counter for the tensor pipe alone (Turing counts it together with FP16).
     """
     document = _parse(own)
     source = _first_set(document)
@@ -94,7 +92,6 @@ def build_metric_set(
 
 
 def _choose_sums(known: Chip, with_work: bool, with_caches: bool) -> dict[str, Metric]:
-    """The sums to ask for, by column."""
     left_out = set(known.sums) if not with_work else {*_OF_CACHES} if not with_caches else set()
     return {column: metric for column, metric in known.sums.items() if column in _NEEDED or column not in left_out}
 
@@ -114,15 +111,12 @@ def read_sums(text: str) -> dict[str, str]:
 
 
 def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: bool) -> bool:
-    """Have a counter's exact sum recorded.
+    """Have a counter's exact sum recorded; returns whether the chip has the counter, as far as nsys's set shows.
 
     Args:
         metrics: Those of the new set; one gets a sub-metric, or one is added where nsys has none for the counter.
         ids: The counters of nsys's own set, with their units.
         needed: Add it even where nothing shows that the chip has it.
-
-    Returns:
-        Whether the chip has the counter, as far as nsys's set shows.
     """
     sums = {"name": known.sums, "suffix": _SUFFIX}
     if known.beside:

@@ -25,8 +25,7 @@ class OpenedExport:
     """An export and its tables. No file stays open between calls.
 
     Args:
-        path: The SQLite file. It is never written.
-        names: Those of the tables that will be read; whatever else there is, is not looked at.
+        names: The tables that will be read; whatever else there is, is not looked at.
 
     Attributes:
         columns: Of each table that will be read, the names of its columns.
@@ -128,7 +127,6 @@ class OpenedExport:
         return InputError(f"{self.path} cannot be read: {one_line(reason, 200)}", _HINT)
 
     def _read_columns(self, names: Collection[str]) -> dict[str, set[str]]:
-        """The columns of the tables that there are."""
         with self.connect() as connection:
             (encoding,) = connection.execute("PRAGMA encoding").fetchone()
             if encoding != "UTF-8":
@@ -147,7 +145,6 @@ class OpenedExport:
         return columns
 
     def _has_other_size(self) -> bool:
-        """Whether the file is not as long as it says."""
         with self.connect() as connection:
             (pages,), (size,) = (
                 connection.execute(f"PRAGMA {what}").fetchone() for what in ("page_count", "page_size")

@@ -1,7 +1,6 @@
 """What nsys's messages mean, and what to do about them.
 
-One row a message: the part of it that stays the same over versions, the cause in a sentence, what to do. The
-rows are in order: the specific before the general, since nsys often says both.
+The rows are in order: the specific before the general, since nsys often says both.
 """
 
 import re
@@ -10,19 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Problem:
-    """A message of nsys, understood.
+    """A message of nsys, understood."""
 
-    Attributes:
-        pattern: Regular expression that recognises it, whatever its case.
-        cause: What is wrong.
-        remedy: What to do.
-        remedy_in_container: What to do in a container, where that is something else.
-    """
-
-    pattern: str
-    cause: str
-    remedy: str
-    remedy_in_container: str = ""
+    pattern: str  # regular expression that recognises it, whatever its case
+    cause: str  # what is wrong
+    remedy: str  # what to do
+    remedy_in_container: str = ""  # what to do in a container, where that is something else
 
 
 COUNTERS_CLOSED = Problem(

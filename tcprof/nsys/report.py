@@ -19,13 +19,9 @@ Stamp = tuple[int, int, int] | None
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The files of a report, beside each other; which of them are there is another question.
+    """The files of a report, beside each other; which of them are there is another question."""
 
-    Attributes:
-        base: Their path without the suffix.
-    """
-
-    base: Path
+    base: Path  # their path without the suffix
 
     @classmethod
     def named(cls, path: Path) -> "ReportFiles":
@@ -58,7 +54,7 @@ class ReportFiles:
             force: Whether an existing one may be replaced.
 
         Raises:
-            OutputError: If it exists, or if its folder is absent or closed.
+            OutputError: It exists, or its folder is absent or closed.
         """
         folder = self.base.parent
         if not folder.is_dir():

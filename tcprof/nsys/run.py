@@ -13,19 +13,12 @@ _DEATH_S = 2.0  # a killed process is gone at once, unless it waits for a device
 
 @dataclass(frozen=True)
 class Completed:
-    """A program that has ended.
+    """A program that has ended."""
 
-    Attributes:
-        status: Exit status; negative if a signal ended it.
-        stdout: What it wrote on standard output, the middle left out where it wrote much.
-        stderr: The same of standard error.
-        was_stopped: Whether it was asked to end before its time, by Ctrl-C or another signal.
-    """
-
-    status: int
-    stdout: str
-    stderr: str
-    was_stopped: bool = False
+    status: int  # exit status; negative if a signal ended it
+    stdout: str  # what it wrote on standard output, the middle left out where it wrote much
+    stderr: str  # the same of standard error
+    was_stopped: bool = False  # whether it was asked to end before its time, by Ctrl-C or another signal
 
     @property
     def output(self) -> str:
@@ -45,11 +38,8 @@ class Completed:
 def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Completed:
     """Runs a program and returns what it said.
 
-    Args:
-        timeout_s: Seconds after which it is ended.
-
     Raises:
-        NsysError: If it cannot be started, or does not end in time.
+        NsysError: It cannot be started, or does not end in time.
     """
     try:
         process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

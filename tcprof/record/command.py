@@ -27,37 +27,28 @@ _SHORT = {
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """How to record.
+    """How to record."""
 
-    Attributes:
-        frequency_hz: Samples of each GPU metric a second. The default of 20 kHz is a sample every 50
-            microseconds: twice as fine as nsys's own default, so that kernels of that length are distinguished,
-            and a tenth of the 200 kHz at which nsys's buffers overflow on machines with more than one GPU.
-        trace: What to trace beside the metrics, in nsys's words.
-        gpus: The GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``.
-        metrics: What to sample: ``tcprof`` (tensor cycles, where available), ``default`` (nsys's own set
-            for the chip), or a metric-set file.
-        capture_range: What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call
-            of cudaProfilerStart; a program that never calls it is not recorded at all) or ``nvtx:NAME`` (the
-            first NVTX range of that name).
-        delay_s: Seconds to wait before recording.
-        duration_s: Seconds to record; nsys then ends the program. None to its end.
-        cuda_graph_trace: ``graph`` or ``node``; None for nsys's default.
-        annotate: What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases),
-            ``ops`` too, or these with their ``shapes``; ``auto`` for modules, unless the environment variable
-            TCPROF_ANNOTATE says otherwise; ``off`` for nothing.
-        extra_args: Further options for nsys. Where they name an option that is also set here, they win.
-    """
-
+    # Samples of each GPU metric a second. The default of 20 kHz is a sample every 50 microseconds: twice as fine as
+    # nsys's own default, so that kernels of that length are distinguished, and a tenth of the 200 kHz at which nsys's
+    # buffers overflow on machines with more than one GPU.
     frequency_hz: int = 20_000
-    trace: str = "cuda,nvtx,osrt"
-    gpus: str = "all"
+    trace: str = "cuda,nvtx,osrt"  # what to trace beside the metrics, in nsys's words
+    gpus: str = "all"  # the GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``
+    # What to sample: ``tcprof`` (tensor cycles, where available), ``default`` (nsys's own set for the chip), or a
+    # metric-set file.
     metrics: str = "tcprof"
+    # What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call of cudaProfilerStart; a
+    # program that never calls it is not recorded at all) or ``nvtx:NAME`` (the first NVTX range of that name).
     capture_range: str = "none"
-    delay_s: float | None = None
-    duration_s: float | None = None
-    cuda_graph_trace: str | None = None
+    delay_s: float | None = None  # seconds to wait before recording
+    duration_s: float | None = None  # seconds to record; nsys then ends the program. None to its end
+    cuda_graph_trace: str | None = None  # ``graph`` or ``node``; None for nsys's default
+    # What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases), ``ops`` too, or
+    # these with their ``shapes``; ``auto`` for modules, unless the environment variable TCPROF_ANNOTATE says otherwise;
+    # ``off`` for nothing.
     annotate: str = "auto"
+    # Further options for nsys. Where they name an option that is also set here, they win.
     extra_args: tuple[str, ...] = ()
 
 
@@ -69,17 +60,16 @@ def build_profile_command(
     report: ReportFiles,
     metric_set: Path | None = None,
 ) -> list[str]:
-    """Puts together the command that records a program.
+    """The command that records a program.
 
-    CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time in the
-    program and space in the report. GPU metrics are left out where no GPU here can be sampled, so
-    that ranges and kernels are recorded nevertheless; the caller sees it from ``capabilities.supported_gpus``.
+    CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
+    are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
 
     Args:
         metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:
-        UsageError: If an option has no meaning.
+        UsageError: An option has no meaning.
     """
     output = report.base.as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
@@ -102,7 +92,7 @@ def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
     """Refuses, before anything is run, what ``build_profile_command`` refuses.
 
     Raises:
-        UsageError: If an option has no meaning.
+        UsageError: An option has no meaning.
     """
     _gpu_metrics(capabilities, options, None)
     _capture_range(options.capture_range)

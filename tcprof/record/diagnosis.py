@@ -18,34 +18,21 @@ _OLDEST = (2022,)
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """One question about this machine, answered.
+    """One question about this machine, answered."""
 
-    Attributes:
-        name: What was looked at, in one or two words.
-        status: pass; warn, where a recording works but less well than it could; or fail.
-        evidence: What was found.
-        remedy: What to do; empty where nothing is to be done.
-    """
-
-    name: str
-    status: Status
-    evidence: str
-    remedy: str = ""
+    name: str  # what was looked at, in one or two words
+    status: Status  # pass; warn, where a recording works but less well than it could; or fail
+    evidence: str  # what was found
+    remedy: str = ""  # what to do; empty where nothing is to be done
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What was found out about recording here.
+    """What was found out about recording here."""
 
-    Attributes:
-        checks: The checks, in the order in which things are needed.
-        nsys: The nsys to use; None without one.
-        capabilities: What it can do; None where it could not be asked.
-    """
-
-    checks: tuple[MachineCheck, ...]
-    nsys: Nsys | None = None
-    capabilities: Capabilities | None = None
+    checks: tuple[MachineCheck, ...]  # the checks, in the order in which things are needed
+    nsys: Nsys | None = None  # the nsys to use; None without one
+    capabilities: Capabilities | None = None  # what it can do; None where it could not be asked
 
     @property
     def failures(self) -> tuple[MachineCheck, ...]:
@@ -58,7 +45,7 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
 
     Args:
         explicit: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``tcprof.record.sudo``.
+        prefix: What makes a command run as root; see ``become_root``.
     """
     machine = read_machine()
     survey = survey_nsys(explicit)

@@ -17,10 +17,8 @@ from tcprof.nsys.locate import Nsys
 from tcprof.nsys.problems import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
-from tcprof.record.gpu_modes import SilentDriverError, read_gpu_modes
-from tcprof.record.machine import Machine, read_machine
-from tcprof.record.metrics import find_metric_set
-from tcprof.record.trial import try_metric_set
+from tcprof.record.machine import Machine, SilentDriverError, read_gpu_modes, read_machine
+from tcprof.record.metrics import find_metric_set, try_metric_set
 from tcprof.temporary import temporary_folder
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
@@ -51,7 +49,6 @@ def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, 
 
 
 def _check_modes(machine: Machine) -> MachineCheck:
-    """MIG, virtual GPUs, WSL and Confidential Computing."""
     place = "Windows Subsystem for Linux" if machine.is_wsl else "Linux"
     try:
         modes = read_gpu_modes()

@@ -1,7 +1,7 @@
 """The processes that a recording started: which they are, which still live, and how to end them.
 
-psutil describes each process, and never signals a later process that got the number of one that has ended. Which
-processes belong together is worked out here: psutil's ``children()`` misses those whose parent has ended.
+psutil never signals a later process that got the number of one that has ended. Which processes belong together is
+worked out here: psutil's ``children()`` misses those whose parent has ended.
 """
 
 import os
@@ -21,29 +21,21 @@ _DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # only an exit status is lef
 
 @dataclass(frozen=True)
 class _Relative:
-    """A process, and what ties it to others.
+    """A process, and what ties it to others."""
 
-    Attributes:
-        process: The process; equal to another only if number and beginning are the same.
-        name: What it calls itself, which may be anything.
-        parent: Its parent's process number.
-        session: The process number of its session's leader.
-        agent_of: The name of the nsys session that it serves as an agent; empty for any other process.
-    """
-
-    process: psutil.Process
-    name: str
-    parent: int
-    session: int
-    agent_of: str
+    process: psutil.Process  # the process; equal to another only if number and beginning are the same
+    name: str  # what it calls itself, which may be anything
+    parent: int  # its parent's process number
+    session: int  # the process number of its session's leader
+    agent_of: str  # the name of the nsys session that it serves as an agent; empty for any other process
 
 
 class Family:
     """nsys and all that runs because of it.
 
-    Those are its descendants: nsys-launcher, the program (in a session of its own) and what the program started;
-    and the agent, which has left nsys and is known by the name of its session, ``profile-`` and the process number
-    of nsys. Once nsys has died its children have another parent, so the family is to be gathered before.
+    Its descendants: nsys-launcher, the program (in a session of its own) and what the program started; and the agent,
+    which has left nsys and is known by the name of its session, ``profile-`` and the process number of nsys. Once nsys
+    has died its children have another parent, so the family is to be gathered before.
 
     Args:
         head: Process number of what was started: nsys, or sudo.

@@ -24,27 +24,16 @@ _OWN_METRICS = 22  # in nsys's set for GH100; others are of that size
 
 @dataclass(frozen=True)
 class Plan:
-    """A recording that is ready to run.
+    """A recording that is ready to run."""
 
-    Attributes:
-        nsys: The nsys that will record.
-        capabilities: What it can do here.
-        options: How to record.
-        program: The program and its arguments.
-        metric_set: The metric-set file that is sampled; None for nsys's own.
-        gpus: The GPUs that are sampled.
-        bytes_per_s: Estimated size of the samples in the export, for each second; 0 without samples.
-        notes: What will be recorded less well than it could be, and why.
-    """
-
-    nsys: Nsys
-    capabilities: Capabilities
-    options: RecordOptions
-    program: tuple[str, ...]
-    metric_set: Path | None
-    gpus: tuple[GpuSupport, ...]
-    bytes_per_s: float
-    notes: tuple[str, ...]
+    nsys: Nsys  # the nsys that will record
+    capabilities: Capabilities  # what it can do here
+    options: RecordOptions  # how to record
+    program: tuple[str, ...]  # the program and its arguments
+    metric_set: Path | None  # the metric-set file that is sampled; None for nsys's own
+    gpus: tuple[GpuSupport, ...]  # the GPUs that are sampled
+    bytes_per_s: float  # estimated size of the samples in the export, for each second; 0 without samples
+    notes: tuple[str, ...]  # what will be recorded less well than it could be, and why
 
     def build_command(self, report: ReportFiles) -> list[str]:
         """Nsys's command line for a report."""
@@ -63,7 +52,7 @@ def plan_recording(
     Args:
         program: The program and its arguments, as they are started.
         nsys: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``tcprof.record.sudo``.
+        prefix: What makes a command run as root; see ``become_root``.
 
     Raises:
         MachineError: This machine cannot record.

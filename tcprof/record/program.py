@@ -44,15 +44,10 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
 
 @dataclass(frozen=True)
 class Program:
-    """A program that is there.
+    """A program that is there."""
 
-    Attributes:
-        command: It and its arguments, as they are started.
-        name: What a report of it is called.
-    """
-
-    command: tuple[str, ...]
-    name: str
+    command: tuple[str, ...]  # it and its arguments, as they are started
+    name: str  # what a report of it is called
 
 
 def find_program(args: Sequence[str], python: str = sys.executable) -> Program:
@@ -88,7 +83,6 @@ def annotated(command: tuple[str, ...], level: str, step_times: Path | None = No
     The environment is set in the command, so that what is printed can be run as it stands.
 
     Args:
-        command: The program and its arguments, as they are started.
         level: See ``RecordOptions.annotate``.
         step_times: A folder that the times of its steps are written to, in place of ranges.
     """

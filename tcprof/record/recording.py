@@ -1,57 +1,50 @@
 """Record a program with nsys: run it, pass its output and signals on, find what it wrote."""
 
 import math
+import os
 import re
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcprof.errors import InputError, NsysError, StoppedError
+from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.importer import import_stream
 from tcprof.nsys.locate import Nsys, survey_nsys
 from tcprof.nsys.problems import explain
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
-from tcprof.nsys.run import Completed
+from tcprof.nsys.run import Completed, run_quietly
 from tcprof.record.command import RecordOptions, name_options
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.program import find_program
 from tcprof.record.run_shown import run_shown
-from tcprof.record.sudo import give_back
 from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What a recording left.
+    """What a recording left."""
 
-    Attributes:
-        report: The report that nsys wrote.
-        program_status: Exit status of the recorded program, which nsys makes its own; not 0 does not mean
-            that the report is bad. 0 where nsys ended the program because the duration asked for was over.
-        was_stopped: Whether the user, or a job scheduler, ended it.
-        seconds: How long it took, with nsys's own work.
-    """
-
-    report: Path
+    report: Path  # the report that nsys wrote
+    # Exit status of the recorded program, which nsys makes its own; not 0 does not mean that the report is bad. 0 where
+    # nsys ended the program because the duration asked for was over.
     program_status: int
-    was_stopped: bool = False
-    seconds: float = math.inf
+    was_stopped: bool = False  # whether the user, or a job scheduler, ended it
+    seconds: float = math.inf  # how long it took, with nsys's own work
 
 
 class Session:
     """Recordings of one program: one, or several alike, each with a report of its own.
 
     Args:
-        program: The program and its arguments as the user names them; a Python script or module gets its interpreter.
+        program: As the user names it; a Python script or module gets its interpreter.
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
         repeat: How often to record it; the reports of more than one are numbered.
-
-    Attributes:
-        reports: The files of each report.
 
     Raises:
         UsageError: There is no program.
@@ -66,11 +59,8 @@ class Session:
     def check_reports(self, force: bool) -> None:
         """Makes sure, before anything is run, that all reports and their exports can be written.
 
-        Args:
-            force: Whether existing reports may be replaced.
-
         Raises:
-            OutputError: If not.
+            OutputError: They cannot, or there are some and ``force`` is not given.
         """
         for report in self.reports:
             report.check(force)
@@ -83,11 +73,7 @@ class Session:
         return plan_recording(self._program, options, nsys, prefix)
 
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
-        """Records the program once; see ``record``.
-
-        Args:
-            report: One of ``reports``.
-        """
+        """Records the program once, into one of ``reports``; see ``record``."""
         began = time.monotonic()
         run = record(plan.nsys, plan.build_command(report), report)
         run = replace(run, seconds=time.monotonic() - began)
@@ -96,27 +82,22 @@ class Session:
         return run
 
     def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
-        """Runs the program once without nsys; see ``tcprof.record.unprofiled``.
-
-        Args:
-            limit_s: Seconds after which it is ended; None: it runs to its end.
-        """
+        """Runs the program once without nsys; see ``tcprof.record.unprofiled``."""
         return run_unprofiled(self._program, limit_s)
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     """Runs a recording to its end.
 
-    The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still
-    written. A raw recording that nsys could not turn into a report is imported, if any importer here can.
+    The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
+    recording that nsys could not turn into a report is imported, if any importer here can.
 
     Args:
         argv: The command, from ``build_profile_command``.
-        asked: The files of the report that was asked for.
 
     Raises:
-        NsysError: If there is no report afterwards; the message says why and what to do.
-        StoppedError: If the user gave the recording up; nothing of it is left.
+        NsysError: There is no report afterwards; the message says why and what to do.
+        StoppedError: The user gave the recording up; nothing of it is left.
     """
     before = asked.stamps()
     try:
@@ -137,7 +118,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
 
 
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
-    """Why a recording gave no report."""
     if left:
         return NsysError(
             f"nsys could not write the report where it was asked to, and left it at {left[0]}: {done.last_lines(1)}",
@@ -158,11 +138,7 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
 
 
 def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
-    """The report of a recording that nsys left raw, which it says with exit status 0.
-
-    Raises:
-        NsysError: If no importer of this machine can read it; the raw recording stays where it is.
-    """
+    """The report of a recording that nsys left raw, which it does with exit status 0."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().found))
     except InputError as error:
@@ -178,3 +154,31 @@ def _generated(stdout: str) -> list[Path]:
     _, _, listed = stdout.rpartition("Generated:")
     paths = [Path(line.strip()) for line in listed.splitlines()]
     return [path for path in paths if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX)]
+
+
+_HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
+
+
+def become_root() -> tuple[str, ...]:
+    """Asks for the password, if there is one, and returns what to put before nsys to run it as root; nothing for root.
+
+    sudo drops PATH, and the loader drops LD_LIBRARY_PATH before sudo can keep it, so both are handed over by name. nsys
+    starts the program as the user who asked, so that a virtual environment, files and caches are the user's own.
+
+    Raises:
+        MachineError: There is no sudo, or it refuses.
+    """
+    if os.geteuid() == 0:
+        return ()
+    if shutil.which("sudo") is None:
+        raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' says whether root is needed.")
+    if subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
+        raise MachineError("sudo refused.", hint="Ask the administrator, or see what 'tcprof doctor' proposes.")
+    kept = (f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ)
+    return ("sudo", "--preserve-env", "env", *kept)
+
+
+def give_back(report: Path) -> None:
+    """Makes a report that root wrote the user's; where sudo asks for a password again, it stays as it is, readable."""
+    if report.stat().st_uid != os.getuid():
+        run_quietly(["sudo", "-n", "chown", f"{os.getuid()}:{os.getgid()}", str(report)], timeout_s=10.0)

@@ -25,15 +25,13 @@ _DRAIN_S = 5.0  # how long to read on after the end: something that the program 
 def run_shown(argv: Sequence[str]) -> Completed:
     """Runs a program whose output the user sees at once, with a status line below it.
 
-    Both streams go through tcprof so that nsys's messages can be recognised afterwards. The recorded program
-    loses nothing by it: nsys reads its output through a pipe in any case, so it never sees a terminal.
-
-    The first Ctrl-C, SIGTERM or SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C
-    makes nsys give it up, and kills whatever the recording has started.
+    Both streams go through tcprof so that nsys's messages can be recognised afterwards. The first Ctrl-C, SIGTERM or
+    SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C makes nsys give it up, and kills whatever
+    the recording has started.
 
     Raises:
-        NsysError: If it cannot be started.
-        StoppedError: If the user gave the recording up before there was a report.
+        NsysError: It cannot be started.
+        StoppedError: The user gave the recording up before there was a report.
     """
     with caught_signals() as received:
         process, stopping, line = start_stoppable(argv)
@@ -81,7 +79,6 @@ def _follow(
 
 
 def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:
-    """What the line says."""
     if stopping.is_given_up:
         return "giving up"
     if has_ended:

@@ -50,11 +50,7 @@ class StatusLine:
 
     @contextlib.contextmanager
     def hidden(self, sink: TextIO, output: bytes) -> Iterator[None]:
-        """Erases the line while output is written to a terminal.
-
-        Args:
-            output: What is written in the context.
-        """
+        """Erases the line while ``output`` is written to a terminal in the context."""
         if not self._is_shown or not is_terminal(sink):
             yield
             return

@@ -60,11 +60,8 @@ def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stop
     Jupyter signal the whole group: tcprof alone must pass them on. sudo stays in the group, since it asks for the
     password on the terminal, and since a terminal's Ctrl-C reaches it without one.
 
-    Returns:
-        The process, what ends it, and the line that informs the user.
-
     Raises:
-        NsysError: If it cannot be started.
+        NsysError: It cannot be started.
     """
     has_own_group = can_catch_signals() and not is_sudo(argv)
     process = start(argv, has_own_group=has_own_group)
@@ -104,11 +101,8 @@ class Stopping:
     def attend(self, number: int, *, nsys_lives: bool) -> None:
         """Does what a signal asks for.
 
-        The first one stops the recording. A second Ctrl-C gives it up; SIGQUIT does so at once. Any other signal
-        after the first changes nothing, since nsys would give up.
-
-        Args:
-            nsys_lives: Whether nsys has not ended yet.
+        The first one stops the recording. A second Ctrl-C gives it up; SIGQUIT does so at once. Any other signal after
+        the first changes nothing, since nsys would give up.
         """
         now = time.monotonic()
         if self._kill_at is not None or (self._asked_at is None and not nsys_lives):
@@ -179,11 +173,8 @@ class Stopping:
     def conclude(self, *, has_report: bool) -> None:
         """Says what is left after the end.
 
-        Args:
-            has_report: Whether nsys has written a report.
-
         Raises:
-            StoppedError: If the recording was given up.
+            StoppedError: The recording was given up, and there is no report.
         """
         left = self._family.living()
         rest = f"Not all that it started has ended. To kill it: {self._family.kill_command(left)}"

@@ -20,26 +20,20 @@ _GRACE_S = 5.0  # from the signal that asks the program to end
 
 @dataclass(frozen=True)
 class UnprofiledRun:
-    """A run without nsys.
+    """A run without nsys."""
 
-    Attributes:
-        steps: See ``tcprof.frames.UNPROFILED``.
-        status: Exit status of the program; None where it was ended as its time was over.
-    """
-
-    steps: pd.DataFrame
-    status: int | None
+    steps: pd.DataFrame  # see ``tcprof.frames.UNPROFILED``
+    status: int | None  # exit status of the program; None where it was ended as its time was over
 
 
 def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> UnprofiledRun:
     """Runs a program by itself, in silence, and times its steps.
 
     Args:
-        program: The program and its arguments, as they are started.
         limit_s: Seconds after which it is ended; None: it runs to its end.
 
     Raises:
-        NsysError: If it cannot be started.
+        NsysError: It cannot be started.
     """
     with temporary_folder() as folder:
         status = _run(annotated(program, "modules", folder), limit_s)

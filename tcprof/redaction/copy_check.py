@@ -27,35 +27,22 @@ _DEFECT = (
 
 @dataclass(frozen=True)
 class Suspects:
-    """Names in a copy that hold something private.
+    """Names in a copy that hold something private."""
 
-    Attributes:
-        count: How many different names.
-        examples: The first of them. They come from the recording and are not escaped.
-    """
-
-    count: int
-    examples: tuple[Found, ...]
+    count: int  # how many different names
+    examples: tuple[Found, ...]  # the first of them. They come from the recording and are not escaped
 
 
 @dataclass(frozen=True)
 class CheckedNames:
-    """What was found in the names that a copy keeps.
+    """What was found in the names that a copy keeps."""
 
-    Attributes:
-        nvtx: Names of NVTX ranges, marks and domains.
-        kernels: Names of kernels.
-    """
-
-    nvtx: Suspects
-    kernels: Suspects
+    nvtx: Suspects  # names of NVTX ranges, marks and domains
+    kernels: Suspects  # names of kernels
 
 
 def check_copy(connection: Connection, database: str, private: PrivateTexts) -> CheckedNames:
-    """Search every text of a copy for what its source holds of the machine.
-
-    Args:
-        private: The texts to search for. Paths in somebody's folder, e-mail and IPv4 addresses are searched for too.
+    """Search every text of a copy for what its source holds of the machine, for paths of users, and for addresses.
 
     Returns:
         What was found in the names of NVTX and of kernels: they are the program's own words and the copy keeps them.

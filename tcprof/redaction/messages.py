@@ -31,9 +31,6 @@ _PRIVATE = re.compile(
 def without_private(export: Path, messages: list[str]) -> list[str]:
     """The messages of an export, with what is private in them replaced.
 
-    Args:
-        export: The export, which is only read.
-
     Raises:
         InputError: The export cannot be read.
     """

@@ -90,17 +90,11 @@ _TEXT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Found:
-    """A text in which something private was found.
+    """A text in which something private was found."""
 
-    Attributes:
-        text: The text.
-        part: What of it is private.
-        reason: Why: "a text of the environment variables", "an IPv4 address".
-    """
-
-    text: str
-    part: str
-    reason: str
+    text: str  # the text
+    part: str  # what of it is private
+    reason: str  # why: "a text of the environment variables", "an IPv4 address"
 
 
 @dataclass(frozen=True)

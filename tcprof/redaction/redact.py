@@ -74,29 +74,23 @@ COPY = "main"
 
 @dataclass(frozen=True)
 class Redaction:
-    """What a redaction left out, and what the search of the copy found.
+    """What a redaction left out, and what the search of the copy found."""
 
-    Attributes:
-        removed: For each kind of which something was left out: how much. Environment variables are counted by
-            entries, output by lines, messages, settings and rows by rows, and all else by texts.
-        tables: Names of the tables with rows that were left out whole. They come from the export and are not escaped.
-        columns: Names of the columns of other tables that were left out, as nsys is not known to write them; likewise.
-        searched: How many texts of the export the copy was searched for.
-        names: What of them is in the names that the copy keeps.
-    """
-
+    # For each kind of which something was left out: how much. Environment variables are counted by entries, output by
+    # lines, messages, settings and rows by rows, and all else by texts.
     removed: dict[Kind, int]
+    # Names of the tables with rows that were left out whole. They come from the export and are not escaped.
     tables: tuple[str, ...]
+    # Names of the columns of other tables that were left out, as nsys is not known to write them; likewise.
     columns: tuple[str, ...]
-    searched: int
-    names: CheckedNames
+    searched: int  # how many texts of the export the copy was searched for
+    names: CheckedNames  # what of them is in the names that the copy keeps
 
 
 def redact(source: Path, target: Path) -> Redaction:
     """Write a copy of an export without anything private of the machine, and search it for such.
 
     Args:
-        source: The export; it is not changed.
         target: The copy. It must not exist: writing it in place of another file is the caller's part.
 
     Raises:

@@ -1,8 +1,4 @@
-"""Whether tcprof wrote a file: each kind of output has a mark of its own, by which a later one may replace it.
-
-Pages, JSON, traces, JUnit, Parquet and PNG name tcprof where their formats have a place for it; text, Markdown and SVG
-end with a line that does; and the columns of CSV are those of a Schema of ``tcprof.frames``.
-"""
+"""Whether tcprof wrote a file: each kind of output has a mark of its own, by which a later one may replace it."""
 
 import gzip
 import re
@@ -11,6 +7,7 @@ from pathlib import Path
 
 PARQUET_KEY = b"tcprof"
 _ENOUGH = 4096  # bytes
+# The beginnings that the formats have, not the name alone: notes that merely mention tcprof are not its output.
 _MARKS = re.compile(
     rb'\A\{\s*"tcprof": ?"|\A\{"displayTimeUnit":"ns","otherData":\{"tcprof":'
     rb'|\A<!doctype html>.*<meta name="generator" content="tcprof '

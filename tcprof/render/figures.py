@@ -43,7 +43,7 @@ def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
 
 
 def _page(figure: "go.Figure", title: str) -> str:
-    from tcprof.render.html.plotlyjs import read_bundle
+    from tcprof.render.html.shell import read_bundle
 
     drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
     return (

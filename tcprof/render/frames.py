@@ -17,17 +17,8 @@ from tcprof.views.recording.facts import document_data
 ABOUT = "recording.json"
 FRAMES = (
     *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
-    *(
-        "modules",
-        "kernels",
-        "kernels_by_path",
-        "kernel_instances",
-        "timeline",
-        "ledger",
-        "clocks",
-        "outside",
-        "unprofiled",
-    ),
+    *("modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
+    *("clocks", "outside", "unprofiled"),
 )
 
 
@@ -54,16 +45,13 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
         with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
             write_data("export", document_data(analysis, findings, {}), file)
         for name, frame_name in zip(names[1:], FRAMES, strict=True):
-            _write_frame(getattr(analysis, frame_name), staged / name, file_format)
+            frame = getattr(analysis, frame_name)
+            if file_format == "parquet":
+                _write_parquet(frame, staged / name)
+                continue
+            with (staged / name).open("w", encoding="utf-8", errors="replace", newline="") as file:
+                write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)
     return [folder / name for name in names]
-
-
-def _write_frame(frame: pd.DataFrame, path: Path, file_format: str) -> None:
-    if file_format == "parquet":
-        _write_parquet(frame, path)
-        return
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)
 
 
 def _write_parquet(frame: pd.DataFrame, path: Path) -> None:

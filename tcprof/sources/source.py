@@ -12,61 +12,36 @@ UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was
 
 @dataclass(frozen=True)
 class Recording:
-    """What a file says about its recording.
+    """What a file says about its recording."""
 
-    Attributes:
-        file: Name of the file that was read, without its folder.
-        nsys_version: Version of Nsight Systems that exported; empty where not known.
-        schema_version: Version of the export's tables; empty where not known.
-        driver_version: NVIDIA driver; empty where not known.
-        started_utc: When the recording began, ISO 8601; empty where not known.
-        duration_ns: Length of the recording; NaN where not known.
-        frequency_hz: Sampling frequency that was asked for; NaN where not known.
-        metrics_requested: Whether GPU metrics were asked for.
-    """
-
-    file: str
-    nsys_version: str
-    schema_version: str
-    driver_version: str
-    started_utc: str
-    duration_ns: float
-    frequency_hz: float
-    metrics_requested: bool
+    file: str  # name of the file that was read, without its folder
+    nsys_version: str  # version of Nsight Systems that exported; empty where not known
+    schema_version: str  # version of the export's tables; empty where not known
+    driver_version: str  # NVIDIA driver; empty where not known
+    started_utc: str  # when the recording began, ISO 8601; empty where not known
+    duration_ns: float  # length of the recording; NaN where not known
+    frequency_hz: float  # sampling frequency that was asked for; NaN where not known
+    metrics_requested: bool  # whether GPU metrics were asked for
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of a recording, and how they were measured.
+    """The samples of a recording, and how they were measured."""
 
-    Attributes:
-        frame: See ``tcprof.frames.SAMPLES``.
-        tensor_source: "cycles", "rounded" (whole percentages) or "none".
-        shared_pipe: Whether the counter also counts plain half-precision arithmetic (Turing).
-        lost_ns: Time marked as missing by the profiler.
-    """
-
-    frame: pd.DataFrame
-    tensor_source: str
-    shared_pipe: bool
-    lost_ns: int
+    frame: pd.DataFrame  # see ``tcprof.frames.SAMPLES``
+    tensor_source: str  # "cycles", "rounded" (whole percentages) or "none"
+    shared_pipe: bool  # whether the counter also counts plain half-precision arithmetic (Turing)
+    lost_ns: int  # time marked as missing by the profiler
 
 
 @dataclass(frozen=True)
 class InvalidValues:
-    """What a file holds that cannot be: it is damaged, or no recorder wrote it.
+    """What a file holds that cannot be: it is damaged, or no recorder wrote it."""
 
-    Attributes:
-        place: Where, as ``TABLE.column``.
-        what: What is wrong, in words that follow a number: "text", "over 100 %".
-        count: How many rows or values.
-        kept: Whether they are still counted as far as they make sense; otherwise they are left out.
-    """
-
-    place: str
-    what: str
-    count: int
-    kept: bool = False
+    place: str  # where, as ``TABLE.column``
+    what: str  # what is wrong, in words that follow a number: "text", "over 100 %"
+    count: int  # how many rows or values
+    kept: bool = False  # whether they are still counted as far as they make sense; otherwise they are left out
 
 
 class Source(Protocol):

@@ -29,31 +29,19 @@ _Op = tuple[int, str]  # a process, and the number of an op in it
 
 @dataclass(frozen=True)
 class Ops:
-    """What the names of ranges say of ops.
+    """What the names of ranges say of ops."""
 
-    Attributes:
-        name: The ranges' names; of an op without its numbers.
-        is_op: Whether a range is an op's.
-        sequence: Number of the autograd node that an op made or ran; unknown where it has none.
-        sizes: Sizes of each argument of an op, in JSON; empty where they were not recorded, or are none.
-        output_sizes: Sizes of what an op made, likewise, as the arguments of other ops have them; of convolutions.
-        malformed_count: Ranges with a text in place of sizes that is none.
-    """
-
-    name: pd.Categorical
-    is_op: Bools
-    sequence: Floats
-    sizes: pd.Categorical
+    name: pd.Categorical  # the ranges' names; of an op without its numbers
+    is_op: Bools  # whether a range is an op's
+    sequence: Floats  # number of the autograd node that an op made or ran; unknown where it has none
+    sizes: pd.Categorical  # sizes of each argument of an op, in JSON; empty where they were not recorded, or are none
+    # Sizes of what an op made, likewise, as the arguments of other ops have them; of convolutions.
     output_sizes: pd.Categorical
-    malformed_count: int
+    malformed_count: int  # ranges with a text in place of sizes that is none
 
 
 def split_names(names: pd.Categorical, process: Ints) -> Ops:
-    """Take the names of ops apart.
-
-    Args:
-        process: The ranges' processes, each of which numbers its ops for itself.
-    """
+    """Take the names of ops apart; each process numbers its ops for itself."""
     recorded = names.categories.tolist()
     found = [_NUMBERS.search(name) if " = " in name else None for name in recorded]
     if not any(found):

@@ -117,7 +117,6 @@ def _list_names(names: tuple[str, ...]) -> str:
 
 
 def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
-    """A sentence about names that hold something private, if there are any."""
     if not suspects.count:
         return []
     examples = ", ".join(f"“{_excerpt(found)}”" for found in suspects.examples)
@@ -129,7 +128,6 @@ def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
 
 
 def _excerpt(found: "Found") -> str:
-    """A name, or of a long one the stretch with what was found."""
     text = found.text
     first = max(0, min(text.index(found.part) - _EXCERPT // 4, len(text) - _EXCERPT))
     stretch = printable(text[first : first + _EXCERPT])

@@ -35,51 +35,34 @@ class Code:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of plotly, which is made when a medium draws it.
-
-    Attributes:
-        caption: What it shows, for those who cannot see it.
-        absent: What is said where there is nothing to draw.
-        chooses: Whether a click on it shows some rows of a table alone; a page then says so below it.
-    """
+    """A figure of plotly, which is made when a medium draws it."""
 
     name: str
     caption: str
     make: Callable[[], Any]
     notes: tuple[str, ...] = ()
-    absent: str = ""
-    chooses: bool = False
+    absent: str = ""  # what is said where there is nothing to draw
+    chooses: bool = False  # whether a click on it shows some rows of a table alone; a page then says so below it
 
 
 @dataclass(frozen=True)
 class Icicle:
-    """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``.
-
-    Attributes:
-        caption: What it shows, for those who cannot see it.
-        trees: What each way to divide the time is called.
-        data: The trees themselves, and the colours, for the script.
-    """
+    """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``."""
 
     name: str
     title: str
     caption: str
     gpu: int
-    trees: tuple[str, ...]
-    data: Mapping[str, Any]
+    trees: tuple[str, ...]  # what each way to divide the time is called
+    data: Mapping[str, Any]  # the trees themselves, and the colours, for the script
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with their values: of one thing, or of several side by side.
+    """Names with their values: of one thing, or of several side by side."""
 
-    Attributes:
-        rows: For each fact its name, whether the things differ in it, and the texts of each thing.
-        things: What the things are called; empty for a single one.
-    """
-
-    rows: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...]
-    things: tuple[str, ...] = ()
+    rows: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...]  # name, whether things differ, texts of each
+    things: tuple[str, ...] = ()  # what the things are called; empty for a single one
 
 
 @dataclass(frozen=True)
@@ -108,45 +91,29 @@ class Tile:
 
 @dataclass(frozen=True)
 class Summary:
-    """A GPU at a glance: its title, the verdict, tiles, and checks, see ``tcprof.findings.Check``.
-
-    Attributes:
-        verdict: Sentences, the most important first.
-        headline: The verdict in two short sentences.
-        where: How busy the Tensor Cores were in which ranges.
-        measured: What these and the tiles are over.
-        checked: How many checks pass, and which do not, in one line.
-    """
+    """A GPU at a glance: its title, the verdict, tiles, and checks, see ``tcprof.findings.Check``."""
 
     gpu: int
     title: str
-    verdict: tuple[str, ...]
+    verdict: tuple[str, ...]  # sentences, the most important first
     tiles: tuple[Tile, ...]
     checks: tuple[Any, ...]
-    headline: tuple[str, ...] = ()
-    where: str = ""
-    measured: str = ""
-    checked: str = ""
+    headline: tuple[str, ...] = ()  # the verdict in two short sentences
+    where: str = ""  # how busy the Tensor Cores were in which ranges
+    measured: str = ""  # what these and the tiles are over
+    checked: str = ""  # how many checks pass, and which do not, in one line
 
 
 @dataclass(frozen=True)
 class Lead:
-    """What to do first: one finding with what it is likely to win.
+    """What to do first: one finding with what it is likely to win."""
 
-    Attributes:
-        name: By which a page selects it: its rule, numbered where several are of one.
-        rule: What ``--fail-if`` calls it.
-        gain: What it is likely to win; empty where that is not known.
-        about: What it is about, as fragments of a page's address, see ``tcprof.views.selection``.
-        place: Which GPU it is about, where there are several.
-    """
-
-    name: str
-    rule: str
+    name: str  # by which a page selects it: its rule, numbered where several are of one
+    rule: str  # what ``--fail-if`` calls it
     sentence: str
-    gain: str = ""
-    about: tuple[str, ...] = ()
-    place: str = ""
+    gain: str = ""  # what it is likely to win; empty where that is not known
+    about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.selection``
+    place: str = ""  # which GPU it is about, where there are several
 
     @property
     def link(self) -> str:
@@ -180,27 +147,15 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """What a command says.
+    """What a command says."""
 
-    Attributes:
-        kind: What it is about: ranges, kernels, timeline, comparison, doctor, workloads.
-        faults: Why its figures cannot be trusted; shown before any of them.
-        warnings: What else its reader must know.
-        base: What is left out of the figures; shown with the other notes, or where there is no place, as a warning.
-        data: What JSON has, in order: frames and plain values.
-        rows: What CSV has; None where it has no rows.
-        if_empty: What is said where there are no rows.
-        gate: What a gate says, see ``tcprof.views.gate``.
-        title: What it is called where several documents are shown.
-    """
-
-    kind: str
+    kind: str  # what it is about: ranges, kernels, timeline, comparison, doctor, workloads
     parts: tuple[Part, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()  # why its figures cannot be trusted; shown before any of them
     warnings: tuple[str, ...] = ()
-    base: tuple[str, ...] = ()
+    base: tuple[str, ...] = ()  # what the figures leave out: among the notes, or where there is no place a warning
     data: Mapping[str, Any] = field(default_factory=dict)
-    rows: "pd.DataFrame | None" = None
-    if_empty: str = "Nothing in the recording is what the options ask for."
-    gate: Any = None
-    title: str = ""
+    rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows
+    if_empty: str = "Nothing in the recording is what the options ask for."  # what is said where there are no rows
+    gate: Any = None  # what a gate says, see ``tcprof.views.gate``
+    title: str = ""  # what it is called where several documents are shown

@@ -19,12 +19,7 @@ _SHORT_NAME, _LONGEST_PATH = 160, 300
 
 
 def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Sequence[str] = ()) -> tuple[Row, ...]:
-    """Rows of paths.
-
-    Args:
-        rows: Has ``domain``, ``path`` and ``depth``, of one GPU, and ``name`` where a name may hold the separator.
-        tags: A remark on each row; none by default.
-    """
+    """Rows of paths of one GPU: ``domain``, ``path``, ``depth``, and ``name`` where one may hold the separator."""
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
     places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))
     nested = _are_nested(rows, places)

@@ -43,12 +43,7 @@ def module_names(modules: "pd.DataFrame") -> list[str]:
 
 
 def link(kind: str, name: str, gpu: int = 0) -> str:
-    """The part of an address, behind ``#``, that selects something.
-
-    Args:
-        kind: What it is: range, kernel, module, iteration or finding.
-        name: What it is called, by the functions above; the number of an iteration.
-    """
+    """The part of an address, behind ``#``, that selects something."""
     return f"{kind}={quote(name, safe=_KEPT)}{f'&gpu={gpu}' if gpu else ''}"
 
 

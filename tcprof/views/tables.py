@@ -15,36 +15,22 @@ _MARKED = re.compile(r"(?<!\\)[*`](\w+)[*`]")
 
 @dataclass(frozen=True)
 class Heading:
-    """A column of a table; text where space is scarce shows the ``brief`` ones, a page the ``shown`` ones at first.
-
-    Attributes:
-        unit: What its numbers are measured in, as ``tcprof.units`` knows it.
-        words: Whether its values are words.
-        brief_value: Whether a brief one shows the value itself, and not only what follows it.
-        before: What precedes a value, such as base and new before their ratio.
-        value: What the value itself is then called, such as ratio.
-        after: What follows it, such as its interval.
-        columns: What its numbers are called in a file, with their units; the title if empty.
-        short: Its title where space is scarce, if another; what precedes a line break is that of a group of columns.
-        spare: Where a terminal lacks space, the columns with the highest number leave first; 0 for one that stays.
-        note: What is to be said below a table where space is scarce, if the column is in it; a page says it elsewhere.
-        shown: A table of eight fits a laptop's screen.
-    """
+    """A column of a table; text where space is scarce shows the ``brief`` ones, a page the ``shown`` ones at first."""
 
     title: str
     meaning: str = ""
-    unit: str = ""
+    unit: str = ""  # what its numbers are measured in, as ``tcprof.units`` knows it
     words: bool = False
     brief: bool = True
-    brief_value: bool = True
-    before: tuple[str, ...] = ()
-    value: str = ""
-    after: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    short: str = ""
-    spare: int = 0
-    note: str = ""
-    shown: bool = True
+    brief_value: bool = True  # whether a brief one shows the value itself, and not only what follows it
+    before: tuple[str, ...] = ()  # what precedes a value, such as base and new before their ratio
+    value: str = ""  # what the value itself is then called, such as ratio
+    after: tuple[str, ...] = ()  # what follows it, such as its interval
+    columns: tuple[str, ...] = ()  # what its numbers are called in a file, with their units; the title if empty
+    short: str = ""  # its title where space is scarce; what precedes a line break is that of a group of columns
+    spare: int = 0  # where a terminal lacks space, the highest number leaves first; 0 stays
+    note: str = ""  # what is said below a table where space is scarce, if the column is in it
+    shown: bool = True  # a table of eight fits a laptop's screen
 
 
 @dataclass(frozen=True)
@@ -58,100 +44,59 @@ class Strip:
 
 @dataclass(frozen=True)
 class Cell:
-    """One value.
-
-    Attributes:
-        sort: The number to sort by, or the word; empty where unknown.
-        before: Texts before it, one for each of the heading's.
-        after: Texts behind it, likewise.
-        bar: Length of a bar below it, in percent; negative for none.
-        of_time: Whether the bar is a share of time; else Tensor Active, which has a colour of its own.
-        values: Its numbers in a file, one for each column of the heading; what it is sorted by if empty.
-        mark: A remark on the value, shown behind it, such as ~ where it is inconclusive.
-        tone: better or worse, of a change that is one of them; else empty.
-        unit: What it is measured in, where its row's name ends with that: text leaves it out where space is scarce.
-    """
+    """One value."""
 
     text: str
-    sort: str = ""
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    bar: float = -1.0
-    of_time: bool = False
-    values: tuple[str, ...] = ()
+    sort: str = ""  # the number to sort by, or the word; empty where unknown
+    before: tuple[str, ...] = ()  # texts before it, one for each of the heading's
+    after: tuple[str, ...] = ()  # texts behind it, likewise
+    bar: float = -1.0  # length of a bar below it, in percent; negative for none
+    of_time: bool = False  # whether the bar is a share of time; else Tensor Active, which has a colour of its own
+    values: tuple[str, ...] = ()  # its numbers in a file, one for each of the heading's columns; ``sort`` if empty
     strip: Strip | None = None
-    mark: str = ""
-    tone: str = ""
-    unit: str = ""
+    mark: str = ""  # a remark on the value, shown behind it, such as ~ where it is inconclusive
+    tone: str = ""  # better or worse, of a change that is one of them; else empty
+    unit: str = ""  # its unit, where its row's name ends with that: text leaves it out where space is scarce
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table; its name is one line of untrusted text.
-
-    Attributes:
-        depth: How deep it lies in the tree; 1 for the outermost, 0 for the whole capture.
-        ancestors: What it lies in, as text before the name.
-        domain: NVTX domain of a path; empty for the default one.
-        nested: Whether the row that it lies in is shown, so that its indentation says where it is.
-        tag: A remark on it.
-        full: What its name was cut from.
-        short: Its name where a long one is in the way, as on a page; the name if empty.
-        item: Row of the frame of paths or kernels, or number of the module, by which a page knows it; -1 for none.
-        alike: The numbers of all modules that it stands for, where they are several.
-        group: What it is one of, by which a page can choose rows, such as a part of a waterfall; empty for nothing.
-    """
+    """A row of a table; its name is one line of untrusted text."""
 
     name: str
     cells: tuple[Cell, ...]
-    depth: int = 1
-    ancestors: str = ""
-    domain: str = ""
-    nested: bool = False
+    depth: int = 1  # how deep it lies in the tree; 1 for the outermost, 0 for the whole capture
+    ancestors: str = ""  # what it lies in, as text before the name
+    domain: str = ""  # NVTX domain of a path; empty for the default one
+    nested: bool = False  # whether the row that it lies in is shown, so that its indentation says where it is
     tag: str = ""
-    full: str = ""
-    short: str = ""
-    item: int = -1
-    alike: tuple[int, ...] = ()
-    group: str = ""
+    full: str = ""  # what its name was cut from
+    short: str = ""  # its name where a long one is in the way, as on a page; the name if empty
+    item: int = -1  # row of the frame of paths or kernels, or number of the module, on a page; -1 for none
+    alike: tuple[int, ...] = ()  # the numbers of all modules that it stands for, where they are several
+    group: str = ""  # by which a page can choose rows, such as a part of a waterfall
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table."""
 
-    Attributes:
-        name: What it is called among the parts of its document, such as ``ranges-0``.
-        title: The heading above it; may be empty.
-        first: Title of the column of names.
-        hidden: Rows that are left out.
-        more: What is left out, and how to see it, as a sentence behind their number; empty where nothing is.
-        caption: For those who see the table alone.
-        items: What its rows are on a page: ranges, kernels or modules, which can be selected; empty for none of them.
-        search: What can be searched in it; empty where that is of no use.
-        total: Whether the last row is the sum of the others.
-    """
-
-    name: str
+    name: str  # what it is called among the parts of its document, such as ``ranges-0``
     title: str
-    first: str
+    first: str  # title of the column of names
     headings: tuple[Heading, ...]
     rows: tuple[Row, ...]
-    hidden: int = 0
-    more: str = ""
+    hidden: int = 0  # rows that are left out
+    more: str = ""  # what is left out, and how to see it, as a sentence behind their number; empty where nothing is
     gpu: int = 0
-    caption: str = ""
-    items: str = ""
-    search: str = ""
-    total: bool = False
+    caption: str = ""  # for those who see the table alone
+    items: str = ""  # ranges, kernels or modules, which a page can select; empty for none of them
+    search: str = ""  # what can be searched in it; empty where that is of no use
+    total: bool = False  # whether the last row is the sum of the others
 
 
 def heading(column: Column, **changes: Any) -> Heading:
-    """The heading of a frame's column.
-
-    Args:
-        changes: Attributes of the heading that differ from the column's.
-    """
+    """The heading of a frame's column."""
     known = {
         "title": column.title,
         "meaning": _plain(column.meaning),
@@ -183,18 +128,39 @@ def word_cell(text: str) -> Cell:
     return Cell(text or "–", text)
 
 
+def change_cell(change: float, in_points: bool, **further: Any) -> Cell:
+    """A change: a ratio, or of percentages a difference in points."""
+    return Cell(units.format_change(change, in_points), sort_key(change), **further)
+
+
+def change_interval_cell(low: float, high: float, in_points: bool, **further: Any) -> Cell:
+    """The interval of such a change."""
+    return Cell(units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further)
+
+
+def time_cell(time_ns: float) -> Cell:
+    """A time, in nanoseconds."""
+    return Cell(units.format_ns(time_ns), sort_key(time_ns))
+
+
+def signed_time_cell(time_ns: float, **further: Any) -> Cell:
+    """A difference of times."""
+    return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
+
+
+def p_cell(value: float) -> Cell:
+    """A p value."""
+    text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+    return Cell(text, sort_key(value))
+
+
 def bar_length(percent: float) -> float:
     """The length of a bar for a percentage."""
     return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0
 
 
-def time_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
-    """A time with its share of a whole, both in nanoseconds.
-
-    Args:
-        whole_ns: What it is a share of.
-        unit: The unit of its number in a file: ns or s.
-    """
+def share_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
+    """A time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
     share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
     values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
     if not values[0] or not values[1]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from slow import first
 
-from tcprof.record import doctor, gpu_modes
+from tcprof.record import doctor, machine
 from tcprof.record.diagnosis import MachineCheck, diagnose
 from tcprof.record.doctor import check_up
-from tcprof.record.gpu_modes import GpuModes, read_gpu_modes
+from tcprof.record.machine import GpuModes, read_gpu_modes
 from tcprof.render.formats import Style
 from tcprof.render.formats.text import render
 from tcprof.views.commands import is_ready, view_checks
@@ -193,7 +193,7 @@ def test_the_driver_is_asked_by_a_process_of_its_own(install_nvml):
 
 def test_a_driver_that_hangs(install_nvml, tmp_path, monkeypatch):
     install_nvml("import time\n" + NVML + "nvmlInit = lambda: time.sleep(600)\n")
-    monkeypatch.setattr(gpu_modes, "ANSWER_S", 1.0)
+    monkeypatch.setattr(machine, "ANSWER_S", 1.0)
     began = time.monotonic()
     checks = by_name(check_up(tmp_path))
     assert time.monotonic() - began < 100

@@ -9,8 +9,7 @@ import pynvml
 import pytest
 
 from tcprof.errors import MachineError
-from tcprof.record.gpu_modes import GpuModes, ask_driver
-from tcprof.record.machine import read_machine
+from tcprof.record.machine import GpuModes, ask_driver, read_machine
 
 
 def write(root: Path, name: str, text: str) -> None:

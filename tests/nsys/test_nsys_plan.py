@@ -16,9 +16,9 @@ import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
-from tcprof.record import trial
+from tcprof.record import metrics
 from tcprof.record.command import RecordOptions
-from tcprof.record.metrics import write_metric_set
+from tcprof.record.metrics import try_metric_set, write_metric_set
 from tcprof.record.plan import Plan
 from tcprof.record.recording import Session
 from tcprof.views.commands import describe_plan
@@ -306,8 +306,8 @@ def test_profile_from_python(machine: Path) -> None:
 
 def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[list[str]] = []
-    real = trial.run_quietly
-    monkeypatch.setattr(trial, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
+    real = metrics.run_quietly
+    monkeypatch.setattr(metrics, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
     for frequency in (20_000, 10):
         plan(machine, frequency_hz=frequency)
     assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]
@@ -345,7 +345,7 @@ def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: P
         asked.append(path.read_text())
         if "FMA Pipe" in asked[-1]:
             raise NsysError("it needs two passes.")
-        return trial.try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
+        return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
     monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_sums)
     planned = plan(machine)
@@ -363,7 +363,7 @@ def test_sums_of_caches_that_are_refused_leave_the_others(
         asked.append(path.read_text())
         if "L1 Data Pipe" in asked[-1]:
             raise NsysError("it needs two passes.")
-        return trial.try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
+        return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
     monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_caches)
     planned = plan(machine)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.annotate import VARIABLE, step_times
+from tcprof.annotate import VARIABLE, steps
 from tcprof.annotate.ops import AUTO, LEVELS, OFF
 from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
@@ -121,4 +121,4 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 def test_profile_has_the_levels_of_the_annotation():
     assert {level.value for level in Annotate} == {*LEVELS, AUTO, OFF}
     assert (record_program.AUTO, record_program.OFF, record_program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
-    assert record_program.STEP_TIMES_VARIABLE == step_times.VARIABLE
+    assert record_program.STEP_TIMES_VARIABLE == steps.STEP_TIMES

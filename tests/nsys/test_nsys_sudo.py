@@ -11,7 +11,7 @@ from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.record.command import RecordOptions, build_profile_command
-from tcprof.record.sudo import become_root, give_back
+from tcprof.record.recording import become_root, give_back
 
 
 @pytest.fixture

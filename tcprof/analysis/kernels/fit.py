@@ -35,11 +35,10 @@ from tcprof.analysis.kernels.uncertainty import (
 )
 from tcprof.analysis.kernels.variation import START, estimate_variation
 from tcprof.analysis.kernels.waiting import correct, find_ahead
-from tcprof.analysis.samples.borders import BORDER_NS, LEAST_OFFSET_NS, MOST_OFFSET_NS
+from tcprof.analysis.samples.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.samples.sampling import ONE_MEANS
 from tcprof.arrays import Floats
 
-IN_PART = 0.05  # how well the count at a border inside a long part is known, as a share of the part
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing
 OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of the highest rate
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
@@ -60,6 +59,8 @@ class Fit:
         sampled: Sum of the samples under at least one launch.
         unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
+        early: For each class, how much of it dependent launches may count as if they did not wait.
+        late_ns: By how much samples and launches may be apart in time.
     """
 
     value: Floats
@@ -69,17 +70,30 @@ class Fit:
     sampled: float
     unexplained: float
     parts: Floats
+    early: Floats
+    late_ns: float
 
 
 @dataclass(frozen=True)
 class _Solution:
-    """The last pass: the parts' values, what they follow from, and how to learn from them how launches vary."""
+    """The last pass: the parts' values, and what they follow from.
+
+    Attributes:
+        parts: The values.
+        precision: Of these.
+        right: The right-hand sides.
+        noise: Covariance of the rows.
+        residual: What is left over of each.
+        early: See ``Fit``.
+        learn_variation: How launches vary.
+    """
 
     parts: Floats
     precision: Precision
     right: Floats
     noise: Noise
     residual: Floats
+    early: Floats
     learn_variation: Callable[[], Floats]
 
 
@@ -113,7 +127,7 @@ def fit(
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
         parts = np.zeros(len(design.part_kind))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts)
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, nothing, 0.0)
     opaque_ns = design.class_ns @ launches.opaque
     repeated = RESOLUTION * highest * design.length
     reading = repeated**2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
@@ -122,14 +136,15 @@ def fit(
         design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
     )
     found = sum_parts(design, solution.parts, kinds)
-    covariance, bias = _uncertainty(design, solution, kinds, offset_error_ns)
+    covariance, bias, late_ns = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = found[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
-    return Fit(found, covariance, bias, counted, float(observed.sum()), unexplained, solution.parts)
+    sampled = float(observed.sum())
+    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, late_ns)
 
 
 def _reweighted(
@@ -177,7 +192,7 @@ def _reweighted(
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
                 common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
-    solution = _Solution(parts, precision, right, noise, residual, learn)
+    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), learn)
     return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
 
 
@@ -187,9 +202,10 @@ def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common:
     some, right = slice(2, 2 + count), solution.right.copy()
     waiting = correct(solution.precision, right[:, some], of_common[:count, :count], ahead, weighted)
     right[:, some] = waiting.right
-    parts = np.maximum(solution.parts + waiting.parts, 0)
+    parts, early = np.maximum(solution.parts + waiting.parts, 0), np.zeros_like(solution.early)
+    early[np.unique(design.ahead.indices)] = waiting.share
     residual = solution.residual - design.shares @ (parts - solution.parts) - waiting.rows
-    return replace(solution, parts=parts, right=right, residual=residual)
+    return replace(solution, parts=parts, right=right, residual=residual, early=early)
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_array:
@@ -230,16 +246,17 @@ def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
     return begins, ends
 
 
-def _uncertainty(design: Design, solution: _Solution, kinds: int, offset_error_ns: float) -> tuple[Floats, Floats]:
-    """The covariance of the classes' values, and how they follow a shift of the samples."""
+def _uncertainty(
+    design: Design, solution: _Solution, kinds: int, offset_error_ns: float
+) -> tuple[Floats, Floats, float]:
+    """The covariance of the classes' values, how they follow a shift of the samples, and how late these may be."""
     precision = solution.precision
     weighted = solution.noise.weigh(solution.residual)
     assumed = sum_parts(design, response(design, precision, kinds), kinds)
     misfit = misfit_covariance(design, precision, weighted, kinds)
     offset, parts = estimate_offset(design, precision, solution.noise, rate_change(design, solution.parts), weighted)
-    late = sum_parts(design, parts, kinds) * np.clip(
-        np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), offset_error_ns, MOST_OFFSET_NS
-    )
+    late_ns = np.clip(np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), offset_error_ns, MOST_OFFSET_NS)
+    late = sum_parts(design, parts, kinds) * late_ns
     others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
     bias, common = others[:, 0], others[:, 1:]
-    return assumed + misfit + np.outer(late, late) + common @ common.T, bias
+    return assumed + misfit + np.outer(late, late) + common @ common.T, bias, float(late_ns)

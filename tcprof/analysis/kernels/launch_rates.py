@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.samples.sample_splitting import Rates, even_rates
+from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.samples.borders import BORDER_NS, IN_PART
+from tcprof.analysis.samples.sample_splitting import Rates, even_rates, sum_open
+from tcprof.arrays import Ints
 from tcprof.frames import KERNEL_KINDS
 
 if TYPE_CHECKING:  # what needs no fit should not wait for scipy
     from tcprof.analysis.kernels.launches import GpuFit, KernelFit
 
 NOT_FITTED = 0.3  # deviation of a kernel's Tensor Active (0 to 1) of which nothing is known but the sample
+EDGE = 0.1  # how far the rate near an end of a launch may be off, of the launch's
 
 
 def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> dict[int, Rates]:
@@ -55,4 +59,24 @@ def _fitted_rates(of_gpu: "GpuFit") -> Rates:
         parts=of_class[kind],
         first=(np.cumsum(of_class) - of_class)[kind],
         shape=shape,
+        inside=_count_inside(of_gpu, of_class[kind]),
+        late_ns=fit.late_ns,
     )
+
+
+def _count_inside(of_gpu: "GpuFit", parts: Ints) -> StepFunction:
+    """How much more, with each ns, what launches have counted since they began may be off.
+
+    It is off by nothing at their borders, and inside by how much the rate within a part may change: in each launch of a
+    class alike. What dependent launches count before the one before them ends, adds to that.
+    """
+    launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
+    start, end, early = launches.start, launches.end, launches.early
+    duration = end - start
+    slope = EDGE * fit.per_launch / duration
+    most = np.hypot(BORDER_NS, IN_PART * duration / parts) / EDGE
+    rise = np.minimum(most, duration / 2).astype(np.int64)
+    ahead = fit.early[launches.kind] * fit.per_launch / (duration + early)
+    low = np.concatenate([start, end - rise, start - early, start])
+    high = np.concatenate([start + rise, end, start, end])
+    return sum_open(low, high, np.concatenate([slope, -slope, ahead, -ahead * early / duration]))

@@ -101,9 +101,6 @@ _WORKS = (
     ("element-wise kernels", re.compile(r"elementwise|element_wise|dropout|pointwise", re.IGNORECASE)),
 )
 _OTHER_KIND = "other kernels"
-CONVOLUTION = re.compile(r"conv|[fbdw](?:prop|grad)|winograd|implicit_|nhwc|nchw", re.IGNORECASE)
-# What frameworks run, or the libraries that they call.
-FRAMEWORK = re.compile(r"at::native|triton_|^(?:input_|loop_)?\w*fusion|cudnn|xmma|cutlass|nvjet|^graph$")
 # PyTorch's own kernels, and those that its compiler makes; libraries' kernels are anyone's.
 _OF_PYTORCH = re.compile(
     r"\bat(?:_cuda_detail)?::|6native|\bc10::|pytorch_flash|PyTorchMemEff|^triton_(?:poi|red|per|tem)_"

@@ -26,11 +26,13 @@ class Correction(NamedTuple):
         parts: What is to be added to each part.
         rows: What is to be added to each row of what the fit predicts, beside that.
         right: Right-hand sides that stand for how far that may be off, in place of those before.
+        share: How much of what launches count may be spread from their recorded start on: for each column.
     """
 
     parts: Floats
     rows: Floats
     right: Floats
+    share: Floats
 
 
 def find_early(kernels: pd.DataFrame) -> Ints:
@@ -74,6 +76,7 @@ def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_arra
         weighted: What the fit leaves over, times the inverse of its covariance.
     """
     of_parts = precision.solve(right)
-    told = np.eye(len(normal)) + normal - right.T @ of_parts
-    share = np.linalg.solve(told, ahead.T @ weighted)
-    return Correction(-of_parts @ share, ahead @ share, right @ np.linalg.cholesky(np.linalg.inv(told)))
+    covariance = np.linalg.inv(np.eye(len(normal)) + normal - right.T @ of_parts)
+    share = covariance @ (ahead.T @ weighted)
+    most = SHARE * np.hypot(share, np.sqrt(np.diag(covariance)))
+    return Correction(-of_parts @ share, ahead @ share, right @ np.linalg.cholesky(covariance), most)

@@ -106,7 +106,7 @@ def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, f
 
 
 def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
-    """For each range of an op what it is told as; for others nothing."""
+    """For each range of an op its short name; empty for others."""
     is_op, parent = (hierarchy.ranges["domain"] == OPS_DOMAIN).to_numpy(), hierarchy.parent
     outermost = np.arange(len(parent))
     for rows in hierarchy.levels[1:]:
@@ -116,11 +116,11 @@ def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
     shown = np.where(back.forward >= 0, outermost[back.forward], shown)
     names = hierarchy.ranges["name"].cat
     codes = names.codes.to_numpy()
-    told = np.full(len(names.categories), "", dtype=object)
+    short = np.full(len(names.categories), "", dtype=object)
     for code in np.unique(codes[is_op]):  # there may be millions of other names
-        told[code] = _shorten(names.categories[code])
-    found: npt.NDArray[np.object_] = told[codes[shown]]
-    return found
+        short[code] = _shorten(names.categories[code])
+    shortened: npt.NDArray[np.object_] = short[codes[shown]]
+    return shortened
 
 
 def _shorten(name: str) -> str:

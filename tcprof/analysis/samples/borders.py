@@ -3,6 +3,8 @@
 A range may begin or end between any two of the kernels of a sample; see ``tcprof.analysis.samples.sample_splitting``.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from tcprof.analysis.intervals import search
@@ -10,9 +12,11 @@ from tcprof.analysis.samples.sample_splitting import CutPlaces, LaunchErrors, Sp
 from tcprof.arrays import Floats, Ints
 
 BORDER_NS = 500.0  # how well the count at a border inside a launch is known, as time at the launch's rate
+IN_PART = 0.05  # in a long part, as a share of the part
 LEAST_OFFSET_NS = 100.0  # clocks of samples and launches are never known to agree better
 UNMEASURED_OFFSET_NS = 500.0  # how well where that was not measured: 57 recordings in which it was differ by so much
 MOST_OFFSET_NS = 2000.0  # nor ever taken to be worse: larger offsets are measured, see tcprof.analysis.samples.clock
+AT_RANDOM = 0.1  # of what the count inside a launch may be off by: samples begin anywhere, so most of it averages out
 NEAR_NS = 1000  # on either side of a border: whether a kernel runs across it
 
 
@@ -54,11 +58,26 @@ class SharedMetric:
         return found
 
 
-def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
-    """How far what lies before each time may be off, as ns of full activity: in common, and of single launches.
+class BorderErrors(NamedTuple):
+    """How far what lies before times may be off, as ns of full activity.
+
+    Attributes:
+        common: In common to all launches of a class.
+        single: Of single launches.
+        moved: For each ns by which samples are late.
+    """
+
+    common: Floats
+    single: Floats
+    moved: Floats
+
+
+def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetric, time: Ints) -> BorderErrors:
+    """How far what lies before each time may be off.
 
     What is before the border and what is behind it add up to the sample. So the split is off by no more than the less
-    uncertain of the two, and by how well the count at a border inside a launch is known.
+    uncertain of the two, and at a border inside a launch by what that may have counted so far. Samples that are late
+    show at either side what ran at their own borders.
 
     Args:
         split: The pieces.
@@ -69,12 +88,27 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     sample = np.maximum(search(split.start, time, "right") - 1, 0)
     low, high = split.start[sample], split.end[sample]
     known = (time >= low) & (time < high)
-    places = [errors.error.places(at) for at in (low, time, high)]
-    of_sample = ([function.before(at) for at in places] for function in (errors.error, errors.spread))
-    common, single = (np.where(known, np.minimum(at - low, high - at), 0.0) for low, at, high in of_sample)
-    begin, end = (errors.launched.before(at) for at in places[::2])
-    nobody = known & (begin == end)  # nobody knows whose it is
+    times = (low, time, high)
+    launched, error, spread = (
+        [function.before(errors.error.places(at)) for at in times]
+        for function in (errors.launched, errors.error, errors.spread)
+    )
+    counted, inside = [active.before(split.places(at)) / 100 for at in times], [errors.inside.until(at) for at in times]
+    whole = counted[2] - counted[0]
+    share = np.divide(counted[1] - counted[0], whole, out=np.full(len(time), 0.5), where=whole > 0)
+    before, behind = error[1] - error[0] + AT_RANDOM * inside[0], error[2] - error[1] + AT_RANDOM * inside[2]
+    common = np.minimum(before, behind) + inside[1]
+    nobody = launched[0] == launched[2]  # nobody knows whose it is
     common = np.where(nobody, active.value[sample] / 100 * np.minimum(time - low, high - time), common)
+    common = np.where(known, np.minimum(common, whole), 0.0)
+    single = np.where(known, np.minimum(spread[1] - spread[0], spread[2] - spread[1]), 0.0)
+    rates = [_rates(split, active, at) for at in times]
+    moved = np.where(known, (1 - share) * np.mean(rates[0], axis=0) + share * np.mean(rates[2], axis=0), 0.0)
+    inner = np.where(known & (time > low), BORDER_NS * np.minimum(*rates[1]), 0.0)
+    return BorderErrors(common, np.hypot(single, inner), moved)
+
+
+def _rates(split: SplitSamples, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
+    """Tensor Active, from 0 to 1, near times: before and behind them."""
     before, at, behind = (active.before(split.places(time + ns)) for ns in (-NEAR_NS, 0, NEAR_NS))
-    near = np.minimum(at - before, behind - at) / NEAR_NS / 100
-    return common, np.hypot(single, np.where(known & (time > low), BORDER_NS * near, 0.0))
+    return (at - before) / NEAR_NS / 100, (behind - at) / NEAR_NS / 100

@@ -18,6 +18,8 @@ FIXED_POINT = 2.0**40
 LEAST_RATE = 1e-7  # of full activity, for every launch: what a sample counted must be of one of them
 ROUNDING = 1e-9  # of full activity: by so much a moment may be above it
 SAMPLES_AT_ONCE = 1 << 16
+_NO_TIMES = np.empty(0, dtype=np.int64)
+NOTHING = StepFunction(_NO_TIMES, _NO_TIMES, np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Rates:
         parts: How many equal parts of its time each launch has.
         first: Where the first of these is in ``shape``.
         shape: Rates of parts, over the mean of their launch.
+        inside: How much more, with each ns, what launches have counted since they began may be off.
+        late_ns: By how much samples and launches may be apart in time.
     """
 
     start: Ints
@@ -43,6 +47,8 @@ class Rates:
     parts: Ints
     first: Ints
     shape: Floats
+    inside: StepFunction = NOTHING
+    late_ns: float = 0.0
 
     def between(self, low: int, high: int) -> tuple[Ints, Ints, Floats]:
         """Start, end and rate of all parts of the launches that touch [low, high]."""
@@ -62,7 +68,6 @@ def even_rates(start: Ints, end: Ints, rate: Floats, error: Floats, spread: Floa
     return Rates(start, end, rate, error, spread, one, np.zeros_like(one), np.ones(1))
 
 
-_NO_TIMES = np.empty(0, dtype=np.int64)
 NO_LAUNCHES = even_rates(_NO_TIMES, _NO_TIMES, np.empty(0), np.empty(0), np.empty(0))
 
 
@@ -174,23 +179,23 @@ class LaunchErrors:
         launched: 1 while a launch runs, else 0.
         error: Standard error of Tensor Active (0 to 1) that all launches of a class have in common.
         spread: That by which single launches differ.
+        inside: See ``Rates``; not on these steps.
+        late_ns: See ``Rates``.
     """
 
     launched: StepFunction
     error: StepFunction
     spread: StepFunction
+    inside: StepFunction
+    late_ns: float
 
 
 def launch_errors(launches: Rates) -> LaunchErrors:
     """How far the rates of the launches of one GPU may be off."""
-    borders = distinct(launches.start, launches.end)
-    opened, closed = (search(borders, at) for at in (launches.start, launches.end))
     columns = np.ones(len(launches.start)), launches.error, launches.spread
-    running, error, spread = (
-        StepFunction(borders[:-1], borders[1:], _sum_open(len(borders), opened, closed, column)[:-1])
-        for column in columns
-    )
-    return LaunchErrors(replace(running, value=(running.value > 0).astype(np.float64)), error, spread)
+    running, error, spread = (sum_open(launches.start, launches.end, column) for column in columns)
+    launched = replace(running, value=(running.value > 0).astype(np.float64))
+    return LaunchErrors(launched, error, spread, launches.inside, launches.late_ns)
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
@@ -204,9 +209,7 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
         high: Their ends.
         rate: Their Tensor Active, from 0 to 1.
     """
-    borders = distinct(low, high)
-    opened, closed = (search(borders, at) for at in (low, high))
-    of_step = _sum_open(len(borders), opened, closed, rate + LEAST_RATE)
+    borders, of_step = _sum_open(low, high, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
     inside &= value[around] > 0  # nothing is to be shared in the others, which are most where few kernels use the pipes
@@ -256,8 +259,16 @@ def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Flo
         left = left - most * np.bincount(sample, length * over, len(value))
 
 
-def _sum_open(times: int, opened: Ints, closed: Ints, value: Floats) -> Floats:
-    """The sum over the intervals that are open from each time on; in whole units, so that what ends is gone."""
+def sum_open(low: Ints, high: Ints, value: Floats) -> StepFunction:
+    """The sum over the intervals that are open."""
+    borders, found = _sum_open(low, high, value)
+    return StepFunction(borders[:-1], borders[1:], found[:-1])
+
+
+def _sum_open(low: Ints, high: Ints, value: Floats) -> tuple[Ints, Floats]:
+    """From each border on the sum over the intervals that are open; in whole units, so that what ends is gone."""
+    borders = distinct(low, high)
     units = np.round(value * FIXED_POINT)
-    change = np.bincount(opened, units, times) - np.bincount(closed, units, times)
-    return np.cumsum(change.astype(np.int64)) / FIXED_POINT
+    change = np.bincount(search(borders, low), units, len(borders))
+    change -= np.bincount(search(borders, high), units, len(borders))
+    return borders, np.cumsum(change.astype(np.int64)) / FIXED_POINT

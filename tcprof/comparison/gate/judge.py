@@ -1,7 +1,4 @@
-"""The gate for builds: conditions held against the intervals of a comparison, that of the median and that of the mean.
-
-A build fails only where the whole 95 % interval of either meets the condition, and passes only where none of both does.
-"""
+"""The gate for builds: conditions held against the intervals of a comparison, of the median and of the mean."""
 
 import difflib
 import math
@@ -153,7 +150,6 @@ def _estimate(condition: Condition, row: dict[Any, Any]) -> Estimate:
 
 
 def _judge(condition: Condition, estimate: Estimate) -> Verdict:
-    """Whether all of an interval meets a condition, or none of it."""
     meets = _OPERATORS[condition.operator]
     # The end that is the last to meet the condition, and the one that is the first.
     last, first = (estimate.low, estimate.high) if condition.operator.startswith(">") else (estimate.high, estimate.low)
@@ -175,7 +171,7 @@ def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) 
 
 
 def _with_work(place: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the GPUs on which a path had work; all of them if there is none, as in a range of the CPU alone."""
+    """The rows of the GPUs on which a path had work; all if there is none, as in a range of the CPU alone."""
     windows = place[place["quantity"] == "gpu_window_ns"]
     busy = windows.loc[(windows[["base", "new"]] > 0).any(axis=1), "gpu"]
     return place[place["gpu"].isin(busy)] if len(busy) else place

@@ -1,16 +1,20 @@
 """The places that are compared: GPU, domain and path of all recordings, with ranges of the baseline renamed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
+from os.path import commonprefix
 
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.steps.iterations import find_iterations
+from tcprof.comparison.side import Side
 from tcprof.errors import UsageError
+from tcprof.frames import ITERATIONS
 
 KEYS = ["gpu", "domain", "path", "depth"]
+Kin = tuple[int, str]  # depth and name: the steps of all epochs are kin
 Place = tuple[int | None, str | None, str | None, int]
 
 
@@ -31,30 +35,20 @@ def find_renamings(
 
     The steps of ``epoch 0`` and ``epoch 1`` become those of ``epoch *``: runs with other numbers of epochs compare.
     """
-    paths = dict.fromkeys(
-        rename_path(path, names)
-        for side, names in ((base, mapping), (new, {}))
-        for recording in side
-        for path in recording.iterations["path"].unique()
-    )
-    kin: dict[tuple[int, str], list[str]] = {}
-    for path in paths:
-        kin.setdefault((path.count(SEPARATOR), path.rpartition(SEPARATOR)[2]), []).append(path)
-    together = {path: _common_path(alike) for alike in kin.values() if len(alike) > 1 for path in alike}
+    kin: dict[Kin, dict[str, None]] = {}
+    for recording, names in [*((each, mapping) for each in base), *((each, {}) for each in new)]:
+        for path in recording.iterations["path"].unique():
+            renamed = rename_path(path, names)
+            kin.setdefault(_kin_of(renamed), {})[renamed] = None
+    together = {path: _common_path([*alike]) for alike in kin.values() if len(alike) > 1 for path in alike}
     return Renaming(mapping, together), Renaming({}, together)
 
 
 def _common_path(paths: Sequence[str]) -> str:
     """The names that paths of one depth share, with * for what differs: "epoch * / step"."""
     return SEPARATOR.join(
-        names[0] if len(set(names)) == 1 else f"{_common_start(names)}*"
+        names[0] if len(set(names)) == 1 else f"{commonprefix(names)}*"  # noqa: RUF071 - of letters
         for names in zip(*(path.split(SEPARATOR) for path in paths), strict=True)
-    )
-
-
-def _common_start(names: Sequence[str]) -> str:
-    return "".join(
-        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*names, strict=False))
     )
 
 
@@ -150,3 +144,57 @@ def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place
         if open_rows[-1][3] == row[3]:
             open_rows.pop()
         open_rows.append(row)
+
+
+def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
+    """The sides with the iterations of the same path, where there is one that both have.
+
+    A recording of few steps has no path that repeats often enough to be found, or finds the layers within its steps.
+    """
+    found, known = [], []
+    for side, own in ((base, mapping), (new, {})):
+        iterating = (_kin(each.iterations["path"].unique(), own) for each in side.recordings)
+        found.append(dict.fromkeys(kin for each in iterating for kin in each))
+        known.append({kin for each in side.recordings for kin in _kin(each.paths["path"], own)})
+    # The outermost, as in one recording: of steps and their layers it is the steps.
+    common = sorted(kin for kin in {**found[0], **found[1]} if kin in known[0] and kin in known[1])
+    if not common or any(set(found[0]) & set(found[1])):
+        chosen = next((kin for kin in found[0] if kin in found[1]), None)
+    else:
+        chosen = common[0]
+    if chosen is None:
+        return base, new
+    return (
+        replace(base, recordings=tuple(_iterate(each, chosen, mapping) for each in base.recordings)),
+        replace(new, recordings=tuple(_iterate(each, chosen, {}) for each in new.recordings)),
+    )
+
+
+def _kin(paths: Sequence[str], mapping: Mapping[str, str]) -> list[Kin]:
+    return [_kin_of(rename_path(path, mapping)) for path in paths]
+
+
+def _kin_of(path: str) -> Kin:
+    return path.count(SEPARATOR), path.rpartition(SEPARATOR)[2]
+
+
+def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Analysis:
+    """The recording with the instances of the paths that are so called as its iterations, if it has any."""
+    if chosen in _kin(analysis.iterations["path"].unique(), mapping):
+        return analysis
+    paths = analysis.paths
+    # A library's ranges of that name are no iterations.
+    wanted = [
+        path
+        for path, kin, domain in zip(paths["path"], _kin(paths["path"], mapping), paths["domain"], strict=True)
+        if kin == chosen and not domain
+    ]
+    parts = [find_iterations(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
+    iterations = ITERATIONS.concat(parts)
+    iterations = iterations[iterations["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
+    if iterations.empty:
+        return analysis
+    iterations = iterations.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
+    number = iterations.groupby("gpu").cumcount()
+    launched = analysis.kernel_instances.assign(iteration=-1)  # which of these they are in is not known
+    return replace(analysis, iterations=ITERATIONS.conform(iterations.assign(number=number)), kernel_instances=launched)

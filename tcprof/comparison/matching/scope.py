@@ -27,7 +27,6 @@ class Spans:
         return self._before(end) - self._before(start)
 
     def _before(self, time: Ints) -> Ints:
-        """How much of the windows lies before a time."""
         total = np.zeros(len(time), dtype=np.int64)
         for edges, sign in ((np.sort(self.start), 1), (np.sort(self.end), -1)):
             passed = np.searchsorted(edges, time, side="right")
@@ -57,10 +56,10 @@ def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
 
 def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Spans]:
     """The windows that are compared: the iterations' where both recordings have some on this GPU, else the captures."""
-    found = [_iteration_spans(analysis, gpu) for analysis in (base, new)]
-    if not all(len(spans.start) for spans in found):
-        found = [_capture_span(analysis, gpu) for analysis in (base, new)]
-    return found[0], found[1]
+    spans = _iteration_spans(base, gpu), _iteration_spans(new, gpu)
+    if all(len(each.start) for each in spans):
+        return spans
+    return _capture_span(base, gpu), _capture_span(new, gpu)
 
 
 def _iteration_spans(analysis: Analysis, gpu: int) -> Spans:

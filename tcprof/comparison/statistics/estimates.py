@@ -5,7 +5,7 @@ one row for each recording.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -17,6 +17,12 @@ from tcprof.arrays import Bools, Floats, Ints
 NORMAL_80 = float(special.ndtri(0.8))
 # The deviations assumed for runs come from 5 runs of each of 5 programs: 20 degrees of freedom.
 STUDENT_95 = float(special.stdtrit(20, 1 - LEVEL / 2))
+
+Slack = tuple[Floats, Floats]  # how far below and above a value the truth may lie
+
+# Anything above 0 reads at least 1, all else the nearest, see ``tcprof.analysis.samples.sampling.rounding_slack``.
+MOST_BELOW_PCT, MOST_ABOVE_PCT = 1.0, 0.5
+ROUNDED_QUANTITIES = ("tensor_active_mean_pct", "tensor_active_s")
 
 
 @dataclass(frozen=True)
@@ -43,38 +49,23 @@ class Change:
     needed_count: Floats
 
 
-def _stack(recordings: Sequence[Centers]) -> tuple[Floats, Floats, Floats, Ints]:
-    """Value, distance to the lower and to the upper end of each recording, and recordings that have a value."""
-    value = np.stack([each.value for each in recordings])
-    down = np.stack([each.value - each.low for each in recordings])
-    up = np.stack([each.high - each.value for each in recordings])
-    return value, down, up, (~np.isnan(value)).sum(axis=0)
-
-
-def _middle(values: Floats) -> Floats:
-    known = ~np.isnan(values).all(axis=0)
-    return np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
-
-
-def _all_constant(recordings: Sequence[Centers], values: Floats) -> Bools:
-    constant = np.stack([each.constant | np.isnan(each.value) for each in recordings]).all(axis=0)
-    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
-    return np.asarray(constant & (low == high))
-
-
 def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
     """A side with the interval that the instances give, as if runs did not differ.
 
     With ``required`` it is unknown where a recording has too few instances; else it has no width there.
     """
-    values, down, up, count = _stack(recordings)
-    value = _middle(values)
+    values, lows, highs = (np.stack([getattr(each, name) for each in recordings]) for name in ("value", "low", "high"))
+    down, up, count = values - lows, highs - values, (~np.isnan(values)).sum(axis=0)
+    missing = np.isnan(values)
+    known = ~missing.all(axis=0)
+    value = np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
     if not required:
         down, up = (np.nan_to_num(side) for side in (down, up))
-    missing = np.isnan(values)
     half = [np.sqrt((np.where(missing, 0, side) ** 2).sum(axis=0)) / np.maximum(count, 1) for side in (down, up)]
     low = np.maximum(value - half[0], 0)
-    return Estimate(value, low, value + half[1], _all_constant(recordings, values), count)
+    constant = (np.stack([each.constant for each in recordings]) | missing).all(axis=0)
+    constant &= np.fmin.reduce(values) == np.fmax.reduce(values)
+    return Estimate(value, low, value + half[1], constant, count)
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
@@ -115,9 +106,10 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
         log, log_down, log_up = _recover(base, new, np.ones_like(use_ratio))
         plain, down, up = _recover(base, new, np.zeros_like(use_ratio))
         shift = np.where(use_ratio, log, plain)
-        half = _toward_none(shift, np.where(use_ratio, log_down, down), np.where(use_ratio, log_up, up))
+        half = np.where(shift > 0, np.where(use_ratio, log_down, down), np.where(use_ratio, log_up, up))
         p_value = two_sided(shift, half / NORMAL_95)
-        half_within = _toward_none(*_recover(*within, use_ratio))
+        shift_within, down_within, up_within = _recover(*within, use_ratio)
+        half_within = np.where(shift_within > 0, down_within, up_within)
         needed = _needed_instances(shift, half_within / NORMAL_95, half / NORMAL_95, count)
         ends = np.where(base.value > 0, np.exp([log - log_down, log + log_up]), np.nan)
     return Change(ends[0], ends[1], plain - down, plain + up, p_value, np.where(p_value < LEVEL, np.nan, needed))
@@ -136,7 +128,7 @@ def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift, down, up = _recover(base, new, use_ratio)
-        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - _toward_none(shift, down, up) ** 2
+        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - np.where(shift > 0, down, up) ** 2
         scale = np.where(use_ratio, np.sqrt(2), np.hypot(base.value, new.value))
         return np.asarray(np.sqrt(np.where(left > 0, left, np.nan)) / (STUDENT_95 * scale))
 
@@ -151,10 +143,6 @@ def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, F
     return second[0] - first[0], down, up
 
 
-def _toward_none(shift: Floats, down: Floats, up: Floats) -> Floats:
-    return np.where(shift > 0, down, up)
-
-
 def two_sided(shift: Floats, error: Floats) -> Floats:
     """The p value of a normal shift with that standard error; without any error it is 0, or 1 where nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,3 +155,50 @@ def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints)
     allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
     needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))
     return np.where(needed > count, needed, np.nan)
+
+
+def rounding_of(value: Floats, mean_pct: Floats) -> Slack:
+    """How far the truth may lie below and above rounded mean Tensor Active, or what is in proportion to it."""
+    per_point = np.divide(value, mean_pct, out=np.zeros_like(value), where=mean_pct > 0)
+    return np.minimum(MOST_BELOW_PCT * per_point, value), MOST_ABOVE_PCT * per_point
+
+
+def widen_side(side: Estimate, slack: Slack) -> Estimate:
+    """A side whose interval also holds what rounding may have done to it."""
+    return replace(side, low=np.maximum(side.low - slack[0], 0), high=side.high + slack[1])
+
+
+def slack_toward_none(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> Floats:
+    """By how much rounding may have made the change too large: of logarithms where the ratio decides."""
+    ratios, differences = _slack(base, new, slacks)
+    rises = new.value > base.value
+    return np.where(decided_by_ratio(base, new), *(np.where(rises, *each) for each in (ratios, differences)))
+
+
+def widen_change(change: Change, base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> Change:
+    """A change whose interval and p also hold what rounding may have done, which repeating does not average out."""
+    (log_down, log_up), (down, up) = _slack(base, new, slacks)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.where(decided_by_ratio(base, new), np.log(new.value / base.value), new.value - base.value)
+        left = 1 - slack_toward_none(base, new, slacks) / np.abs(shift)
+        p_value = 2 * special.ndtr(special.ndtri(change.p_value / 2) * left)
+    p_value = np.where(left > 0, p_value, np.where(np.isnan(change.p_value), np.nan, 1.0))
+    return replace(
+        change,
+        ratio_low=change.ratio_low * np.exp(-log_down),
+        ratio_high=change.ratio_high * np.exp(log_up),
+        difference_low=change.difference_low - down,
+        difference_high=change.difference_high + up,
+        p_value=p_value,
+    )
+
+
+def _slack(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> tuple[Slack, Slack]:
+    """How far below and above it the true ratio may lie, in logarithms, and the true difference."""
+    (base_down, base_up), (new_down, new_up) = slacks
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = [
+            np.log1p(part / np.where(side.value > 0, side.value, np.nan))
+            for side, part in ((new, -new_down), (new, new_up), (base, -base_down), (base, base_up))
+        ]
+    return (ends[3] - ends[0], ends[1] - ends[2]), (new_down + base_up, new_up + base_down)

@@ -42,22 +42,17 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
     place = np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]])
     values = {name: np.concatenate([part[name] for part in figures]) for name in MEASURED}
+    lacking = {quantity.name: np.zeros(len(places)) for quantity in QUANTITIES}
+    for quantity in QUANTITIES:
+        lacking[quantity.name][row_place] = np.nan_to_num(quantity.column.lacks_pct(ranges))
     return Measured(
         place,
         values,
         peak,
         np.isin(np.arange(len(places)), row_place),
         _has_whole_graphs(analysis, places, place, values),
-        _find_lacking(ranges, row_place, len(places)),
+        lacking,
     )
-
-
-def _find_lacking(ranges: pd.DataFrame, row_place: Ints, places: int) -> dict[str, Floats]:
-    """What figures lack at each place, over all instances together; nothing where that is not known."""
-    found = {quantity.name: np.zeros(places) for quantity in QUANTITIES}
-    for quantity in QUANTITIES:
-        found[quantity.name][row_place] = np.nan_to_num(quantity.column.lacks_pct(ranges))
-    return found
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:

@@ -11,12 +11,10 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison.matching.places import Renaming
-from tcprof.comparison.statistics.estimates import estimate_within
+from tcprof.comparison.statistics.estimates import ROUNDED_QUANTITIES, Slack, estimate_within, rounding_of
 from tcprof.comparison.statistics.noise import Deviations, run_deviations
 from tcprof.comparison.statistics.quantities import MEASURED, PEAK, Measured, measure
-from tcprof.comparison.statistics.ranks import Instances
-from tcprof.comparison.statistics.rounding import ROUNDED_QUANTITIES, Slack, rounding_of
-from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known, values_of_sides
+from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Instances, Known, compare_known, values_of_sides
 from tcprof.frames import COMPARISON, LARGEST_UNCOVERED_PCT, QUANTITIES, quantity_of
 
 MEDIAN, MEAN = "median", "mean"
@@ -95,7 +93,9 @@ def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Reco
 
 def _compare(quantity: str, sides: _Sides) -> Columns:
     if quantity == PEAK:
-        peaks = [_middle_peak(side) for side in sides]
+        peaks = [
+            pd.DataFrame([each.measured.peak_pct for each in side]).median().to_numpy(np.float64) for side in sides
+        ]
         told: Columns = {**values_of_sides(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
         known = ~np.isnan(peaks[0] + peaks[1])
         marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
@@ -168,12 +168,6 @@ def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack]
     return found[0], found[1]
 
 
-def _middle_peak(side: Sequence[_RecordingFigures]) -> Floats:
-    return np.asarray(pd.DataFrame([each.measured.peak_pct for each in side]).median(), dtype=np.float64)
-
-
 def _instances_of(quantity: str, side: Sequence[_RecordingFigures]) -> Instances:
-    return Instances(
-        np.concatenate([each.measured.place for each in side]),
-        np.concatenate([each.measured.values[quantity] for each in side]),
-    )
+    values = [each.measured.values[quantity] for each in side]
+    return np.concatenate([each.measured.place for each in side]), np.concatenate(values)

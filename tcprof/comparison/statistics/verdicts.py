@@ -6,24 +6,31 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
 from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
-from tcprof.arrays import Bools, Floats
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import (
     Change,
     Estimate,
+    Slack,
     add_run_deviation,
     compare_estimates,
     estimate_within,
+    slack_toward_none,
     survived_spread,
+    widen_change,
+    widen_side,
 )
-from tcprof.comparison.statistics.ranks import Instances, mann_whitney
 from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
-from tcprof.comparison.statistics.rounding import Slack, slack_toward_none, widen_change, widen_side
 
 Columns: TypeAlias = dict[str, Floats | npt.NDArray[np.object_]]
 
 HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
+MOST_VALUES = 1000  # of a side
+ROUNDING = 1e-9  # of the largest value: values closer than this are equal
+
+Instances: TypeAlias = tuple[Ints, Floats]  # the place of each instance, and its value; NaN where that is unknown
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested:
     if not len(rows):
         return p_value
     raised = p_value.copy()
-    base, new = (side.values_at(rows) for side in instances)
+    base, new = (_values_at(side, rows) for side in instances)
     raised[rows] = np.fmax(p_value[rows], mann_whitney(list(zip(base, new, strict=True))))
     return raised
 
@@ -131,3 +138,54 @@ def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.N
     verdict[np.isnan(change.p_value)] = NOT_JUDGED
     verdict[equal] = EQUAL
     return verdict
+
+
+def _values_at(instances: Instances, places: Ints) -> list[Floats]:
+    """The known values at each of the places."""
+    known = ~np.isnan(instances[1])
+    place, values = instances[0][known], instances[1][known]
+    order = np.argsort(place, kind="stable")
+    ends = [np.searchsorted(place[order], places, side=which) for which in ("left", "right")]
+    return [values[order[first:last]] for first, last in zip(*ends, strict=True)]
+
+
+def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
+    """The p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
+
+    The normal approximation with corrections for ties and continuity, as ``scipy.stats.mannwhitneyu`` has it, to the
+    last bit: loading ``scipy.stats`` takes longer than all the rest of a small comparison.
+
+    Of more than 1000 values only some at equal distances are taken. Values that only rounding errors separate are
+    equal: which of them is larger differs between CPUs.
+    """
+    thinned = [tuple(side[:: max(-(-len(side) // MOST_VALUES), 1)] for side in pair) for pair in pairs]
+    p_value = np.full(len(pairs), np.nan)
+    by_size: dict[tuple[int, int], list[int]] = {}
+    for number, (base, new) in enumerate(thinned):
+        if len(base) and len(new):
+            by_size.setdefault((len(base), len(new)), []).append(number)
+    for numbers in by_size.values():
+        base, new = (np.stack([thinned[number][side] for number in numbers]) for side in (0, 1))
+        largest = np.maximum(np.abs(base).max(axis=1), np.abs(new).max(axis=1))[:, None]
+        equal = np.where(largest > 0, ROUNDING * largest, 1.0)
+        p_value[numbers] = _test(np.round(base / equal), np.round(new / equal))
+    return p_value
+
+
+def _test(base: Floats, new: Floats) -> Floats:
+    count, base_count = base.shape[1] + new.shape[1], base.shape[1]
+    both = np.hstack([base, new])
+    order = np.argsort(both, axis=1)
+    ordered = np.take_along_axis(both, order, axis=1)
+    is_first = np.diff(ordered, axis=1, prepend=np.nan) != 0  # of those that are equal
+    first = np.flatnonzero(is_first)
+    ties = np.diff(first, append=both.size).astype(np.float64)
+    rank = np.repeat(first % count + (ties + 1) / 2, ties.astype(np.int64)).reshape(both.shape)
+    pairs = base_count * new.shape[1]
+    larger = np.where(order < base_count, rank, 0).sum(axis=1) - base_count * (base_count + 1) / 2
+    tied = np.bincount(first // count, ties**3 - ties, len(base))
+    deviation = np.sqrt(pairs / 12 * ((count + 1) - tied / (count * (count - 1))))
+    with np.errstate(divide="ignore"):  # where all are equal
+        score = (np.maximum(larger, pairs - larger) - pairs / 2 - 0.5) / deviation
+    p_value: Floats = np.clip(2 * special.ndtr(-score), 0.0, 1.0)
+    return p_value

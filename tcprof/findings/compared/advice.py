@@ -9,7 +9,7 @@ from tcprof.analysis.replay.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import rules_of_findings
 
 _MOST_NEW = 3  # findings of the new side, in a line
 
@@ -87,7 +87,8 @@ def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -
 
 def describe_won(comparison: Comparison, gpu: int) -> str:
     """How much less time a step takes, in a sentence; empty where that is not known."""
-    won = _won_pct(comparison, gpu)
+    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
+    won = 100 * (1 - new / base) if base > 0 else math.nan
     if math.isnan(won):
         return ""
     change = "less" if won >= 0 else "more"
@@ -96,8 +97,7 @@ def describe_won(comparison: Comparison, gpu: int) -> str:
 
 def list_names() -> tuple[str, ...]:
     """What conditions may ask for: the names of all findings."""
-    names = [getattr(load_rule(rule), "NAMES", (rule.replace("_", "-"),)) for rule in RULES]
-    return tuple(name for of_rule in names for name in of_rule)
+    return tuple(rules_of_findings())
 
 
 def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:
@@ -111,8 +111,3 @@ def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:
 def _counts(advice: Advice) -> bool:
     """Whether advice is shown as a finding: worth a line, or without a price."""
     return advice.gain.is_notable or not advice.gain.is_known
-
-
-def _won_pct(comparison: Comparison, gpu: int) -> float:
-    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
-    return 100 * (1 - new / base) if base > 0 else math.nan

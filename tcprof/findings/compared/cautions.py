@@ -1,6 +1,6 @@
 """What makes two sides hard to compare."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -30,13 +30,8 @@ _caution = partial(Finding, severity=Severity.CAUTION)
 
 def find_unmapped(comparison: Comparison) -> list[Finding]:
     """New names of ranges that are nowhere."""
-    return [
-        _caution(
-            "unmapped-range",
-            sentence=f"The new side has no range {new!r}, which {old!r} of the baseline was mapped to",
-        )
-        for old, new in comparison.unmapped
-    ]
+    sentence = "The new side has no range {!r}, which {!r} of the baseline was mapped to"
+    return [_caution("unmapped-range", sentence=sentence.format(new, old)) for old, new in comparison.unmapped]
 
 
 def find_shared(comparison: Comparison) -> list[Finding]:
@@ -52,31 +47,16 @@ def find_shared(comparison: Comparison) -> list[Finding]:
 
 def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
     """What a reader must know before the figures of a comparison, gravest first."""
-    base, new = comparison.base, comparison.new
-    found = [
+    sides = comparison.base, comparison.new
+    return (
         *find_unmapped(comparison),
         *find_shared(comparison),
-        *_about_copies(base, new),
-        *_about_machines(base, new),
-        *_about_recorders(base, new),
-        *_about_lengths(base, new),
-        *_about_graphs(base, new),
-        *_about_iterations(base, new),
-    ]
-    common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in (base, new)]
-    if not any(path for _, path in common[0] & common[1]):
-        sentence = "The recordings have no range in common: only the whole captures are compared"
-        found.append(_caution("no-common-range", sentence=sentence))
-    if comparison.spread != MEASURED:
-        found.append(_caution("assumed-spread", sentence=_ASSUMED))
-    return tuple(found)
-
-
-def _about_copies(base: Side, new: Side) -> list[Finding]:
-    copies = dict.fromkeys((*base.copies, *new.copies))
-    if not copies:
-        return []
-    return [_caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")]
+        *_about_machines(sides),
+        *_about_recorders(sides),
+        *_about_captures(sides),
+        *_about_ranges(sides),
+        *([_caution("assumed-spread", sentence=_ASSUMED)] if comparison.spread != MEASURED else []),
+    )
 
 
 def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
@@ -86,107 +66,98 @@ def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
     return "; ".join(named[:_MOST_NAMED]) + more
 
 
-def _about_machines(base: Side, new: Side) -> list[Finding]:
-    gpus = gpu_models(base, new)
+def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
+    """Copies of a recording; other GPUs, or another clock of the same."""
+    if copies := dict.fromkeys(group for side in sides for group in side.copies):
+        yield _caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")
+    gpus = gpu_models(*sides)
     if gpus[0] != gpus[1]:
         sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"
-        consequence = "Times cannot be compared; shares only with care."
-        return [_caution("different-gpus", sentence=sentence, consequence=consequence)]
-    clocks = [_clock_under_load(side) for side in (base, new)]
+        yield _caution(
+            "different-gpus", sentence=sentence, consequence="Times cannot be compared; shares only with care."
+        )
+        return
+    clocks = [_clock_under_load(side) for side in sides]
     change = 100 * (clocks[1] / clocks[0] - 1)
-    if not abs(change) > CLOCK_PCT:
-        return []
-    slower, faster = (units.format_hz(clock) for clock in (clocks if change > 0 else clocks[::-1]))
-    sentence = (
-        f"The GPU's clock under load was {units.format_pct(abs(change))} {'higher' if change > 0 else 'lower'} than in "
-        f"the baseline ({slower} against {faster}): that changes the time of kernels without any change of the code"
-    )
-    remedy = "Fix the clock with 'nvidia-smi --lock-gpu-clocks', or compare cycles."
-    return [_caution("different-clocks", sentence=sentence, remedy=remedy)]
+    if abs(change) > CLOCK_PCT:
+        slower, faster = (units.format_hz(clock) for clock in sorted(clocks))
+        sentence = (
+            f"The GPU's clock under load was {units.format_pct(abs(change))} {'higher' if change > 0 else 'lower'} "
+            f"than in the baseline ({slower} against {faster}): that changes the time of kernels without any change of "
+            "the code"
+        )
+        remedy = "Fix the clock with 'nvidia-smi --lock-gpu-clocks', or compare cycles."
+        yield _caution("different-clocks", sentence=sentence, remedy=remedy)
 
 
-def _about_recorders(base: Side, new: Side) -> list[Finding]:
-    sides, found = (base, new), []
-    sources = [join_facts(_SOURCES[each.tensor_source] for each in side.recordings) for side in sides]
-    if sources[0] != sources[1]:
+def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
+    """Other samples, driver or recorder."""
+
+    def differ(fact: Callable[[Analysis], str]) -> list[str]:
+        facts = [join_facts(map(fact, side.recordings)) for side in sides]
+        return facts if facts[0] != facts[1] else []
+
+    if sources := differ(lambda each: _SOURCES[each.tensor_source]):
         sentence = f"Tensor Active comes from {sources[0]} in the baseline and from {sources[1]} in the other recording"
-        found.append(_caution("different-samples", sentence=sentence))
-    frequencies = [
-        join_facts(units.format_hz(each.recording.frequency_hz) for each in side.recordings) for side in sides
-    ]
-    for rule, what, told in (
-        ("different-drivers", "driver", [_facts(side, "driver_version") for side in sides]),
-        ("different-recorders", "Nsight Systems version", [_facts(side, "nsys_version") for side in sides]),
-        ("different-frequencies", "sampling frequency", frequencies),
+        yield _caution("different-samples", sentence=sentence)
+    for rule, what, facts in (
+        ("different-drivers", "driver", differ(lambda each: each.recording.driver_version)),
+        ("different-recorders", "Nsight Systems version", differ(lambda each: each.recording.nsys_version)),
+        ("different-frequencies", "sampling frequency", differ(lambda e: units.format_hz(e.recording.frequency_hz))),
     ):
-        if told[0] != told[1]:
-            found.append(_caution(rule, sentence=f"Different {what}: {told[0]} against {told[1]}"))
-    return found
+        if facts:
+            yield _caution(rule, sentence=f"Different {what}: {facts[0]} against {facts[1]}")
 
 
-def _facts(side: Side, what: str) -> str:
-    return join_facts(str(getattr(recording.recording, what)) for recording in side.recordings)
-
-
-def _about_lengths(base: Side, new: Side) -> list[Finding]:
-    lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in (base, new)]
-    if min(lengths) <= 0 or max(lengths) <= LONGER * min(lengths):
-        return []
-    told = [units.format_ns(length) for length in lengths]
-    sentence = (
-        f"The captures are {told[0]} and {told[1]} long: figures of the whole capture cannot be compared, those of "
-        "iterations can"
-    )
-    return [_caution("different-lengths", sentence=sentence)]
-
-
-def _about_graphs(base: Side, new: Side) -> list[Finding]:
+def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
+    """Captures of which one is much longer, and CUDA graphs that hide their kernels."""
+    lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in sides]
+    if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
+        sentence = (
+            f"The captures are {units.format_ns(lengths[0])} and {units.format_ns(lengths[1])} long: figures of the "
+            "whole capture cannot be compared, those of iterations can"
+        )
+        yield _caution("different-lengths", sentence=sentence)
     hiding = [
         name
-        for name, side in zip(_SIDES, (base, new), strict=True)
+        for name, side in zip(_SIDES, sides, strict=True)
         if any((recording.activities["kind"] == "graph").any() for recording in side.recordings)
     ]
-    if not hiding:
-        return []
-    sentence = (
-        f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, and "
-        "how many there are, is not known of these"
-    )
-    return [_caution("whole-graphs", sentence=sentence, remedy="Record both sides with --cuda-graph-trace node.")]
+    if hiding:
+        sentence = (
+            f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, "
+            "and how many there are, is not known of these"
+        )
+        yield _caution("whole-graphs", sentence=sentence, remedy="Record both sides with --cuda-graph-trace node.")
 
 
-def _about_iterations(base: Side, new: Side) -> list[Finding]:
-    counts, found = [_iteration_count(side.first) for side in (base, new)], []
+def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
+    """Other numbers of iterations, or too few; and no common range."""
+    # Of the GPU that has most.
+    counts = [max(side.first.iterations.groupby("gpu").size(), default=0) for side in sides]
     if counts[0] != counts[1] and all(counts):
         sentence = (
             f"The baseline has {counts[0]} iteration{'s'[: counts[0] > 1]}, the other recording {counts[1]}: compare "
             "iterations, not the ranges that hold them"
         )
-        found.append(_caution("different-counts", sentence=sentence))
-    few = {name: count for name, count in zip(_SIDES, counts, strict=True) if 0 < count < FEWEST_INSTANCES}
-    found += [
-        _caution(
-            "few-iterations",
-            sentence=f"The {name} has only {count} iteration{'s'[: count > 1]}: that is too few for an interval, and "
-            "to tell which are warm-up",
-        )
-        for name, count in few.items()
-    ]
-    return found
-
-
-def _iteration_count(analysis: Analysis) -> int:
-    return int(analysis.iterations.groupby("gpu").size().max()) if len(analysis.iterations) else 0
+        yield _caution("different-counts", sentence=sentence)
+    for name, count in zip(_SIDES, counts, strict=True):
+        if 0 < count < FEWEST_INSTANCES:
+            sentence = (
+                f"The {name} has only {count} iteration{'s'[: count > 1]}: that is too few for an interval, and to "
+                "tell which are warm-up"
+            )
+            yield _caution("few-iterations", sentence=sentence)
+    common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
+    if not any(path for _, path in common[0] & common[1]):
+        sentence = "The recordings have no range in common: only the whole captures are compared"
+        yield _caution("no-common-range", sentence=sentence)
 
 
 def _clock_under_load(side: Side) -> float:
     """The median clock of the samples in which the GPU worked, in Hz; NaN where not recorded."""
-    found = [_median_clock(recording) for recording in side.recordings]
-    return float(np.median(found))
-
-
-def _median_clock(analysis: Analysis) -> float:
-    samples = analysis.samples
-    loaded = (samples["gr_active_pct"] >= LOADED_PCT) | (samples["tensor_active_pct"] >= LOADED_PCT)
-    clocks = samples.loc[loaded, "gpc_clock_hz"].dropna()
-    return float(clocks.median()) if len(clocks) else float("nan")
+    clocks = []
+    for samples in (recording.samples for recording in side.recordings):
+        loaded = (samples["gr_active_pct"] >= LOADED_PCT) | (samples["tensor_active_pct"] >= LOADED_PCT)
+        clocks.append(samples.loc[loaded, "gpc_clock_hz"].median())
+    return float(np.median(clocks))

@@ -9,7 +9,6 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE
 from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
-from tcprof.findings.bound import find_bound
 from tcprof.findings.compared.rows import (
     ALIKE,
     Row,
@@ -21,7 +20,7 @@ from tcprof.findings.compared.rows import (
     side_names,
     time_row,
 )
-from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.iterations import find_bound, measure_iterations
 from tcprof.frames import HEADLINE
 
 
@@ -113,7 +112,6 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """What most of the change consists of, and whether the CPU holds the GPU up."""
     row = decisive(time_row(comparison, gpu))
     part = largest_part(comparison.waterfall, gpu, TIME)
     # Medians are compared, and means divided into parts: what the means do not share needs no cause.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Self
 
 from tcprof import units
@@ -9,6 +10,41 @@ from tcprof.findings.finding import Finding
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 NOTABLE_PCT = 1.0  # of a step: what is likely to win less is folded away
+
+
+class IdleTime(Enum):
+    """What a rule's prices have of the idle time, which is in no two prices."""
+
+    NONE = auto()
+    SHARED = auto()  # with the others: the highest is left as it is
+    LAUNCHES = auto()  # time of launches that are spared, which is not in the price of the rest
+    REST = auto()  # what all the others leave
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a rule's findings are called, and what their prices are of.
+
+    Attributes:
+        names: That of its module first.
+        idle: What the prices have of the idle time.
+        of_all_gpus: Whether the prices are made of what each GPU waits, so that they are of all GPUs already.
+        of_program: Whether it is for the program to change; else a step can be well in spite of it.
+        of_recording: Whether it says how to record; such advice comes last.
+        after: Findings that it asks for: ``find(step, found)`` gets the names of those that were found.
+    """
+
+    names: tuple[str, ...]
+    idle: IdleTime = field(default=IdleTime.NONE, kw_only=True)
+    of_all_gpus: bool = field(default=False, kw_only=True)
+    of_program: bool = field(default=True, kw_only=True)
+    of_recording: bool = field(default=False, kw_only=True)
+    after: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """What its module is called."""
+        return self.names[0]
 
 
 @dataclass(frozen=True)
@@ -34,6 +70,10 @@ class Gain:
     def with_shares(self, shares_pct: Sequence[float]) -> Self:
         """Other shares of the same step: the second is likely, the least and the most of all are low and high."""
         return replace(self, low_pct=min(shares_pct), likely_pct=shares_pct[1], high_pct=max(shares_pct))
+
+    def because(self, reason: str) -> Self:
+        """The same with a reason, if nothing is won and none is known yet."""
+        return replace(self, reason=reason) if self.is_futile and not self.reason else self
 
     @property
     def shares_pct(self) -> tuple[float, float, float]:
@@ -82,13 +122,7 @@ UNPRICED = Gain()
 
 @dataclass(frozen=True)
 class Option:
-    """One way to act on advice.
-
-    Attributes:
-        title: What it is, in a few words.
-        code: What to write, line by line.
-        gain: What it wins.
-    """
+    """One way to act on advice: what it is in a few words, the code to write, line by line, and what it wins."""
 
     title: str
     code: tuple[str, ...]
@@ -117,7 +151,6 @@ class Advice(Finding):
     Attributes:
         gpu: Number of the GPU that its figures are of.
         gpus: All GPUs that it holds on alike.
-        gain: What the first option wins.
         about: What in the recording it is about.
         evidence: Figures that show it, a line each.
         options: Ways to act on it, that to begin with first.
@@ -127,12 +160,21 @@ class Advice(Finding):
 
     gpu: int = 0
     gpus: tuple[int, ...] = (0,)
-    gain: Gain = UNPRICED
     about: Subject = Subject()
     evidence: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
     confidence: str = MEDIUM
     raise_confidence: str = ""
+
+    @property
+    def gain(self) -> Gain:
+        """What the first option wins."""
+        return self.options[0].gain if self.options else UNPRICED
+
+    def with_gains(self, gains: Sequence[Gain], *evidence: str) -> Self:
+        """Other prices of its options, and what shows why."""
+        options = (replace(option, gain=gain) for option, gain in zip(self.options, gains, strict=True))
+        return replace(self, options=tuple(options), evidence=(*self.evidence, *evidence))
 
 
 def describe_gain(gain: Gain) -> str:

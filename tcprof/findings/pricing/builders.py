@@ -1,15 +1,17 @@
 """How rules make advice: alike in what it is about, in how its evidence is told, and in how its price is made."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.modules.tree import PHASES
 from tcprof.findings.finding import Severity
-from tcprof.findings.pricing.advice import LOW, UNPRICED, Advice, Option, Subject
-from tcprof.findings.pricing.step import Levels, Step
-from tcprof.findings.pricing.subject import about_kernels
+from tcprof.findings.pricing.advice import HIGH, LOW, Advice, Option, Subject
+from tcprof.findings.pricing.step import ALL, NONE, Levels, Step
+from tcprof.frames import IN_NO_MODULE
 from tcprof.untrusted import one_line
 
 Priced = tuple[str, Sequence[str], Levels]  # title, code, and the exposed time of kernels that an option saves
@@ -28,7 +30,7 @@ def make_advice(
     confidence: str = LOW,
     raise_confidence: str = "",
 ) -> Advice:
-    """Advice on a step, with the price of its first option.
+    """Advice on a step.
 
     Args:
         said: What was found, and what that means.
@@ -42,7 +44,6 @@ def make_advice(
         consequence=said[1],
         gpu=step.gpu,
         gpus=(step.gpu,),
-        gain=options[0].gain if options else UNPRICED,
         about=about,
         evidence=tuple(evidence),
         options=tuple(options),
@@ -61,8 +62,8 @@ def advise_on_kernels(
     evidence: Sequence[str] = (),
     confidence: str = LOW,
     raise_confidence: str = TRY,
-    cpu: Levels = (1.0, 1.0, 1.0),
-    spared_ns: Levels = (0.0, 0.0, 0.0),
+    cpu: Levels = ALL,
+    spared_ns: Levels = NONE,
 ) -> Advice:
     """Advice whose options save time of kernels; those that take most are its evidence.
 
@@ -80,6 +81,55 @@ def advise_on_kernels(
     return make_advice(step, rule, said, priced, about, evidence, confidence, raise_confidence)
 
 
+def record_again(
+    step: Step, rule: str, said: tuple[str, str], code: tuple[str, ...], about: Subject, title: str = "record again"
+) -> Advice:
+    """Advice on the recording, without a price."""
+    return make_advice(step, rule, said, [Option(title, code)], about, confidence=HIGH)
+
+
+def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
+    """Some rows of ``tcprof.frames.KERNELS``, with the ranges and modules that launched them in the steps."""
+    return _about(step, step.launches["kernel"].isin(list(kernels)))
+
+
+def about_launches(step: Step, activities: Iterable[int]) -> Subject:
+    """The same of some launches alone, by their rows in ``tcprof.frames.ACTIVITIES``."""
+    return _about(step, step.launches["activity"].isin(list(activities)))
+
+
+def about_ranges(step: Step, names: Iterable[str]) -> Subject:
+    """All paths of ranges of some names."""
+    paths = step.analysis.paths
+    return Subject(ranges=tuple(dict.fromkeys(paths["path"][paths["name"].astype(str).isin(list(names))].astype(str))))
+
+
+def about_iteration(step: Step) -> Subject:
+    """The step itself; nothing where nothing iterates."""
+    rows = step.analysis.iterations[step.analysis.iterations["gpu"] == step.gpu]
+    return Subject(ranges=tuple(rows["path"].astype(str).unique()))
+
+
+def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
+    """Which of the step's launches are meant; what takes most time comes first."""
+    launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
+    modules, paths = step.analysis.modules, step.analysis.paths
+    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
+    own = ~modules["module"].astype(str).str.startswith(outside)
+    return Subject(
+        ranges=_by_time(launches, "path_id", paths["path"]),
+        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
+        kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
+    )
+
+
+def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tuple[str, ...]:
+    """The names that a column's rows have, without what has none, by the exposed time of their launches."""
+    sums = launches.groupby(column)["exposed_ns"].sum()
+    named = sums.groupby(sums.index.to_series().map(names).replace("", np.nan)).sum()
+    return tuple(str(name) for name in named.sort_values(ascending=False, kind="stable").index)
+
+
 def save(shares: Sequence[float], time_ns: float) -> Levels:
     """Shares of a time: low, likely and high."""
     return shares[0] * time_ns, shares[1] * time_ns, shares[2] * time_ns
@@ -90,12 +140,14 @@ def hide(step: Step, shares: Sequence[float], time_ns: float) -> Levels:
     return save(shares, min(time_ns, max(0.0, step.length_ns - time_ns)))
 
 
-def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:
-    """The kernels of some launches, as ``Step.kernels``, with the exposed time of these launches alone.
+def add(parts: Iterable[Levels]) -> Levels:
+    """What several changes save together."""
+    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
+    return low, likely, high
 
-    Args:
-        launches: Some rows of ``Step.launches``.
-    """
+
+def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:
+    """The kernels of some rows of ``Step.launches``, as ``Step.kernels``, with the exposed time of these alone."""
     sums = launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / step.count
     rows = step.analysis.kernels.loc[sums.index].assign(exposed_ns=sums["sum"], launches=sums["size"])
     return rows.sort_values("exposed_ns", ascending=False)

@@ -1,28 +1,61 @@
 """What a change wins where several GPUs take a step together: it ends when the last of them is done.
 
 Each GPU waits in its communication for the slowest. What it saves while it waits is absorbed there, so that a step
-becomes shorter by the least, of all GPUs, of what they wait and save together.
+becomes shorter by the least, of all GPUs, of what they wait and save together. What is alike on several is one finding:
+whoever changes the program changes it for all of them.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from tcprof import units
+from tcprof.analysis import Analysis
 from tcprof.arrays import Floats
-from tcprof.findings.pricing.advice import Advice, Gain, Option
+from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, IdleTime, Option, Rule, Subject
 from tcprof.findings.pricing.builders import time_of
-from tcprof.findings.pricing.communication import find_sent, times_of_communication
-from tcprof.findings.pricing.deduplicate_idle import OF_IDLE_TIME
-from tcprof.findings.pricing.step import Step
+from tcprof.findings.pricing.step import Step, measure_step
+from tcprof.findings.words import name_gpus
 
-# What these win is of all GPUs already: their prices are made of what each of them waits.
-_OF_ALL = ("uneven-gpus", "exposed-communication")
+_AS_LONG = 0.05  # of a step: GPUs that work together have steps as long as each other's
 _PARTS_PCT = 10.0  # of a step: GPUs that wait so long for what others send are no copies of each other
 _TOLD = 0.01  # of a price: what changes it by less is not told
+_SAME = 0.5  # of all names that two findings are about: the same work, but for what one GPU alone does
+_SENDING = "GPUs send to each other: whether a step ends earlier depends on what the others do meanwhile"
 
 Found = Mapping[int, Sequence[Advice]]
+Rules = Mapping[str, Rule]
+
+
+def measure_steps(analysis: Analysis) -> dict[int, Step]:
+    """The mean step of each GPU that has one, each with those of all."""
+    found = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"]}
+    beside: dict[int, Step] = {}
+    beside |= {gpu: replace(step, beside=beside) for gpu, step in found.items() if step is not None}
+    return beside
+
+
+def times_of_communication(step: Step) -> dict[int, float]:
+    """Exposed time of NCCL's kernels in a step, of each GPU that takes part in the same steps."""
+    times = {step.gpu: step.communication_ns}
+    for gpu, other in step.beside.items() if step.communication_ns > 0 else ():
+        is_as_long = abs(other.length_ns - step.length_ns) <= _AS_LONG * step.length_ns
+        if gpu != step.gpu and is_as_long and other.communication_ns > 0:
+            times[gpu] = other.communication_ns
+    return times
+
+
+def find_sent(step: Step) -> pd.DataFrame:
+    """NCCL's kernels that send from one GPU to another, as ``Step.kernels``."""
+    return step.kernels[step.kernels["communication"] & step.kernels["is_sent"]]
+
+
+def waiting_ns(step: Step) -> float:
+    """What of a GPU's communication is waiting for the slowest GPU, which waits least."""
+    times = times_of_communication(step)
+    return times[step.gpu] - min(times.values())
 
 
 @dataclass(frozen=True)
@@ -33,20 +66,22 @@ class _Others:
         step: The step of that one.
         waits: What each of them waits for the slowest, in ns of a step; that one too.
         found: The advice on each GPU.
+        rules: By the names of findings.
     """
 
     step: Step
     waits: Mapping[int, float]
     found: Found
+    rules: Rules
 
     def win(self, advice: Advice, option: Option) -> tuple[int, Gain]:
         """What all of them win by an option of the advice on this one, and which limits it."""
+        if not option.gain.is_known:
+            return self.step.gpu, option.gain
         parts = {gpu: self._saved(gpu, advice, option) + wait for gpu, wait in self.waits.items()}
         limiting = min(parts, key=lambda gpu: float(parts[gpu][1]))
         shares = 100 * np.minimum.reduce(list(parts.values())) / option.gain.step_ns
-        gain = option.gain.with_shares(shares.tolist())
-        is_held_up = gain.is_futile and not gain.reason
-        return limiting, replace(gain, reason=f"GPU {limiting} takes as long") if is_held_up else gain
+        return limiting, option.gain.with_shares(shares.tolist()).because(f"GPU {limiting} takes as long")
 
     def _saved(self, gpu: int, advice: Advice, option: Option) -> Floats:
         """What a GPU saves by the same, in ns: as advised there, or as far as the same is to be saved there."""
@@ -58,7 +93,7 @@ class _Others:
 
     def _estimate(self, other: Step, advice: Advice, gain: Gain) -> Gain:
         """Nothing at the least; likely in proportion to the time of the same kernels, or to the idle time."""
-        if advice.rule in OF_IDLE_TIME:
+        if self.rules[advice.rule].idle in (IdleTime.SHARED, IdleTime.REST):
             part = min(1.0, other.idle_ns / self.step.idle_ns) if self.step.idle_ns > 0 else 0.0
             return replace(gain, low_pct=0.0, likely_pct=part * gain.likely_pct)
         own, there = (
@@ -68,53 +103,105 @@ class _Others:
         return other.price_kernels((0.0, part * max(0.0, gain.likely_ns), part * max(0.0, gain.high_ns)))
 
 
-def price_together(steps: Mapping[int, Step], found: Found) -> dict[int, list[Advice]]:
+def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:
     """Advice whose prices are of steps that end with the slowest GPU.
 
     Args:
-        found: What the rules have found in it.
+        found: What the rules have found in each step.
+        rules: By the names of findings.
     """
-    return {gpu: _price_of(steps[gpu], found) for gpu in found}
+    return {gpu: [_price(steps[gpu], each, found, rules) for each in found[gpu]] for gpu in found}
 
 
-def _price_of(step: Step, found: Found) -> list[Advice]:
+def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
     times = times_of_communication(step)
-    if len(times) == 1:
-        return list(found[step.gpu])
+    if len(times) == 1 or not advice.gain.is_known or rules[advice.rule].of_all_gpus:
+        return advice
     if step.share_pct(time_of(find_sent(step))) >= _PARTS_PCT:
-        return [_without_least(each) for each in found[step.gpu]]
-    least = min(times.values())
-    others = _Others(step, {gpu: time - least for gpu, time in times.items()}, found)
-    return [_with_others(each, others) for each in found[step.gpu]]
-
-
-def _with_others(advice: Advice, others: _Others) -> Advice:
-    if not advice.gain.is_known or advice.rule in _OF_ALL:
-        return advice
-    limited = [
-        others.win(advice, each) if each.gain.is_known else (others.step.gpu, each.gain) for each in advice.options
-    ]
-    options = tuple(replace(option, gain=gain) for option, (_, gain) in zip(advice.options, limited, strict=True))
+        gains = [replace(each.gain, low_pct=min(0.0, each.gain.low_pct)) for each in advice.options]
+        return advice.with_gains(gains, _SENDING)
+    waits = {gpu: time - min(times.values()) for gpu, time in times.items()}
+    limited = [_Others(step, waits, found, rules).win(advice, each) for each in advice.options]
     gpu, gain = limited[0]
-    is_told = abs(gain.likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
-    wait = others.waits[others.step.gpu]
     told = f"GPUs that communicate go on together: GPU {gpu} limits what is won"
-    if wait > others.waits[gpu]:
-        told += f", for which GPU {others.step.gpu} waits {units.format_ns(wait)} of a step"
-    return replace(advice, gain=gain, options=options, evidence=(*advice.evidence, *([told] if is_told else [])))
-
-
-def _without_least(advice: Advice) -> Advice:
-    """Advice of which it is not told whether the step becomes shorter at all."""
-    if not advice.gain.is_known or advice.rule in _OF_ALL:
-        return advice
-    options = tuple(
-        replace(each, gain=replace(each.gain, low_pct=min(0.0, each.gain.low_pct))) for each in advice.options
-    )
-    told = "GPUs send to each other: whether a step ends earlier depends on what the others do meanwhile"
-    return replace(advice, gain=options[0].gain, options=options, evidence=(*advice.evidence, told))
+    if waits[step.gpu] > waits[gpu]:
+        told += f", for which GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of a step"
+    is_told = abs(gain.likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
+    return advice.with_gains([gain for _, gain in limited], *([told] if is_told else []))
 
 
 def _levels(gain: Gain) -> Floats:
     """Low, likely and high, in ns."""
     return np.array(gain.shares_pct) / 100 * gain.step_ns
+
+
+def join_alike(found: Sequence[Advice]) -> list[Advice]:
+    """Advice in which that of one rule, about the same, with prices that agree, is one for all its GPUs.
+
+    Args:
+        found: The advice on each GPU; that which comes first lends its figures.
+    """
+    groups: list[list[Advice]] = []
+    for each in found:
+        group = next((group for group in groups if _are_alike(group, each)), None)
+        if group is None:
+            groups.append([each])
+        else:
+            group.append(each)
+    return [group[0] if len(group) == 1 else _join(group) for group in groups]
+
+
+def _are_alike(group: Sequence[Advice], other: Advice) -> bool:
+    first = group[0]
+    return (
+        first.rule == other.rule
+        and all(each.gpu != other.gpu for each in group)
+        and [option.title for option in first.options] == [option.title for option in other.options]
+        and _is_same(first.about, other.about)
+        and all(_agree(each.gain, other.gain) for each in group)
+    )
+
+
+def _is_same(one: Subject, other: Subject) -> bool:
+    """Whether two subjects are mostly the same by what tells most: kernels, or else ranges, or else modules."""
+    for own, there in ((one.kernels, other.kernels), (one.ranges, other.ranges), (one.modules, other.modules)):
+        if own or there:
+            return len({*own} & {*there}) >= _SAME * len({*own, *there})
+    return True
+
+
+def _agree(one: Gain, other: Gain) -> bool:
+    """Whether the likely gain of one is within what the other expects, so that one figure can stand for both."""
+    if not (one.is_known and other.is_known):
+        return one.is_known == other.is_known
+    within = one.low_pct <= other.likely_pct <= one.high_pct or other.low_pct <= one.likely_pct <= other.high_pct
+    return one.of == other.of and within
+
+
+def _join(group: Sequence[Advice]) -> Advice:
+    first, unsure = group[0], min(group, key=lambda each: (LOW, MEDIUM, HIGH).index(each.confidence))
+    gains = [
+        _join_gains([each.gain for each in alike]) for alike in zip(*(each.options for each in group), strict=True)
+    ]
+    return replace(
+        first.with_gains(gains, _tell_figures(group)),
+        gpus=tuple(sorted(each.gpu for each in group)),
+        confidence=unsure.confidence,
+        raise_confidence=unsure.raise_confidence,
+    )
+
+
+def _join_gains(gains: Sequence[Gain]) -> Gain:
+    """What all GPUs win alike: likely the mean, and the least and the most that any of them expects."""
+    if not all(gain.is_known for gain in gains):
+        return gains[0]
+    low, likely, high = zip(*(gain.shares_pct for gain in gains), strict=True)
+    step_ns = float(np.mean([gain.step_ns for gain in gains]))
+    return replace(gains[0], low_pct=min(low), likely_pct=float(np.mean(likely)), high_pct=max(high), step_ns=step_ns)
+
+
+def _tell_figures(group: Sequence[Advice]) -> str:
+    told = f"these figures are of {name_gpus([group[0].gpu])}"
+    likely = sorted(each.gain.likely_pct for each in group)
+    texts = [units.format_pct(each) for each in (likely[0], likely[-1])]
+    return told if texts[0] == texts[1] else f"{told}; the likely gain is the mean of {texts[0]} to {texts[1]}"

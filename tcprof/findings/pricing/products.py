@@ -4,23 +4,23 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT
-from tcprof.arrays import Floats
+from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT, parse_name
+from tcprof.analysis.kernels.traits import read_traits
+from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.chips import lacks
-from tcprof.findings.pricing.builders import save, time_of
+from tcprof.findings.pricing.builders import add, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED, reached, speedup
 from tcprof.findings.pricing.step import Levels, Step
 
 ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
-# Adam that loops over the parameters, by kernels that nothing else has: of the 84 bytes a parameter they move 44.
-LOOPED = r"addcdiv_cuda_kernel|addcmul_cuda_kernel|lerp_scalar_kernel"
+# What the kernels of an Adam that loops stand for: of the 84 bytes a parameter they move 44.
 ALL_OF_LOOPED = 84 / 44
 _OF_PARAMETER = 8  # launches of AdamW for a parameter
 HALVES = ("fp16", "bf16", "fp16/bf16")
 NOTABLE_SHARE_PCT = 1.0  # of a step
-UNALIGNED = r"align[abc]?[12](?!\d)"  # of kernels that load one or two values at a time
 SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
-_VECTORS = r"gemv|gemvx|dot_kernel|gemmk1_"  # a matrix times a vector: its memory is what it waits for
+_MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
+_LEAST_BETWEEN = 3  # kernels between the products of an attention: below that there is little to fuse
 BF16_CODE = (
     'with torch.autocast("cuda", dtype=torch.bfloat16):  # forward pass and loss',
     "    loss = criterion(model(inputs), targets)",
@@ -46,9 +46,8 @@ FP16_CODE = (
 
 
 def find_looped(step: Step) -> pd.DataFrame:
-    """Launches of an optimizer that loops over the parameters: ``LOOPED``, and what lies between two of these."""
-    names = step.analysis.kernels["name"]
-    is_looped = names.str.contains(LOOPED).to_numpy(dtype=bool)[step.launches["kernel"].to_numpy()]
+    """Launches of an optimizer that loops over the parameters: those told by their names, and what lies between two."""
+    is_looped = step.kernels["is_looped_optimizer"].loc[step.launches["kernel"]].to_numpy()
     place = np.arange(len(is_looped))
     before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
     after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
@@ -63,7 +62,7 @@ def find_products(step: Step, *precisions: str) -> pd.DataFrame:
 
 def is_product(step: Step) -> "pd.Series[bool]":
     """Which kernels are products or convolutions, and not of a vector."""
-    return (step.kernels["work"] == PRODUCT) & ~step.kernels["name"].str.contains(_VECTORS)
+    return (step.kernels["work"] == PRODUCT) & ~step.kernels["is_vector_product"]
 
 
 def share_of_reached(step: Step, rows: pd.DataFrame) -> Floats:
@@ -116,14 +115,50 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = 
     """The same for 16 bits by autocast: with attention, and bytes of element-wise kernels, less what casts take."""
     kernels, autocast = step.kernels, MEASURED["autocast"]
     attention = time_of(kernels[(kernels["work"] == ATTENTION) & (kernels["precision"] == "tf32")])
-    is_looped = kernels["name"].str.contains(LOOPED)
+    is_looped = kernels["is_looped_optimizer"]
     narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
     optimizer = time_of(kernels[kernels["work"] == OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
-    parts = (
-        saved_by(step, rows, before, after),
-        save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
-        save(autocast["element_wise"], narrowed),
-        save([-each for each in autocast["cast_of_optimizer"]], optimizer),
+    return add(
+        (
+            saved_by(step, rows, before, after),
+            save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
+            save(autocast["element_wise"], narrowed),
+            save([-each for each in autocast["cast_of_optimizer"]], optimizer),
+        )
     )
-    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
-    return low, likely, high
+
+
+def find_between_products(step: Step) -> pd.DataFrame:
+    """Launches between a product and the next one, where a softmax, or its gradient, is among them.
+
+    Returns:
+        ``kernel`` and ``exposed_ns`` of each launch in the steps, and ``activity``.
+    """
+    found = find_attention(step)
+    return found[~found["is_product"]].drop(columns="is_product")
+
+
+def find_attention(step: Step) -> pd.DataFrame:
+    """The same with the products before and after, as ``is_product`` tells."""
+    launched = rows_of_gpu(step.analysis.kernel_instances, step.gpu)
+    activity = launched["activity"].to_numpy()
+    times = step.analysis.activities[["stream", "start_ns"]].to_numpy()[activity]
+    order = np.lexsort((times[:, 1], times[:, 0]))
+    names = step.analysis.kernels["name"]
+    traits, works = read_traits(names), np.array([parse_name(name).work for name in names], dtype=object)
+    kernel = launched["kernel"].to_numpy()[order]
+    is_product = (works == PRODUCT)[kernel]
+    is_softmax, is_random = (traits[name].to_numpy()[kernel] for name in ("is_softmax", "is_random"))
+    products, rows = np.flatnonzero(is_product), np.flatnonzero(is_softmax)
+    place = np.searchsorted(products, rows)
+    inside = (place > 0) & (place < len(products))
+    before, after = products[place[inside] - 1], products[place[inside]]
+    near = (rows[inside] - before <= _MOST_BETWEEN) & (after - rows[inside] <= _MOST_BETWEEN)
+    near &= after - before > _LEAST_BETWEEN
+    chosen = np.zeros(len(kernel), dtype=bool)
+    for first, last in set(zip(before[near].tolist(), after[near].tolist(), strict=True)):
+        # No attention draws random numbers, as of a next layer's weights.
+        chosen[first : last + 1] |= not is_random[first + 1 : last].any()
+    exposed_ns = step.exposure.exposed_ns[activity[order]]
+    columns = {"kernel": kernel, "exposed_ns": exposed_ns, "activity": activity[order], "is_product": is_product}
+    return pd.DataFrame(columns)[chosen & (exposed_ns > 0)]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.kernels.names import CONVOLUTION, FRAMEWORK, parse_name
+from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.traits import count_blocks, read_traits
 from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.analysis.replay.replay import Replay, find_windows, make_replay
 from tcprof.analysis.steps.exposure import Exposure, find_exposure
@@ -25,7 +26,8 @@ _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels = tuple[float, float, float]  # low, likely, high
 _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
 _AS_LONG = 0.01  # by which steps may differ
-_ALL, _NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+CPU_BUSY = 0.8  # of a step: as in tcprof.findings.iterations
+ALL, NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
 
@@ -34,12 +36,9 @@ class Step:
     """The mean step of one GPU.
 
     Attributes:
-        analysis: The recording.
-        gpu: Number of the GPU.
         name: What iterates; empty where nothing does.
         count: How many steps it is the mean of.
-        length_ns: Its length.
-        busy_ns: The part under any activity.
+        busy_ns: The part of its length under any activity.
         exposure: What activities have for themselves in all steps.
         host: What the CPU does.
         windows: The steps on the GPU.
@@ -74,6 +73,11 @@ class Step:
         step = "a recorded step" if is_longer else "a step"
         return step if self.name else "the GPU's work from first activity to last"
 
+    @property
+    def is_cpu_bound(self) -> bool:
+        """Whether the CPU is at work nearly all of the step."""
+        return bool(self.cpu_ns >= CPU_BUSY * self.length_ns)
+
     @cached_property
     def gpu_row(self) -> pd.Series:
         """The GPU's row of ``tcprof.frames.GPUS``."""
@@ -81,7 +85,7 @@ class Step:
 
     @cached_property
     def chip(self) -> Chip:
-        """What is known of the chip."""
+        """What is known of it."""
         return find_chip(str(self.gpu_row["chip"]), str(self.gpu_row["name"]))
 
     @cached_property
@@ -102,24 +106,38 @@ class Step:
     def kernels(self) -> pd.DataFrame:
         """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
 
-        With ``exposed_ns`` and ``launches`` of a step, and ``work`` and ``is_convolution`` as kernels' names tell.
+        With ``exposed_ns`` and ``launches`` of a step, the ``work`` and the traits that their names tell, and the
+        ``blocks`` of their grid, NaN where it was not read.
         """
         sums = self.launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
         rows = self.analysis.kernels.loc[sums.index]
-        return rows.assign(
+        rows = rows.assign(
             exposed_ns=sums["sum"],
             launches=sums["size"],
             work=[parse_name(name).work for name in rows["name"]],
-            is_convolution=rows["name"].str.contains(CONVOLUTION),
-        ).sort_values("exposed_ns", ascending=False)
+            blocks=[count_blocks(str(geometry)) for geometry in rows["launch_geometry"]],
+        )
+        return rows.join(read_traits(rows["name"])).sort_values("exposed_ns", ascending=False)
+
+    @cached_property
+    def copies(self) -> pd.DataFrame:
+        """The GPU's copies, as ``tcprof.frames.ACTIVITIES``, with their ``exposed_ns`` in all steps."""
+        activities = self.analysis.activities
+        is_copy = ((activities["gpu"] == self.gpu) & (activities["kind"] == "memcpy")).to_numpy()
+        return activities[is_copy].assign(exposed_ns=self.exposure.exposed_ns[is_copy])
+
+    @cached_property
+    def communication_ns(self) -> float:
+        """Exposed time of NCCL's kernels in a step."""
+        return float(self.kernels["exposed_ns"][self.kernels["communication"]].sum())
 
     @cached_property
     def is_of_framework(self) -> bool:
         """Whether kernels of PyTorch, JAX, TensorFlow or what these call run: else their code is of no use."""
-        return bool(self.kernels["name"].str.contains(FRAMEWORK).any())
+        return bool(self.kernels["is_of_framework"].any())
 
     def share_pct(self, time_ns: float) -> float:
-        """A time as a share of the step."""
+        """Of the step."""
         return 100 * time_ns / self.length_ns
 
     def tell_share(self, time_ns: float) -> str:
@@ -153,15 +171,13 @@ class Step:
         assert self.replay is not None
         return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
 
-    def price_kernels(
-        self, saved_ns: Levels, cpu: Levels = _ALL, spared_ns: Levels = _NONE, waits: bool = True
-    ) -> Gain:
+    def price_kernels(self, saved_ns: Levels, cpu: Levels = ALL, spared_ns: Levels = NONE, waits: bool = True) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
-            saved_ns: Exposed time of kernels that a step saves; at the least, what communication beside them leaves.
+            saved_ns: Exposed time of kernels; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
-            spared_ns: CPU time, as recorded, that is known to be saved: what idle time it makes is saved, too.
+            spared_ns: CPU time, as recorded, that is saved: what idle time it makes is saved, too.
             waits: Whether the CPU still waits for the GPU.
         """
         saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
@@ -175,8 +191,7 @@ class Step:
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
             return alone - max(alone - saved_ns[level] - spared, limit), alone
 
-        priced = self._price(gain)
-        return replace(priced, reason=self._why_futile(saved_ns[1], cpu[1])) if priced.is_futile else priced
+        return self._price(gain).because(self._why_futile(saved_ns[1], cpu[1]))
 
     @staticmethod
     def _why_futile(saved_ns: float, cpu: float) -> str:
@@ -189,9 +204,6 @@ class Step:
 
         Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
         all of it at the least, likely what is in ranges that launch nothing.
-
-        Args:
-            saved_ns: Exposed time of a sample's kernels that is saved.
         """
         work = self.host.idle_ns[WORK]
         loading = (work, work - self.host.work_of_launching_ns, 0.0)
@@ -214,12 +226,9 @@ class Step:
         return self._price(gain)
 
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
-        """What fewer launches win: a part of the idle time that is left without recording, when all other idle time is.
+        """What fewer launches win: shares of the idle time that is left without recording, when all other idle time is.
 
-        Args:
-            shares: Of that time, what is removed.
-            of_busy: The same of the GPU's own.
-            more_ns: Other idle time that is removed at the most.
+        And of the time in which the GPU works, ``of_busy``; at the most ``more_ns`` of other idle time as well.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
@@ -231,12 +240,10 @@ class Step:
 
         return self._price(gain)
 
-    def price_waits(self, shares: Levels, cpu: Levels = _ALL) -> Gain:
-        """What a CPU wins that does not wait for the GPU; without a price where steps cannot be played again.
+    def price_waits(self, shares: Levels, cpu: Levels = ALL) -> Gain:
+        """What a CPU wins that does not wait, by the shares of waits that can be removed; ``cpu`` as above.
 
-        Args:
-            shares: Of the waits, those that can be removed.
-            cpu: How many times as long the CPU then takes: most, likely and least.
+        Without a price where steps cannot be played again.
         """
         replay = self.replay
         if replay is None:
@@ -254,10 +261,7 @@ class Step:
         return make_replay(self.analysis, self.gpu, self.windows) if self.name and self.cpu_ns > 0 else None
 
     def _price(self, gain: _Pricing) -> Gain:
-        """The lowest of low, the likely, and the highest of high gains over what recording may cost.
-
-        Each is a share of the step as long as it is then. All are told as shares of the likely one.
-        """
+        """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
         found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
         won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
         shares = 100 * won_ns / found[..., 1]
@@ -271,12 +275,9 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     if activities.empty:
         return None
     start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
-    found = find_windows(analysis, gpu)
-    if found is None:
-        name, count = "", 1
-        windows, on_cpu = (start[:1], end.max(keepdims=True)), launching_time(analysis, activities)
-    else:
-        name, count, windows, on_cpu = found
+    whole = start[:1], end.max(keepdims=True)
+    steps = find_windows(analysis, gpu)
+    name, count, windows, on_cpu = steps or ("", 1, whole, launching_time(analysis, activities))
     _, first, last = union(np.zeros_like(windows[0]), *windows)
     inside = StepFunction(first, last, np.ones(len(first)))
     _, *busy = union(np.zeros_like(start), start, end)

@@ -13,13 +13,13 @@ Do: `torch.nn.functional.scaled_dot_product_attention(query, key, value, is_caus
 Not when: the scores themselves are needed, or a mask is used that no fused kernel takes.
 """
 
-from tcprof.findings.pricing.advice import MEDIUM, Advice
-from tcprof.findings.pricing.between import find_attention
-from tcprof.findings.pricing.builders import advise_on_kernels, kernels_of, save
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Rule
+from tcprof.findings.pricing.builders import about_launches, add, advise_on_kernels, kernels_of, save
 from tcprof.findings.pricing.calibration import MEASURED
+from tcprof.findings.pricing.products import find_attention
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_launches
 
+RULE = Rule(("attention-in-parts",))
 LEAST_PCT = 2.0
 _MORE_BACKWARD = 1.5  # products of an attention, over those next to what lies between: two of six are not
 _CODE = (
@@ -44,12 +44,7 @@ def find(step: Step) -> list[Advice]:
     )
     products = _MORE_BACKWARD * float(attention["exposed_ns"][attention["is_product"]].sum()) / step.count
     parts = save(MEASURED["parts"]["between"], time), save(MEASURED["parts"]["products"], products)
-    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
     fewer = 1 - len(between) / len(step.launches)
-    options = [("fused attention", _CODE, (low, likely, high))]
+    options = [("fused attention", _CODE, add(parts))]
     about = about_launches(step, between["activity"])
-    return [
-        advise_on_kernels(
-            step, "attention-in-parts", said, rows, options, about, confidence=MEDIUM, cpu=(1.0, fewer, fewer)
-        )
-    ]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, about, confidence=MEDIUM, cpu=(1.0, fewer, fewer))]

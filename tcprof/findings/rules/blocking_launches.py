@@ -16,12 +16,12 @@ Not when: the program is being debugged, or a tool such as compute-sanitizer mak
 
 from tcprof import units
 from tcprof.analysis.replay.host import LAUNCH_THAT_BLOCKS
-from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option
-from tcprof.findings.pricing.builders import make_advice
+from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, Rule
+from tcprof.findings.pricing.builders import about_iteration, make_advice
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_iteration
 
+RULE = Rule(("blocking-launches",))
 _CODE = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and where the program sets it",)
 _AGAIN = "Record again without it: other advice may change."
 
@@ -42,4 +42,4 @@ def find(step: Step) -> list[Advice]:
     evidence = (f"{launches} in a step return after their kernel has ended: {units.format_ns(waits['time_ns'])}",)
     options = [Option("unset CUDA_LAUNCH_BLOCKING", _CODE, gain)]
     about = about_iteration(step)
-    return [make_advice(step, "blocking-launches", said, options, about, evidence, MEDIUM, _AGAIN)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, MEDIUM, _AGAIN)]

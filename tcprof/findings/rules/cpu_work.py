@@ -18,13 +18,13 @@ docs/lessons.md took 1.7 times as long with them).
 
 from tcprof import units
 from tcprof.analysis.replay.host import WORK
-from tcprof.findings.pricing.advice import LOW, MEDIUM, Advice, Option
-from tcprof.findings.pricing.builders import TRY, make_advice, save
-from tcprof.findings.pricing.copies import are_pinned, tell_guess
+from tcprof.findings.pricing.advice import LOW, MEDIUM, Advice, IdleTime, Option, Rule
+from tcprof.findings.pricing.builders import TRY, about_ranges, make_advice, save
+from tcprof.findings.pricing.launching import are_pinned, tell_guess
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_ranges
 from tcprof.untrusted import one_line
 
+RULE = Rule(("cpu-work",), idle=IdleTime.SHARED)
 LEAST_PCT = 5.0
 _REMOVED = (0.0, 0.6, 1.0)  # of the idle time: nothing, where workers cost what they save
 _CODE = (
@@ -73,7 +73,7 @@ def find(step: Step) -> list[Advice]:
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
-    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, confidence, surer)]
 
 
 def _say_of_loading(step: Step, is_pinned: bool) -> str:

@@ -14,12 +14,13 @@ micro-batches in a pipeline, and all-to-all in parts.
 Not when: the GPUs wait for the slowest one: NCCL's kernels run while they wait, and what is uneven is the data.
 """
 
-from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, hide, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.communication import find_sent, waiting_ns
+from tcprof.findings.pricing.multi_gpu import find_sent, waiting_ns
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("exposed-communication",), of_all_gpus=True)
 LEAST_PCT = 3.0
 _CODE = (
     "model = DistributedDataParallel(model, gradient_as_bucket_view=True)",
@@ -35,13 +36,13 @@ _SENT = (
 def find(step: Step) -> list[Advice]:
     """Exposed kernels of NCCL."""
     rows = step.kernels[step.kernels["communication"]]
-    time = time_of(rows) - waiting_ns(step)  # for a slower GPU, which is another rule's
+    time = step.communication_ns - waiting_ns(step)  # for a slower GPU, which is another rule's
     if step.share_pct(time) < LEAST_PCT:
         return []
     said = (
         f"Communication runs with nothing beside it: {step.tell_share(time)}",
         "Beside computation it would cost nothing.",
     )
-    is_sent = 2 * time_of(find_sent(step)) > time_of(rows)
+    is_sent = 2 * time_of(find_sent(step)) > step.communication_ns
     options = [("overlap", _SENT if is_sent else _CODE, hide(step, MEASURED["assumed"]["communication"], time))]
-    return [advise_on_kernels(step, "exposed-communication", said, rows, options)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options)]

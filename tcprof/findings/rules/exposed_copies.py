@@ -16,13 +16,13 @@ Not when: the copy takes longer than all kernels: then send less, such as uint8 
 
 from tcprof import units
 from tcprof.analysis.replay.host import find_launching_ranges
-from tcprof.findings.pricing.advice import Advice, Option
-from tcprof.findings.pricing.builders import hide, make_advice, time_of
+from tcprof.findings.pricing.advice import Advice, Option, Rule
+from tcprof.findings.pricing.builders import about_ranges, hide, make_advice, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.copies import are_pinned, find_copies, tell_guess
+from tcprof.findings.pricing.launching import are_pinned, find_copies, tell_guess
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_ranges
 
+RULE = Rule(("exposed-copies",))
 LEAST_PCT = 3.0
 _PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",)
 _CODE = (
@@ -57,4 +57,4 @@ def find(step: Step) -> list[Advice]:
     if 2 * time > step.length_ns:
         evidence.append("they take longer than all else: most of them have nothing that they could run beside")
         options.append(Option("send less", _LESS))
-    return [make_advice(step, "exposed-copies", said, options, about, evidence)]
+    return [make_advice(step, RULE.name, said, options, about, evidence)]

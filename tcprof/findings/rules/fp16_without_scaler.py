@@ -17,35 +17,30 @@ Not when: the program scales its loss by a constant.
 """
 
 from tcprof import units
-from tcprof.findings.pricing.advice import MEDIUM, Advice, Option
-from tcprof.findings.pricing.builders import list_kernels, make_advice, time_of
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Option, Rule
+from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import (
     BF16_CODE,
-    LOOPED,
     NOTABLE_SHARE_PCT,
     SCALER_CODE,
     is_product,
     lacks_precision,
 )
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
 
+RULE = Rule(("fp16-without-scaler",))
 _FP16, _LEAST_SHARE = "fp16", 0.9
-_OPTIMIZER = rf"at::native.*(?:multi_tensor_apply|[Ff]used_?[Aa]dam|[Ff]used_?[Ss]gd)|{LOOPED}"
-_SCALER = (
-    r"non_finite|amp_update_scale|[Oo]verflow|ScaleFunctor|AxpbyFunctor|Compare(?:Eq)?Functor|is_?(?:finite|inf|nan)"
-)
-_HIDDEN = "^graph$"
 
 
 def find(step: Step) -> list[Advice]:
     """Products in FP16 in steps that train, and no scaler."""
-    names, products = step.kernels["name"], step.kernels[is_product(step)]
+    kernels, products = step.kernels, step.kernels[is_product(step)]
     rows = products[products["tensor_kernel"] & (products["precision"] == _FP16)]
     time = time_of(rows)
-    trains = bool(step.name) and bool(names.str.contains(_OPTIMIZER).any())
+    trains = bool(step.name) and bool(kernels["is_pytorch_optimizer"].any())
     is_mostly = time > _LEAST_SHARE * time_of(products) and step.share_pct(time) >= NOTABLE_SHARE_PCT
-    if not trains or not is_mostly or names.str.contains(f"{_SCALER}|{_HIDDEN}").any():
+    if not trains or not is_mostly or (kernels["is_scaler"] | (kernels["work"] == GRAPH)).any():
         return []
     has_bf16 = not lacks_precision(step, "bf16")
     said = (
@@ -57,4 +52,4 @@ def find(step: Step) -> list[Advice]:
     options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
     about = about_kernels(step, rows.index)
     look = "Look whether the program multiplies its loss."
-    return [make_advice(step, "fp16-without-scaler", said, options, about, evidence, MEDIUM, look)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, MEDIUM, look)]

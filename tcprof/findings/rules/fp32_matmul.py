@@ -21,8 +21,8 @@ times, docs/lessons.md). Compare the loss after some hundred steps.
 
 import pandas as pd
 
-from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, Option
-from tcprof.findings.pricing.builders import list_kernels, make_advice, time_of
+from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, Option, Rule
+from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import (
     BF16_CODE,
@@ -37,10 +37,8 @@ from tcprof.findings.pricing.products import (
     saved_by_autocast,
 )
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
 
-# Weights sent and gradients summed in each step are nn.DataParallel's: others reduce on all GPUs (AllReduce).
-_REPLICAS = (r"^nccl\w*_Broadcast", r"^nccl\w*_Reduce_")
+RULE = Rule(("fp32-matmul",))
 _IN_REPLICAS = (
     "# nn.DataParallel runs replicas in threads that autocast does not reach:",
     "torchrun --nproc-per-node=8 train.py  # one process for each GPU",
@@ -81,7 +79,7 @@ def find(step: Step) -> list[Advice]:
     surer = (
         "" if step.is_timed_alone or confidence == HIGH else "Record with --unprofiled to learn what recording costs."
     )
-    return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, confidence, surer)]
 
 
 def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
@@ -99,7 +97,7 @@ def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
 def _autocast(step: Step, half: str, gain: Gain) -> Option:
     if half == "fp16":
         return Option("autocast to float16", FP16_CODE, gain)
-    if all(step.kernels["name"].str.contains(each).any() for each in _REPLICAS):
+    if step.kernels["is_broadcast"].any() and step.kernels["is_reduction"].any():
         return Option("autocast to bfloat16 in each replica", _IN_REPLICAS, gain)
     return Option("autocast to bfloat16", BF16_CODE, gain)
 

@@ -16,14 +16,14 @@ Not when: the product is tiny, or the matrix is a vector: then memory is the lim
 import numpy as np
 
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.findings.pricing.advice import LOW, Advice
+from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import NOTABLE_SHARE_PCT, find_products
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("fp64-matmul",))
 _FP64 = "fp64"
-_LIBRARIES = r"cutlass|xmma|cublas|magma|(?:maxwell|volta|turing|ampere)_"
 _CODE = (
     "c = a @ b  # cuBLAS: float64 runs on Tensor Cores by itself",
     "// C++: cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, ...);",
@@ -39,7 +39,7 @@ def find(step: Step) -> list[Advice]:
     time = time_of(rows)
     if not has_dmma or step.share_pct(time) < NOTABLE_SHARE_PCT:
         return []
-    of_library = rows["name"].str.contains(_LIBRARIES).to_numpy()[:, None]
+    of_library = rows["is_of_library"].to_numpy()[:, None]
     speedup = np.where(of_library, MEASURED["fp64"]["library"], MEASURED["fp64"]["own"])
     saved = (rows["exposed_ns"].to_numpy()[:, None] * (1 - 1 / speedup)).sum(axis=0)
     said = (
@@ -47,4 +47,4 @@ def find(step: Step) -> list[Advice]:
         "This chip's Tensor Cores multiply in FP64, too, at twice the rate and in the same precision.",
     )
     options = [("cuBLAS", _CODE, (float(saved[0]), float(saved[1]), float(saved[2])))]
-    return [advise_on_kernels(step, "fp64-matmul", said, rows, options, confidence=LOW)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, confidence=LOW)]

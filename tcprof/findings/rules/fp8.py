@@ -24,7 +24,7 @@ from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER
 from tcprof.arrays import Floats
-from tcprof.findings.pricing.advice import LOW, Advice
+from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import (
@@ -36,9 +36,10 @@ from tcprof.findings.pricing.products import (
 )
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("fp8",))
 LEAST_PCT = 5.0
-_MEASURED = MEASURED["fp8"]
-_FP8 = "fp8"
+_MEASURED = MEASURED[RULE.name]
+_FP8 = RULE.name
 _CODE = (
     "# training: pip install torchao; layers by name, the last one left out",
     "from torchao.float8 import convert_to_float8_training",
@@ -79,7 +80,7 @@ def find(step: Step) -> list[Advice]:
     evidence = [f"products that take as long were {ratio} as fast in FP8 on an H200 {way}, casts and scales included"]
     options = [("FP8, compiled", _CODE, (low, likely, high))]
     check = "Compare the loss of some thousand steps, and the time with 'tcprof compare'."
-    return [advise_on_kernels(step, "fp8", said, rows, options, None, evidence, LOW, check)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, None, evidence, LOW, check)]
 
 
 def _speedups(duration_ns: Floats, trains: bool) -> Floats:

@@ -18,17 +18,16 @@ Not when: shapes change in each step, or the model has much Python in its forwar
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.findings.pricing.advice import Advice
-from tcprof.findings.pricing.between import find_between_products
+from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.products import LOOPED, find_looped
+from tcprof.findings.pricing.products import find_between_products, find_looped
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("fusion",))
 LEAST_PCT, FEWEST = 10.0, 10  # share of a step, and kernels in it
 _FUSED, _ROUNDING_NS = "fused kernels", 1.0
 _WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
-_INDEXED = "indexFunc|gather|scatter"  # whose places are not known before: a compiler makes these no smaller
 _CODE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
 
 
@@ -40,13 +39,13 @@ def find(step: Step) -> list[Advice]:
     is_between = kernels["work"].isin(_WORKS)
     between = find_between_products(step)
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
-    rows = kernels[is_between & ~kernels["name"].str.contains(LOOPED)].copy()
+    # Of what is indexed the places are not known before: a compiler makes these no smaller.
+    is_left = ~kernels["is_looped_optimizer"] & kernels["is_pytorch_native"] & ~kernels["is_indexed"]
+    rows = kernels[is_between & is_left].copy()
     of_loop = find_looped(step).groupby("kernel")["exposed_ns"].agg(["sum", "size"]).reindex(rows.index).fillna(0.0)
     rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0) + of_loop["sum"] / step.count
     rows["launches"] -= of_loop["size"] / step.count
-    rows = rows[(rows["exposed_ns"] > _ROUNDING_NS) & rows["name"].str.contains("at::native")]
-    rows = rows[~rows["name"].str.contains(_INDEXED)]
-    rows = rows.sort_values("exposed_ns", ascending=False)
+    rows = rows[rows["exposed_ns"] > _ROUNDING_NS].sort_values("exposed_ns", ascending=False)
     time = time_of(rows)
     if step.share_pct(time) < LEAST_PCT or rows["launches"].sum() < FEWEST:
         return []
@@ -55,8 +54,8 @@ def find(step: Step) -> list[Advice]:
         f"Work between the products runs in {count} kernels of its own: {step.tell_share(time)}",
         "A compiler fuses them, so that less is read and written.",
     )
-    low, likely, high = save(MEASURED["fusion"]["saved"], time)
-    high += MEASURED["fusion"]["saved"][2] * float(of_attention.sum())  # a compiler fuses these, too
+    low, likely, high = save(MEASURED[RULE.name]["saved"], time)
+    high += MEASURED[RULE.name]["saved"][2] * float(of_attention.sum())  # a compiler fuses these, too
     options = [("torch.compile", _CODE, (low, likely, high))]
     moved = describe_bytes(step, rows)
-    return [advise_on_kernels(step, "fusion", said, rows, options, evidence=moved, cpu=MEASURED["fusion"]["cpu"])]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, evidence=moved, cpu=MEASURED[RULE.name]["cpu"])]

@@ -22,17 +22,16 @@ first.
 
 from tcprof import units
 from tcprof.analysis.replay.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
-from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option
-from tcprof.findings.pricing.builders import make_advice
+from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, Rule
+from tcprof.findings.pricing.builders import about_iteration, make_advice
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.launching import replays_graphs
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_iteration
 from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN
 
+RULE = Rule(("launch-bound",), idle=IdleTime.REST)
 LEAST_PCT = 5.0
 _FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
-CPU_BUSY = 0.8  # of a step: as in tcprof.findings.bound
 _GRAPHS = (
     "# CUDA graphs of forward and backward:",
     'model = torch.compile(model, mode="reduce-overhead")',
@@ -54,11 +53,6 @@ _ABOUT_RECORDING = "Record with --unprofiled: recording adds to each launch, and
 _BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",)
 
 
-def is_cpu_bound(step: Step) -> bool:
-    """Whether the CPU is at work nearly all of the step."""
-    return bool(step.cpu_ns >= CPU_BUSY * step.length_ns)
-
-
 def has_waits(step: Step) -> bool:
     """Whether calls that wait lie within the step, so that no graph can hold it."""
     waits = step.host.waits
@@ -69,7 +63,7 @@ def has_waits(step: Step) -> bool:
 def find(step: Step) -> list[Advice]:
     """Idle time for which the launches are the reason."""
     idle = step.host.idle_ns[LAUNCHES]
-    if not is_cpu_bound(step) or step.host.is_blocking:
+    if not step.is_cpu_bound or step.host.is_blocking:
         return []
     removed = "removed_beside_waits" if has_waits(step) else "removed"
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
@@ -99,7 +93,7 @@ def find(step: Step) -> list[Advice]:
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     about = about_iteration(step)
-    return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, _confidence(step, gain), surer)]
 
 
 def _confidence(step: Step, gain: Gain) -> str:

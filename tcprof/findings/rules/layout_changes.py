@@ -17,17 +17,15 @@ PyTorch converts as often.
 
 import pandas as pd
 
-from tcprof.findings.pricing.advice import MEDIUM, Advice
-from tcprof.findings.pricing.builders import advise_on_kernels, save, time_of
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Rule
+from tcprof.findings.pricing.builders import add, advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import is_product
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("layout-changes",))
 LEAST_PCT, LEAST_OF_CHANGES_PCT = 2.0, 0.5
-_CHANGES = "nchwToNhwc|nhwcToNchw"
-# cuDNN's and PyTorch's own, whose names for channels last say so.
-_NORMS = r"bn_(?:bw|fw_tr|fw_inf)_1C11|batch_norm_(?:backward|collect_statistics|transform_input)(?!\w*channels_last)"
-_POOLING = r"pool\w*nchw|PoolForward_NCHW|PoolBackward_NCHW"
+_KINDS = ("is_layout_change", "is_norm_channels_first", "is_pooling_channels_first")
 _CODE = (
     "model = model.to(memory_format=torch.channels_last)",
     "inputs = inputs.to(device, memory_format=torch.channels_last)",
@@ -37,8 +35,8 @@ _CODE = (
 
 def find(step: Step) -> list[Advice]:
     """Kernels that change layouts."""
-    names, measured = step.kernels["name"], MEASURED["channels_last"]
-    changes, norms, pooling = (step.kernels[names.str.contains(each)] for each in (_CHANGES, _NORMS, _POOLING))
+    measured = MEASURED["channels_last"]
+    changes, norms, pooling = (step.kernels[step.kernels[kind]] for kind in _KINDS)
     rows = pd.concat([changes, norms, pooling]).sort_values("exposed_ns", ascending=False)
     time, of_changes = time_of(rows), time_of(changes)
     if step.share_pct(time) < LEAST_PCT or step.share_pct(of_changes) < LEAST_OF_CHANGES_PCT:
@@ -49,7 +47,5 @@ def find(step: Step) -> list[Advice]:
         "Channels last, cuDNN changes no layout, and norms, pooling and convolutions are faster.",
     )
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
-    parts = [save(measured[kind], time_of(part)) for kind, part in kinds.items()]
-    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
-    options = [("channels last", _CODE, (low, likely, high))]
-    return [advise_on_kernels(step, "layout-changes", said, rows, options, confidence=MEDIUM, cpu=measured["cpu"])]
+    options = [("channels last", _CODE, add(save(measured[kind], time_of(part)) for kind, part in kinds.items()))]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, confidence=MEDIUM, cpu=measured["cpu"])]

@@ -20,11 +20,11 @@ they hide may wait for memory. Nor does communication, which waits for other GPU
 from tcprof import units
 from tcprof.analysis.kernels.bound import L2, MEMORY, UNKNOWN
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.findings.pricing.advice import HIGH, Advice, Option
-from tcprof.findings.pricing.builders import list_kernels, make_advice
+from tcprof.findings.pricing.advice import HIGH, Advice, Option, Rule
+from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
 
+RULE = Rule(("low-clock",), of_program=False)
 LEAST_PCT = 5.0
 _CODE = (
     "nvidia-smi -q -d PERFORMANCE,POWER,CLOCK  # which limit is active",
@@ -50,4 +50,4 @@ def find(step: Step) -> list[Advice]:
         "Dense work at the limit of power looks so, and is no fault of the program.",
     )
     about = about_kernels(step, rows.index)
-    return [make_advice(step, "low-clock", said, [Option("find the limit", _CODE)], about, list_kernels(rows), HIGH)]
+    return [make_advice(step, RULE.name, said, [Option("find the limit", _CODE)], about, list_kernels(rows), HIGH)]

@@ -15,21 +15,20 @@ loss with it, since the casts of what it returns are made outside of it.
 Not when: the model is sensitive to weights in bfloat16 without FP32 copies: they lose small updates.
 """
 
+from collections.abc import Collection
+
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.host import UNSCALE, UPDATE
-from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import Priced, advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import has_halves, lacks_precision
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.rules import fusion
 
+RULE = Rule(("mixed-precision-overhead",), after=("fusion",))
 LEAST_PCT = 2.0
-CASTS = r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy"
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
-_OF_COMPILER = "^triton_|^graph$"  # what the kernels of torch.compile are called, or what hides them
 _LOSS = (
     "@torch.compile  # the loss too: its casts are fused with the model's end",
     "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
@@ -42,17 +41,16 @@ _SCALER = (
 )
 
 
-def find(step: Step) -> list[Advice]:
+def find(step: Step, found: Collection[str]) -> list[Advice]:
     """Casts and unscaling, where AMP is on."""
     if not has_halves(step):
         return []
-    names = step.kernels["name"]
-    casts, unscale = step.kernels[names.str.contains(CASTS)], step.kernels[names.str.contains(f"{UNSCALE}|{UPDATE}")]
-    casts = casts[:0] if fusion.find(step) else casts
+    casts, unscale = (step.kernels[step.kernels[kind]] for kind in ("is_cast", "is_unscaling"))
+    casts = casts[:0] if found else casts  # which fusion has in its price
     time = time_of(casts) + time_of(unscale)
     if step.share_pct(time) < LEAST_PCT:
         return []
-    is_compiled = bool(names.str.contains(_OF_COMPILER).any())
+    is_compiled = bool(step.kernels["is_of_compiler"].any())
     options: list[Priced] = []
     has_bf16 = not lacks_precision(step, "bf16")
     if len(casts):
@@ -73,4 +71,4 @@ def find(step: Step) -> list[Advice]:
     parts = (("casts", casts), ("unscaling", unscale))
     evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]
     rows = pd.concat([casts, unscale]).sort_values("exposed_ns", ascending=False)
-    return [advise_on_kernels(step, "mixed-precision-overhead", said, rows, options, evidence=evidence)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, evidence=evidence)]

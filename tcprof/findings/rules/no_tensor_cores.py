@@ -12,11 +12,13 @@ Not when: the Tensor Cores are not what matters: the rest of the advice holds he
 """
 
 from tcprof.chips.chip import PRECISIONS
-from tcprof.findings.pricing.advice import HIGH, Advice, Subject
+from tcprof.findings.pricing.advice import HIGH, Advice, Rule, Subject
 from tcprof.findings.pricing.builders import make_advice
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import Step
 from tcprof.untrusted import one_line
+
+RULE = Rule(("no-tensor-cores",))
 
 
 def find(step: Step) -> list[Advice]:
@@ -27,4 +29,4 @@ def find(step: Step) -> list[Advice]:
         f"{one_line(str(step.gpu_row['name']), 60)} has no Tensor Cores",
         "Volta was the first generation with them; the GTX 16 series has none either.",
     )
-    return [make_advice(step, "no-tensor-cores", said, (), Subject(), confidence=HIGH)]
+    return [make_advice(step, RULE.name, said, (), Subject(), confidence=HIGH)]

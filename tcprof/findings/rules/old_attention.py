@@ -16,22 +16,20 @@ instead of `"flash_attention_2"`; PyTorch 2.11 chooses cuDNN by itself. Or Flash
 Not when: heads are larger than cuDNN takes, or sequences of different lengths are packed without padding.
 """
 
-import re
-
 import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.traits import read_attention
 from tcprof.arrays import Floats
-from tcprof.findings.pricing.advice import MEDIUM, Advice
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import ATTENTION, NOTABLE_SHARE_PCT
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("old-attention",))
 _MEASURED = MEASURED["old_attention"]
-_KERNELS = r"flash_(?:fwd_kernel|bwd_)"
-_TRAITS = re.compile(r"kernel_traits<(?:\(int\))?(\d+), *(?:\(int\))?(\d+), *(?:\(int\))?(\d+)")
 _CODE = (
     "from torch.nn.attention import SDPBackend, sdpa_kernel",
     "first = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]",
@@ -45,9 +43,7 @@ def find(step: Step) -> list[Advice]:
     """Kernels of FlashAttention-2 on a chip that has something better."""
     if step.chip.name != _MEASURED["chip"]:
         return []
-    kernels = step.kernels
-    rows = kernels[kernels["name"].str.contains(_KERNELS) & ~kernels["name"].str.contains("sm90")]
-    rows = rows[(rows["work"] == ATTENTION) | rows["name"].str.contains("flash_bwd_")]
+    rows = step.kernels[step.kernels["is_flash_attention_2"] & (step.kernels["work"] == ATTENTION)]
     time = time_of(rows)
     if step.share_pct(time) < NOTABLE_SHARE_PCT:
         return []
@@ -62,20 +58,16 @@ def find(step: Step) -> list[Advice]:
     times = units.format_ratio(time / (time - likely))
     evidence = [f"with heads of that size and sequences of that length cuDNN's was {times} as fast on an H200"]
     options = [("cuDNN's attention", _CODE, (low, likely, high))]
-    return [advise_on_kernels(step, "old-attention", said, rows, options, None, evidence, MEDIUM)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, None, evidence, MEDIUM)]
 
 
 def _speedups(rows: pd.DataFrame) -> Floats:
     """How many times as fast each kernel's pass becomes."""
     found = np.ones(len(rows))
     for place, (name, geometry) in enumerate(zip(rows["name"], rows["launch_geometry"].astype(str), strict=True)):
-        traits = _TRAITS.search(name)
         way = "forward" if "flash_fwd" in name else "backward"
-        if traits is None:
-            head, length = 64.0, 0.0
-        else:  # a block has so many rows of queries in the forward pass, and of keys in the backward pass
-            head, of_block = float(traits[1]), float(traits[2 if way == "forward" else 3])
-            length = of_block * float(geometry.partition("x")[0] or 0)
+        head, queries, keys = read_attention(name) or (64, 0, 0)
+        length = (queries if way == "forward" else keys) * float(geometry.partition("x")[0] or 0)
         measured = max((each for each in map(float, _MEASURED[way]) if each <= head), default=0.0)
         if measured:
             speedups = _MEASURED[way][f"{measured:g}"]

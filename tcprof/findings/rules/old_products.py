@@ -21,18 +21,18 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
-from tcprof.findings.pricing.advice import LOW, Advice
+from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import (
     NOTABLE_SHARE_PCT,
     SLOW_SHARE,
-    UNALIGNED,
     is_product,
     share_of_reached,
 )
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("old-products",))
 _OLD, _NEW = "mma.sync", ("wgmma", "tcgen05")
 _CODE = (
     "pip install --upgrade torch  # built for CUDA 12 or later",
@@ -44,7 +44,7 @@ def find(step: Step) -> list[Advice]:
     """Products by older instructions that are slow."""
     kernels = step.kernels
     rows = kernels[is_product(step) & kernels["tensor_kernel"] & ~kernels["is_convolution"]]
-    rows = rows[(rows["family"] == _OLD) & (rows["bound"] != MEMORY) & ~rows["name"].str.contains(UNALIGNED)]
+    rows = rows[(rows["family"] == _OLD) & (rows["bound"] != MEMORY) & ~rows["is_unaligned"]]
     rows = rows[
         _is_slower(step, rows) & (rows["tensor_flop"] / rows["launch_count"] >= MEASURED["products"]["flop"][0])
     ]
@@ -60,7 +60,7 @@ def find(step: Step) -> list[Advice]:
     )
     saved = float((rows["exposed_ns"] * (1 - share)).sum())
     options = [("a library that knows the chip", _CODE, save(MEASURED["assumed"]["old_products"], saved))]
-    return [advise_on_kernels(step, "old-products", said, rows, options, confidence=LOW)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, confidence=LOW)]
 
 
 def _is_slower(step: Step, rows: pd.DataFrame) -> "pd.Series[bool]":

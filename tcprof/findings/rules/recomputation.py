@@ -17,13 +17,13 @@ Not when: the activations do not fit, or the memory goes into a larger batch tha
 import numpy as np
 
 from tcprof import units
-from tcprof.findings.pricing.advice import MEDIUM, Advice, Gain, Option
-from tcprof.findings.pricing.builders import kernels_of, list_kernels, make_advice, save
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Gain, Option, Rule
+from tcprof.findings.pricing.builders import about_launches, kernels_of, list_kernels, make_advice, save
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import NOTABLE_SHARE_PCT
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_launches
 
+RULE = Rule(("recomputation",))
 _RECOMPUTE = "recompute"
 _CODE = (
     "print(torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1])",
@@ -58,9 +58,9 @@ def find(step: Step) -> list[Advice]:
     ]
     look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
     about, evidence = about_launches(step, again["activity"]), (*size, *list_kernels(rows))
-    return [make_advice(step, "recomputation", said, options, about, evidence, MEDIUM, look)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, MEDIUM, look)]
 
 
 def _price(step: Step, time_ns: float, fewer: float) -> Gain:
     """What kernels win that are not run again, where the CPU does not launch that share of them either."""
-    return step.price_kernels(save(MEASURED["recomputation"]["saved"], time_ns), (1.0, 1 - fewer, 1 - fewer))
+    return step.price_kernels(save(MEASURED[RULE.name]["saved"], time_ns), (1.0, 1 - fewer, 1 - fewer))

@@ -39,16 +39,16 @@ from tcprof.analysis.replay.host import (
     WAITS,
     WORK,
 )
-from tcprof.findings.pricing.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, Option
-from tcprof.findings.pricing.builders import TRY, make_advice
+from tcprof.findings.pricing.advice import LOW, MEDIUM, NOTABLE_PCT, UNPRICED, Advice, Gain, IdleTime, Option, Rule
+from tcprof.findings.pricing.builders import TRY, about_ranges, make_advice
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.copies import are_pinned, tell_guess
+from tcprof.findings.pricing.launching import are_pinned, tell_guess
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_ranges
 from tcprof.frames import PAGEABLE, PINNED
 from tcprof.untrusted import one_line
 
+RULE = Rule(("synchronizing-calls",), idle=IdleTime.SHARED)
 LEAST_PCT = NOTABLE_PCT
 _RESULTS = (
     "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
@@ -95,7 +95,7 @@ def find(step: Step) -> list[Advice]:
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
     evidence += tell_guess(step) * (TO_GPU in waits.index)
-    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, RULE.name, said, options, about, evidence, confidence, surer)]
 
 
 def _price(step: Step, idle: float) -> Gain:

@@ -16,22 +16,21 @@ docs/lessons.md an MLP at a batch of 512 was slower in float16 than in TF32.
 """
 
 from tcprof.analysis.kernels.names import PRODUCT
-from tcprof.findings.pricing.advice import LOW, MEDIUM, Advice, Option
-from tcprof.findings.pricing.builders import list_kernels, make_advice, time_of
+from tcprof.findings.pricing.advice import LOW, MEDIUM, Advice, Option, Rule
+from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import (
     ATTENTION,
     BF16_CODE,
     NOTABLE_SHARE_PCT,
-    UNALIGNED,
     find_products,
     has_halves,
     is_of_measured_chip,
     saved_by_autocast,
 )
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
 
+RULE = Rule(("tf32-matmul",))
 _TRY = "Try it for some hundred steps, and compare with 'tcprof compare'."
 
 
@@ -44,14 +43,12 @@ def find(step: Step) -> list[Advice]:
     if step.share_pct(time) < NOTABLE_SHARE_PCT or time < plain or has_halves(step):
         return []
     products = find_products(step, "tf32")
-    products = products[
-        ~products["name"].str.contains(UNALIGNED)
-    ]  # as slow in 16 bits; unaligned-shapes is about these
-    saved = saved_by_autocast(step, products[products["tensor_kernel"]], "tf32")
+    products = products[products["tensor_kernel"] & ~products["is_unaligned"]]  # these are as slow in 16 bits
+    saved = saved_by_autocast(step, products, "tf32")
     option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
     said = (
         f"Matrix products run in TF32: {step.tell_share(time)}",
         "In BF16 the Tensor Cores are twice as fast, and attention in float32 gains more.",
     )
     about, confidence = about_kernels(step, rows.index), MEDIUM if is_of_measured_chip(step) else LOW
-    return [make_advice(step, "tf32-matmul", said, [option], about, list_kernels(rows), confidence, _TRY)]
+    return [make_advice(step, RULE.name, said, [option], about, list_kernels(rows), confidence, _TRY)]

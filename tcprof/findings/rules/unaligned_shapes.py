@@ -17,12 +17,13 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
-from tcprof.findings.pricing.advice import MEDIUM, Advice
+from tcprof.findings.pricing.advice import MEDIUM, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.products import NOTABLE_SHARE_PCT, SLOW_SHARE, UNALIGNED, share_of_reached
+from tcprof.findings.pricing.products import NOTABLE_SHARE_PCT, SLOW_SHARE, share_of_reached
 from tcprof.findings.pricing.step import Step
 
+RULE = Rule(("unaligned-shapes",))
 _CODE = (
     "width = -(-width // 64) * 64  # 4097 becomes 4160",
     "embedding = torch.nn.Embedding(50304, width)  # for a vocabulary of 50257",
@@ -33,7 +34,7 @@ def find(step: Step) -> list[Advice]:
     """Unaligned products that are slower than aligned ones."""
     kernels = step.kernels
     is_product = kernels["tensor_kernel"] & (kernels["work"] == PRODUCT) & ~kernels["is_convolution"]
-    rows = kernels[is_product & kernels["name"].str.contains(UNALIGNED)]
+    rows = kernels[is_product & kernels["is_unaligned"]]
     share = share_of_reached(step, rows)
     is_slow = share < SLOW_SHARE
     rows, share = rows[is_slow], share[is_slow]
@@ -49,4 +50,4 @@ def find(step: Step) -> list[Advice]:
     )
     options = [("aligned sizes", _CODE, (levels[0], levels[1], min(levels[2], time)))]
     sizes = "Record with --annotate shapes, to see the sizes."
-    return [advise_on_kernels(step, "unaligned-shapes", said, rows, options, confidence=MEDIUM, raise_confidence=sizes)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, confidence=MEDIUM, raise_confidence=sizes)]

@@ -19,13 +19,13 @@ this GPU waits for its own launches as long, and how long it does so without rec
 
 from tcprof import units
 from tcprof.analysis.replay.host import LAUNCHES
-from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, save
 from tcprof.findings.pricing.calibration import MEASURED
-from tcprof.findings.pricing.communication import times_of_communication
+from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.rules.launch_bound import is_cpu_bound
 
+RULE = Rule(("uneven-gpus",), of_all_gpus=True)
 LEAST_PCT = 3.0
 _CODE = (
     "sampler = DistributedSampler(dataset)  # as many samples for each rank",
@@ -39,7 +39,7 @@ def find(step: Step) -> list[Advice]:
     uneven = sum(times.values()) / len(times) - times[step.gpu]
     if times[step.gpu] > min(times.values()) or step.share_pct(uneven) < LEAST_PCT:
         return []
-    if not step.is_timed_alone and is_cpu_bound(step) and step.host.idle_ns[LAUNCHES] >= uneven:
+    if not step.is_timed_alone and step.is_cpu_bound and step.host.idle_ns[LAUNCHES] >= uneven:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
     said = (
@@ -52,4 +52,4 @@ def find(step: Step) -> list[Advice]:
     ]
     options = [("even work", _CODE, save(MEASURED["assumed"]["uneven"], uneven))]
     rows = step.kernels[step.kernels["communication"]]
-    return [advise_on_kernels(step, "uneven-gpus", said, rows, options, evidence=evidence)]
+    return [advise_on_kernels(step, RULE.name, said, rows, options, evidence=evidence)]

@@ -19,15 +19,15 @@ Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW,
 """
 
 from tcprof import units
-from tcprof.findings.pricing.advice import MEDIUM, Advice
+from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, describe_bytes, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.launching import time_launching
-from tcprof.findings.pricing.products import ALL_OF_LOOPED, LOOPED, NOTABLE_SHARE_PCT
+from tcprof.findings.pricing.products import ALL_OF_LOOPED, NOTABLE_SHARE_PCT
 from tcprof.findings.pricing.step import Step
 
-_LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW those of LOOPED are three
-_OTHERS = r"Fused|LpNorm|non_finite|lpnorm"
+RULE = Rule(("unfused-optimizer",), idle=IdleTime.LAUNCHES)
+_LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW those that are told apart are three
 _CODE = (
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
     '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
@@ -37,16 +37,14 @@ _SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
 
 def find(step: Step) -> list[Advice]:
     """Optimizers in parts."""
-    names = step.kernels["name"]
-    in_lists = step.kernels[names.str.contains("multi_tensor_apply") & ~names.str.contains(_OTHERS)]
-    looped = step.kernels[names.str.contains(LOOPED)]
+    in_lists, looped = (step.kernels[step.kernels[kind]] for kind in ("is_list_optimizer", "is_looped_optimizer"))
     is_looped = time_of(looped) > time_of(in_lists)
     rows = looped if is_looped else in_lists
     time = time_of(rows) * (ALL_OF_LOOPED if is_looped else 1.0)
     on_cpu = time_launching(step, rows) * (_LAUNCHES_OF_LOOPED if is_looped else 1.0)
     if step.share_pct(max(time, on_cpu)) < NOTABLE_SHARE_PCT:
         return []
-    is_adam = is_looped or rows["name"].str.contains("PointwiseOp").any()  # addcmul and addcdiv, of second moments
+    is_adam = is_looped or rows["is_second_moment"].any()
     measured = MEASURED["optimizer"]
     shares = measured["saved_adam" if is_adam else "saved_others"]
     spared = save(measured["spared_looped" if is_looped else "spared_in_lists"], on_cpu)
@@ -60,7 +58,5 @@ def find(step: Step) -> list[Advice]:
     launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
     evidence = (*launches, *describe_bytes(step, rows))
     return [
-        advise_on_kernels(
-            step, "unfused-optimizer", said, rows, options, evidence=evidence, confidence=MEDIUM, spared_ns=spared
-        )
+        advise_on_kernels(step, RULE.name, said, rows, options, evidence=evidence, confidence=MEDIUM, spared_ns=spared)
     ]

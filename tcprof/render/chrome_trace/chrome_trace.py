@@ -1,7 +1,6 @@
 """A recording as a trace for Perfetto and chrome://tracing: ranges, work on the GPUs, and the counters beside them.
 
-A GPU is a process of the trace, with a row for each stream and a track for each counter; so is each process that
-opened ranges, with a row for each of its threads and NVTX domains. docs/export.md explains how to read it.
+A GPU is a process of the trace, and so is each process that opened ranges. docs/export.md explains how to read it.
 """
 
 from pathlib import Path

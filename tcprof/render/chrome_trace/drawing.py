@@ -95,7 +95,7 @@ class Drawing:
             *(',"dur":', microseconds(slices.end[rows] - slices.start[rows])),
             *_named(slices, rows),
             *_arguments(slices, rows),
-            "}},\n",
+            "}}",
         )
 
     def _asynchronous(self, pid: int, slices: Slices, rows: Ints, tid: Ints) -> pa.Array:
@@ -108,7 +108,7 @@ class Drawing:
                 *(',"id":"', numbers(tid), ".", numbers(slices.number[rows]), '"'),
                 *_named(slices, rows),
                 *more,
-                "}},\n",
+                "}}",
             )
             parts.append(line)
         return pa.concat_arrays(parts)
@@ -118,7 +118,7 @@ class Drawing:
         head, key = f'{{"ph":"C","pid":{pid},"ts":', f',"name":"{name}","args":{{"{unit}":'
         for some in chunks(len(start)):
             times, values = _steps(start, end, value, some)
-            self._file.write(join(head, microseconds(times - self._zero), key, numbers(values), "}},\n"))
+            self._file.write(join(head, microseconds(times - self._zero), key, numbers(values), "}}"))
 
 
 def _named(slices: Slices, rows: Ints) -> list[pa.Array | str]:

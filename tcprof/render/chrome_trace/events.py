@@ -1,13 +1,10 @@
-"""The text of the Trace Event Format, which Perfetto and chrome://tracing read: columns in, lines of JSON out.
-
-A line is joined for some ten thousand events at once, so that a recording of millions costs no Python object for each.
-"""
+"""The text of the Trace Event Format: columns in, lines of JSON out, some ten thousand events at once."""
 
 import gzip
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,10 +35,9 @@ class EventFile:
         """Events, each as ``join`` made it."""
         if not len(lines):
             return
-        _, offsets, data = lines.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int32)[lines.offset : lines.offset + len(lines) + 1]
+        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), ",\n")
         self._file.write(self._between)
-        self._file.write(memoryview(data)[ends[0] : ends[-1] - 2])  # every line ends with a comma: none after the last
+        self._file.write(joined[0].as_buffer())
         self._between = b",\n"
 
     def name(self, what: str, pid: int, tid: int, name: str, place: int) -> None:
@@ -51,27 +47,19 @@ class EventFile:
             {**row, "name": f"{what}_name", "args": {"name": name}},
             {**row, "name": f"{what}_sort_index", "args": {"sort_index": place}},
         )
-        self.write(pa.array([clean_json(event) + ",\n" for event in events]))
-
-    def close(self) -> None:
-        """Write the end."""
-        self._file.write(b"\n]}\n")
+        self.write(pa.array([clean_json(event) for event in events]))
 
 
 @contextmanager
 def open_events(path: Path, about: Mapping[str, Any]) -> Iterator[EventFile]:
     """A new trace, compressed if its name ends in .gz; the same events give the same bytes."""
-    with path.open("wb") as raw:
+    with ExitStack() as stack:
+        file: BinaryIO = stack.enter_context(path.open("wb"))
         if path.suffix == ".gz":
-            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=raw, mtime=0)
-            with packed, io.BufferedWriter(packed, 1 << 20) as file:
-                events = EventFile(file, about)
-                yield events
-                events.close()
-        else:
-            events = EventFile(raw, about)
-            yield events
-            events.close()
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=file, mtime=0)
+            file = stack.enter_context(io.BufferedWriter(stack.enter_context(packed), 1 << 20))
+        yield EventFile(file, about)
+        file.write(b"\n]}\n")
 
 
 def clean_json(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""Documents as JSON: the version of tcprof, the kind of document, and its data. Unknown is null."""
+"""Documents as JSON: the version of tcprof, the kind of document, and its data. Unknown is null.
+
+By the standard library: orjson refuses names with lone surrogates, and writes whole floats with a fraction.
+"""
 
 import json
 import math

@@ -1,8 +1,4 @@
-"""The verdicts of a gate as JUnit XML, which CI systems show as test results.
-
-Names are in printable form, so that they hold nothing that XML cannot; the document is ASCII, so that it is what it
-says whatever the locale.
-"""
+"""The verdicts of a gate as JUnit XML, which CI systems show as test results: in ASCII, whatever the locale."""
 
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree

@@ -1,7 +1,4 @@
-"""CSV for spreadsheets, which take a text that begins like a formula for one, and run it.
-
-Such a text gets an apostrophe before it. Names come from the recording, and whoever made it chose them.
-"""
+"""CSV for spreadsheets, which run a text that begins like a formula: such a text gets an apostrophe before it."""
 
 from typing import TYPE_CHECKING
 
@@ -30,10 +27,8 @@ def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
     from pandas.api.types import is_numeric_dtype
 
     texts = [name for name in frame if not is_numeric_dtype(frame[name])]
-    return frame.assign(**{name: _as_text(frame[name]) for name in texts})
 
+    def as_text(value: object) -> object:
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
-def _as_text(column: "pd.Series") -> "pd.Series":
-    return column.astype(object).map(
-        lambda value: f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-    )
+    return frame.assign(**{name: frame[name].astype(object).map(as_text) for name in texts})

@@ -1,7 +1,4 @@
-"""Documents for the terminal.
-
-Names come from a recording and are untrusted: characters that a terminal acts upon are replaced.
-"""
+"""Documents for the terminal; characters of untrusted names that a terminal acts upon are replaced."""
 
 import textwrap
 from typing import TYPE_CHECKING
@@ -118,7 +115,6 @@ def _render_checklist(part: Checklist, style: Style) -> str:
 
 
 def _render_commands(part: Commands, style: Style) -> list[str]:
-    """Commands stay whole, to be copied."""
     margin = "  "
     return [
         "\n".join(

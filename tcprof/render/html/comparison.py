@@ -7,7 +7,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from tcprof.comparison import Comparison
-from tcprof.comparison.baselines import put_first
+from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.html.options import USUAL, PageOptions
@@ -31,7 +31,7 @@ def write_comparison(
     Args:
         gate: Of the first.
         reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
-        others: The same sides with each other one as the baseline, see ``tcprof.comparison.baselines``.
+        others: The same sides with each other one as the baseline, see ``tcprof.comparison.comparison``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.

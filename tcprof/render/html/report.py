@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from markupsafe import Markup
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.busiest import keep_busiest
+from tcprof.findings.judge import keep_busiest
 from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.render.html.shell import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.data import pack_timeline
-from tcprof.views.document import Document, Leads, Summary
+from tcprof.views.document import Leads, Summary
 from tcprof.views.recording.report import view_report
 
 
@@ -28,11 +25,7 @@ def write_report(analysis: Analysis, findings: Findings, path: Path, options: Pa
 def render_report(analysis: Analysis, findings: Findings, options: PageOptions = USUAL) -> str:
     """The page of one recording, as text."""
     analysis, findings = keep_busiest(analysis, findings)
-    return render_document(view_report(analysis, findings, options.title or ""), _timeline(analysis), options)
-
-
-def render_document(document: Document, timeline: dict[str, Any] | None, options: PageOptions = USUAL) -> str:
-    """The page of ``tcprof.views.recording.report``, with what the template of the timeline needs, if there is one."""
+    document = view_report(analysis, findings, options.title or "")
     parts = split_parts(document.parts)
     summaries = [part for part in document.parts if isinstance(part, Summary)]
     values = {
@@ -44,7 +37,8 @@ def render_document(document: Document, timeline: dict[str, Any] | None, options
         "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
         "notes": parts["notes"],
         "sections": parts["sections"],
-        "timeline": timeline,
+        "timeline": pack_timeline(analysis),
+        "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
     }
     return render_page("report.html", values, options)
 
@@ -55,14 +49,3 @@ def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     for tile in (tile for summary in summaries for tile in summary.tiles):
         captions.setdefault(tile.title, set()).add(tile.caption)
     return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]
-
-
-def _timeline(analysis: Analysis) -> dict[str, Any] | None:
-    timeline = pack_timeline(analysis)
-    if timeline is None:
-        return None
-    return {
-        **vars(timeline),
-        "packed": Markup(timeline.packed),  # letters of base64
-        "style": read_asset("timeline.css") + read_asset("selection.css"),
-    }

@@ -1,9 +1,11 @@
 """What all pages share: one file that asks nothing of the network, its options, and figures in it.
 
-Names in a report are untrusted. The templates escape all text; figures travel as JSON in which no character can end
-the element around it; and a content security policy forbids every request.
+Names in a report are untrusted. The templates escape all text; in figures' JSON no character can end the element
+around it; and a content security policy forbids every request.
 """
 
+import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
@@ -16,11 +18,15 @@ from markupsafe import Markup
 
 from tcprof.outputs import replace_file
 from tcprof.render.html.options import PageOptions, PlotlyScript
-from tcprof.render.html.plotlyjs import provide_script, script_element, script_sources
 from tcprof.units import join_units
 from tcprof.version import __version__
 from tcprof.views.document import Figure, Icicle, Notes, Part, Section
 
+# plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
+# whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
+VERSION = "4.1.1"
+FILE = f"plotly-basic-{VERSION}.min.js"
+_ADDRESS = f"https://cdn.plot.ly/{FILE}"
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
@@ -127,3 +133,31 @@ def _draw(part: Figure) -> Markup:
     """A figure as JSON that is safe inside a script element; empty where there is nothing to draw."""
     figure = part.make()
     return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")
+
+
+def read_bundle() -> Markup:
+    """The script of plotly."""
+    return read_asset(f"plotly/{FILE}")
+
+
+def script_element(source: PlotlyScript) -> Markup:
+    """The element that a page has for the script; one from the network is checked by its hash."""
+    if source is PlotlyScript.EMBED:
+        return Markup("<script>\n{}\n</script>").format(read_bundle())
+    digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
+    address = FILE if source is PlotlyScript.DIRECTORY else _ADDRESS
+    checked = Markup(' integrity="sha384-{}" crossorigin="anonymous"').format(digest)
+    return Markup('<script src="{}"{}></script>').format(address, checked if source is PlotlyScript.CDN else "")
+
+
+def script_sources(source: PlotlyScript) -> str:
+    """What the page's content security policy allows as scripts, besides those inside it."""
+    return {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}[source]
+
+
+def provide_script(page: Path, source: PlotlyScript) -> None:
+    """Put the script beside a page that looks for it there; one that is there already is kept."""
+    beside = page.with_name(FILE)
+    if source is PlotlyScript.DIRECTORY and not beside.exists():
+        with replace_file(beside) as path:
+            path.write_text(read_bundle(), encoding="utf-8")

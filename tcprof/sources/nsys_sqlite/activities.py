@@ -47,7 +47,6 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
 def _read_kind(
     database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
 ) -> dict[str, Ints | Floats | pd.Categorical]:
-    """The columns of one kind of activity."""
     code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
     sizes = _GEOMETRY if geometry and kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
@@ -90,7 +89,6 @@ def _host_memory(copied: Ints, *sides: Ints) -> pd.Categorical:
 
 
 def _known(numbers: Ints) -> Floats:
-    """Numbers, unknown where there are none."""
     return np.where(numbers == UNKNOWN, np.nan, numbers)
 
 
@@ -207,7 +205,6 @@ def count_lost_launches(database: Database) -> int | None:
 
 
 def _correlations(database: Database) -> Select[Any] | None:
-    """The correlation ids of all activities."""
     parts = [
         select(table.c.correlationId)
         for table in schema.ACTIVITY_TABLES

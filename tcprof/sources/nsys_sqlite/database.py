@@ -1,7 +1,7 @@
 """An export as an SQLite database, opened read-only: the border behind which no number is doubted.
 
-ADBC hands over Arrow columns without a Python object for each value, several times faster than rows. Whatever is not
-what the schema allows is left out, counted, and told.
+ADBC hands over Arrow columns without a Python object for each value. What the schema does not allow is left out,
+counted, and told.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -48,10 +48,7 @@ class _WrongError(Exception):
 
 
 class Database:
-    """Reads tables of an export that may lack any of them, and any of their columns.
-
-    Args:
-        path: The SQLite file. It is never written.
+    """Reads tables of an export that may lack any of them, and any of their columns. It is never written.
 
     Attributes:
         durations: The recording's length in ns, as often as it is told.
@@ -93,7 +90,7 @@ class Database:
         """What a function makes of the rows of a big table, some ten thousand at a time.
 
         Args:
-            take: Gets the columns of some rows, and must not keep anything beside what it returns.
+            take: Must not keep anything of the columns beside what it returns.
 
         Raises:
             InputError: The table is damaged, or lacks a column that is required.
@@ -129,8 +126,7 @@ class Database:
     ) -> list[_Taken]:
         """What ``collect`` gives of parts of a table, in order, several at the same time.
 
-        Never in the main thread: there Ctrl-C may come between what ADBC has opened, and leave the inner part open when
-        the outer one is closed.
+        Never in the main thread: Ctrl-C there could leave open what ADBC has opened within something that is closed.
         """
 
         def collect_part(part: Select[Any]) -> list[_Taken]:
@@ -207,7 +203,6 @@ class Database:
                         yield batch
 
     def _count_wrong(self, query: Query, limits: dict[str, Limits]) -> None:
-        """Look through a table in which something is wrong."""
         self._file.check(query.table.name)
         columns = self._file.columns[query.table.name]
         found = query.wrong(columns, limits)

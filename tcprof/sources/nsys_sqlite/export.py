@@ -41,9 +41,6 @@ _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "global
 class NsysExport:
     """Reads one export. No file stays open between calls.
 
-    Args:
-        path: An SQLite export of Nsight Systems. It is opened read-only.
-
     Raises:
         InputError: The file cannot be read as a database.
     """
@@ -188,13 +185,10 @@ def _driver_version(text: str) -> str:
 
 
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
-    """Adds the steps to an export, which tcprof has made.
-
-    Args:
-        steps: See ``tcprof.frames.UNPROFILED``.
+    """Adds steps, see ``tcprof.frames.UNPROFILED``, to an export, which tcprof has made.
 
     Raises:
-        OutputError: If it cannot be written.
+        OutputError: It cannot be written.
     """
     create, drop = (
         str(each.compile(dialect=sqlite.dialect()))

@@ -1,8 +1,7 @@
 """What is read of one table, and what its columns must hold: as SQL that reads it, and as SQL that finds what is wrong.
 
 A sound export is read by a plain statement, and its numbers are checked as they come, which costs next to nothing.
-Only where one is not what the schema allows, the table is looked through: SQLite keeps values of any type in columns
-of any type.
+Only where one is not allowed, the table is looked through: SQLite keeps values of any type in columns of any type.
 """
 
 from collections.abc import Mapping
@@ -38,26 +37,20 @@ _TYPES = {"text": "text", "blob": "bytes", "real": "fractions", "null": "without
 
 @dataclass(frozen=True)
 class Query:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes:
-        table: The table.
-        required: Columns of integers: a row without one of them is left out.
-        optional: Columns of integers that may be absent or NULL, and the number that is read then.
-        facts: The same, but what is no such integer is unknown too, instead of its row being left out.
-        texts: Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
-        among: A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
-        where: A further condition.
-        longest: Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
-    """
-
-    table: Table
-    required: tuple[str, ...] = ()
+    table: Table  # the table
+    required: tuple[str, ...] = ()  # columns of integers: a row without one of them is left out
+    # Columns of integers that may be absent or NULL, and the number that is read then.
     optional: Mapping[str, int] = field(default_factory=dict)
+    # The same, but what is no such integer is unknown too, instead of its row being left out.
     facts: Mapping[str, int] = field(default_factory=dict)
+    # Columns of text, read as bytes, since Arrow takes only valid UTF-8; absent and NULL are empty.
     texts: tuple[str, ...] = ()
+    # A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
     among: tuple[str, tuple[int, ...]] | None = None
-    where: ColumnElement[bool] | None = None
+    where: ColumnElement[bool] | None = None  # A further condition
+    # Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
     longest: int = LONGEST_TEXT
 
     @property
@@ -70,20 +63,15 @@ class Query:
 
         Args:
             columns: The columns that this export's table has.
-            thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number for it.
-                That takes a fifth longer.
+            thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number. That
+                takes a fifth longer.
         """
         numbers = (self._number(name, default, columns) for name, default in self.defaults.items())
         texts = (self._text(name, columns) for name in self.texts)
         return select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
 
     def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
-        """The same without the rows, and the facts, that are wrong.
-
-        Args:
-            columns: The columns that this export's table has.
-            limits: What each column of integers may hold.
-        """
+        """The same without the rows, and the facts, that are wrong."""
         facts = (
             case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
             if name in columns

@@ -1,34 +1,33 @@
-"""The readings of one metric of one GPU: which metrics are read, wrapped counters, order, and what no counter reads."""
+"""The readings of each metric of each GPU: from the table GPU_METRICS, or from the JSON texts of exports of 2022."""
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from sqlalchemy import Table
 
 from tcprof.arrays import Ints
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import FROM_COUNTS
 from tcprof.nsys import schema
-from tcprof.sources.nsys_sqlite.database import Database
+from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
+from tcprof.sources.nsys_sqlite.query import Query
 
 HIGHEST_CLOCK_HZ = 10**10  # no chip comes near
 TENSOR_COLUMNS = {"tensor_active_pct", "tensor_cycles"}
 
 
 class Reading(NamedTuple):
-    """What was read of one metric of one GPU.
+    """What was read of one metric of one GPU."""
 
-    Attributes:
-        metric: The metric, as its chip has it.
-        times: Time stamps, ascending.
-        values: As recorded.
-    """
-
-    metric: Metric
-    times: Ints
-    values: Ints
+    metric: Metric  # the metric, as its chip has it
+    times: Ints  # time stamps, ascending
+    values: Ints  # as recorded
 
 
 Readings = dict[str, Reading]  # of one GPU, by column
@@ -36,17 +35,11 @@ Readings = dict[str, Reading]  # of one GPU, by column
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of the samples.
+    """What to read of the samples."""
 
-    Attributes:
-        metrics: Columns of ``SAMPLES``.
-        clocks: Sources of the cycles that passed in a sample, best first.
-        chips: The chip of each GPU.
-    """
-
-    metrics: frozenset[str]
-    clocks: tuple[str, ...]
-    chips: dict[int, str]
+    metrics: frozenset[str]  # columns of ``SAMPLES``
+    clocks: tuple[str, ...]  # sources of the cycles that passed in a sample, best first
+    chips: dict[int, str]  # the chip of each GPU
 
     def chip(self, gpu: int) -> Chip:
         """What is known about a GPU's chip."""
@@ -72,16 +65,11 @@ def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tupl
 
 
 def _first_recorded(metrics: Iterable[Metric], known: frozenset[str]) -> tuple[str, Metric] | None:
-    """The first name that was recorded, and its metric."""
     return next(((name, metric) for metric in metrics for name in metric.names if name in known), None)
 
 
 def make_reading(database: Database, table: Table, column: str, metric: Metric, times: Ints, values: Ints) -> Reading:
-    """A metric's readings in order of time, without those that no counter has.
-
-    Args:
-        database: Is told what is left out.
-    """
+    """A metric's readings in order of time, without those that no counter has: the database is told of these."""
     counts = unwrap(values)
     most, words = _most(column)
     possible = (counts >= 0) & (counts * metric.scale <= most)
@@ -120,3 +108,142 @@ def unwrap(counts: Ints) -> Ints:
         return counts
     width = next(w for w in range(1, 9) if max(-smallest - 1, largest) < 1 << (8 * w - 1))
     return np.where(counts < 0, counts + (1 << (8 * width)), counts) if width < 8 else counts
+
+
+Lost = dict[int, tuple[Ints, Ints]]  # of each GPU, starts and ends of stretches
+
+
+def read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings], Lost]:
+    """Readings per GPU from GPU_METRICS, and the stretches marked as missing, which are disjoint and in order."""
+    columns, lost_keys = _metric_keys(database, wanted)
+    keys = columns.keys() | lost_keys
+    # A metric's number alone is tested in SQL, since that is cheap; the rows of other GPUs or kinds that share the
+    # number fall out below.
+    numbers = tuple(sorted({k & 0xFFFF for k in keys}))
+    if not numbers:
+        return {}, {}
+    query = Query(schema.METRICS, ("timestamp", "typeId", "metricId", "value"), among=("metricId", numbers))
+    batches = database.collect(query, partial(_by_key, keys=keys))
+    if len({sum(len(batch[code][0]) for batch in batches if code in batch) for code in columns}) > 1:
+        database.look_through(query)  # a sample is a row of each metric
+    parts = {code: collected for code in keys if (collected := [batch[code] for batch in batches if code in batch])}
+    readings: dict[int, Readings] = {}
+    lost: dict[int, list[tuple[Ints, Ints]]] = {}
+    for code in list(parts):
+        times, values = (np.concatenate(column) for column in zip(*parts.pop(code), strict=True))
+        gpu = (code >> 16) & 0xFF
+        if code in columns:
+            column, metric = columns[code]
+            readings.setdefault(gpu, {})[column] = make_reading(database, schema.METRICS, column, metric, times, values)
+        else:
+            lost.setdefault(gpu, []).append((times, unwrap(values)))
+    return readings, {gpu: _union(database, stretches) for gpu, stretches in lost.items()}
+
+
+def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Stretches that may overlap, as disjoint ones in order."""
+    start, end = (np.concatenate(part) for part in zip(*stretches, strict=True))
+    possible = np.abs(end) <= schema.TIME.high
+    database.tell(schema.METRICS, "value", "no end of a stretch", int((~possible).sum()))
+    order = np.argsort(start[possible], kind="stable")
+    start, end = start[possible][order], np.maximum.accumulate(end[possible][order])
+    first = np.flatnonzero(np.append(True, start[1:] > end[:-1])) if len(start) else order
+    last = np.append(first[1:] - 1, len(start) - 1) if len(start) else order
+    lasting = end[last] > start[first]
+    return start[first][lasting], end[last][lasting]
+
+
+def _by_key(rows: Columns, keys: Set[int]) -> dict[int, tuple[Ints, Ints]]:
+    """Times and values in some rows of GPU_METRICS, for each metric of each GPU."""
+    row_keys = (rows["typeId"] & 0xFFFF) << 16 | rows["metricId"]
+    found = {}
+    for code in keys:
+        mask = row_keys == code
+        if mask.any():
+            found[code] = (rows["timestamp"][mask], rows["value"][mask])
+    return found
+
+
+def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[str, Metric]], set[int]]:
+    """Which metric of which GPU a row of GPU_METRICS holds, as one number: the low bits of typeId, then metricId.
+
+    Returns:
+        The column that each key's values fill and its metric, and the keys of stretches marked as missing.
+    """
+    named = database.read(Query(schema.METRIC_NAMES, required=("typeId", "metricId"), texts=("metricName",)))
+    by_type: dict[int, dict[str, int]] = {}
+    for type_id, metric_id, name in zip(
+        named["typeId"].tolist(), named["metricId"].tolist(), texts(named["metricName"]), strict=True
+    ):
+        by_type.setdefault(type_id & 0xFFFF, {})[name] = metric_id
+    columns: dict[int, tuple[str, Metric]] = {}
+    lost_keys: set[int] = set()
+    for type_bits, metric_ids in by_type.items():
+        if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
+            lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
+        elif type_bits >> 8 == schema.SAMPLE_ROW:
+            for name, found in columns_of(metric_ids, wanted, type_bits & 0xFF).items():
+                columns[(type_bits << 16) | metric_ids[name]] = found
+    return columns, lost_keys
+
+
+NO_TIME = -(1 << 62)  # in place of a time that an event lacks
+
+
+def read_events(database: Database, wanted: Wanted) -> dict[int, Readings]:
+    """Readings per GPU from exports of 2022, where a sample is one JSON text with a string for each metric."""
+    types = database.read(Query(schema.GENERIC_TYPES, required=("typeId",), texts=("data",)))
+    readings: dict[int, Readings] = {}
+    for type_id, data in zip(types["typeId"].tolist(), texts(types["data"]), strict=True):
+        columns = columns_of(_field_names(data), wanted, type_id & 0xFF)
+        if columns and (type_id >> 8) & 0xFF == schema.SAMPLE_ROW:
+            times, values = _read_json_type(database, type_id, columns)
+            for name, (column, metric) in columns.items():
+                if known := [at for at, of_time in enumerate(values) if name in of_time]:
+                    counts = np.array([values[at][name] for at in known], dtype=np.int64)
+                    readings.setdefault(type_id & 0xFF, {})[column] = make_reading(
+                        database, schema.GENERIC_EVENTS, column, metric, times[known], counts
+                    )
+    return readings
+
+
+def _read_json_type(database: Database, type_id: int, wanted: Collection[str]) -> tuple[Ints, list[dict[str, int]]]:
+    """Times of one type's events, and the whole numbers that each has of the wanted names; others are told."""
+    events = schema.GENERIC_EVENTS
+    stamps = {"timestamp": NO_TIME, "rawTimestamp": NO_TIME}
+    rows = database.read(Query(events, ("typeId",), stamps, texts=("data",), among=("typeId", (type_id,))))
+    times = rows["timestamp"].copy()
+    times[times == NO_TIME] = rows["rawTimestamp"][times == NO_TIME]
+    timed = np.not_equal(times, NO_TIME)
+    database.tell(events, "timestamp", "without a value", int((~timed).sum()))
+    objects = [_json_object(text) for text in texts(rows["data"].filter(pa.array(timed)))]
+    values = [
+        {name: number for name in wanted if (number := _whole(of_time.get(name))) is not None} for of_time in objects
+    ]
+    database.tell(events, "data", "without whole numbers", sum(len(found) < len(wanted) for found in values))
+    return times[timed], values
+
+
+def _field_names(data: str) -> list[str]:
+    """The names of the fields that a type of generic events describes."""
+    fields = _json_object(data).get("Fields")
+    if not isinstance(fields, list):
+        return []
+    names = [field.get("Name") for field in fields if isinstance(field, dict)]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _whole(value: object) -> int | None:
+    """A whole number of at most 64 bits, from JSON or from the text in it; None for anything else."""
+    if isinstance(value, str):
+        return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else None
+    return value if type(value) is int and abs(value) < 1 << 63 else None
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    """A JSON object, or an empty one where the text is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

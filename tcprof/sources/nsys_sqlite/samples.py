@@ -15,9 +15,7 @@ from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import Database
-from tcprof.sources.nsys_sqlite.generic_events import read_events
-from tcprof.sources.nsys_sqlite.gpu_metrics import read_table
-from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted
+from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted, read_events, read_table
 from tcprof.sources.source import Samples
 
 GAP_PERIODS = 1.5
@@ -30,23 +28,17 @@ _BYTE = 256
 
 
 class GpuLimits(NamedTuple):
-    """What a GPU has; NaN for unknown.
+    """What a GPU has; NaN for unknown."""
 
-    Attributes:
-        sm_count: Streaming multiprocessors.
-        dram_bandwidth: Bytes a second that its memory can move.
-    """
-
-    sm_count: float = float("nan")
-    dram_bandwidth: float = float("nan")
+    sm_count: float = float("nan")  # streaming multiprocessors
+    dram_bandwidth: float = float("nan")  # bytes a second that its memory can move
 
 
 def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str]) -> Samples:
     """The samples of all GPUs.
 
     Args:
-        gpus: See ``tcprof.frames.GPUS``: the chip determines the metrics' names, the number of SMs what a
-            cycle is worth.
+        gpus: See ``tcprof.frames.GPUS``: the chip gives the metrics' names, the number of SMs what a cycle is worth.
         metrics: Columns of ``SAMPLES`` to read; the others are left unknown, which saves time on large recordings.
     """
     limits = {

@@ -1,29 +1,32 @@
 """What a page says of one side against the baseline, GPU by GPU."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
+from tcprof import units
 from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
+from tcprof.comparison.moved import MOST_MOVED, list_moved
 from tcprof.comparison.side import gpu_models
 from tcprof.comparison.typical_step import has_steps
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.advice import compare_advice
+from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_won
 from tcprof.findings.compared.rows import iteration_name
-from tcprof.views.comparison.advice import view_advice
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
 from tcprof.views.comparison.modules import MEANING, list_module_changes
-from tcprof.views.comparison.quantities import list_quantities
-from tcprof.views.comparison.ranges import NOTE, list_range_changes
-from tcprof.views.comparison.roofline import MOST_MOVED, figure_moved, list_moved
+from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
+from tcprof.views.comparison.roofline import figure_moved
 from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
 from tcprof.views.comparison.sides import shared_gpus, title_of
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
+from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.facts import gpu_title_of_several
+from tcprof.views.tables import Heading, Row, Table, word_cell
 
 _QUANTITIES = (
     "Medians per iteration without warm-up, and the change with its 95 % interval; below one its mean, where that says "
@@ -47,120 +50,150 @@ _MOVED = (
     f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are "
     "drawn, if their FLOP and bytes are known."
 )
+_ADVICE_HEADINGS = (
+    Heading("finding", words=True),
+    Heading("predicted", words=True),
+    Heading("now", words=True),
+)
+_ADVICE = (
+    "Each prediction is of its advice alone; the time is what all that differs between the sides won together. “tcprof "
+    "advise” explains each by its name."
+)
 
 
 @dataclass(frozen=True)
 class ColorKey(Notes):
-    """What colours mean, and what is to be said beside it.
-
-    Attributes:
-        colors: Colours with their meanings.
-    """
+    """What colours mean, and what is to be said beside it."""
 
     colors: tuple[tuple[str, str], ...] = ()
 
 
-def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[Part, ...]:
-    """What is said of one side against the baseline.
+@dataclass(frozen=True)
+class _Place:
+    """One GPU of a comparison, the number of the side among those compared with the baseline, and its name, if told."""
 
-    Args:
-        number: Number of the side among those compared with the baseline.
-        name: Its name, where there are others.
-    """
-    of_side, parts, advice = f": {name}" if name else "", [], compare_advice(comparison)
+    comparison: Comparison
+    gpu: int
+    number: int
+    side: str
+
+    @property
+    def unit(self) -> str:
+        return iteration_name(self.comparison)
+
+    @property
+    def kernels(self) -> str:
+        """What a page calls the table whose rows a click on a bar chooses."""
+        return f"table-kernels-{self.number}-{self.gpu}"
+
+    def section(self, name: str, title: str, parts: tuple[Part, ...], linked: str = "") -> Section:
+        return Section(f"{name}-{self.number}-{self.gpu}", title, parts, linked)
+
+    def figure(self, name: str, caption: str, make: Callable[[], PlotlyFigure], chooses: bool = True) -> Figure:
+        return Figure(f"{name}-{self.number}-{self.gpu}", f"{caption}{self.side}", make, chooses=chooses)
+
+    def table(self, table: Table, caption: str = "") -> Table:
+        """A table under the name that it has among those of all sides."""
+        name = f"{table.name.removesuffix(f'-{self.gpu}')}-{self.number}-{self.gpu}"
+        return replace(table, name=name, caption=f"{caption}{self.side}" if caption else "")
+
+
+def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[Part, ...]:
+    """What is said of one side against the baseline, by its number among such sides, and its name if there are more."""
+    parts, advice = [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
-        title = gpu_title_of_several(comparison.base.first, gpu)
+        at = _Place(comparison, gpu, number, f": {name}" if name else "")
         sections = (
-            _view_quantities(comparison, gpu, number, of_side),
-            *_view_step(comparison, gpu, number, of_side),
-            *_view_parts(comparison, gpu, number, of_side),
-            *view_advice(comparison, advice, gpu, number, of_side),
-            _view_ranges(comparison, gpu, number, of_side),
-            *_view_modules(comparison, gpu, number, of_side),
-            *_view_kernels(comparison, gpu, number, of_side),
-            *_view_roofline(comparison, gpu, number, of_side),
+            _view_quantities(at),
+            *_view_step(at),
+            *_view_parts(at),
+            *_view_advice(at, advice),
+            _view_ranges(at),
+            *_view_modules(at),
+            *_view_kernels(at),
+            *_view_roofline(at),
         )
-        parts.append(Section(f"gpu-{number}-{gpu}", title, sections))
+        parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
     return tuple(parts)
 
 
-def _kernels_of(number: int, gpu: int) -> str:
-    """What a page calls the table whose rows a click on a bar chooses."""
-    return f"table-kernels-{number}-{gpu}"
+def _view_quantities(at: _Place) -> Section:
+    table = at.table(list_quantities(at.comparison, at.gpu), f"Quantities per {at.unit}")
+    spread = at.comparison.spread
+    advice = "" if spread == MEASURED else f", not {MEASURED}: give several recordings a side"
+    note = Notes((f"{_QUANTITIES} How much runs of one program differ is {spread}{advice}.",))
+    return at.section("changed", f"What changed per {at.unit}", (table, note), "What changed")
 
 
-def _view_modules(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
-    caption = f"Modules per {iteration_name(comparison)}{of_side}"
-    table = list_module_changes(comparison, gpu, MOST_ROWS, number, caption)
-    return (Section(f"modules-{number}-{gpu}-part", "Modules", (Notes((MEANING,)), table)),) if table.rows else ()
-
-
-def _view_quantities(comparison: Comparison, gpu: int, number: int, of_side: str) -> Section:
-    unit = iteration_name(comparison)
-    table = list_quantities(comparison, gpu, number=number, caption=f"Quantities per {unit}{of_side}")
-    advice = "" if comparison.spread == MEASURED else f", not {MEASURED}: give several recordings a side"
-    note = f"{_QUANTITIES} How much runs of one program differ is {comparison.spread}{advice}."
-    return Section(f"changed-{number}-{gpu}", f"What changed per {unit}", (table, Notes((note,))), "What changed")
-
-
-def _view_step(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
-    if not has_steps(comparison, gpu):
+def _view_step(at: _Place) -> tuple[Section, ...]:
+    if not has_steps(at.comparison, at.gpu):
         return ()
-    unit = iteration_name(comparison)
-    caption = f"Ranges, kernels and Tensor Active of a typical {unit} of both sides, on one axis of time{of_side}"
-    figure = Figure(
-        f"step-{number}-{gpu}",
-        caption,
-        partial(figure_typical_step, comparison, gpu, _kernels_of(number, gpu)),
-        chooses=True,
-    )
-    title = f"A typical {unit} of each side"
-    return (Section(f"typical-{number}-{gpu}", title, (Notes((_STEP,)), figure), linked=f"Typical {unit}"),)
+    caption = f"Ranges, kernels and Tensor Active of a typical {at.unit} of both sides, on one axis of time"
+    figure = at.figure("step", caption, partial(figure_typical_step, at.comparison, at.gpu, at.kernels))
+    title = f"A typical {at.unit} of each side"
+    return (at.section("typical", title, (Notes((_STEP,)), figure), f"Typical {at.unit}"),)
 
 
-def _view_parts(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
-    """What the change consists of: a drawing of each quantity, with its table."""
-    found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
-    unit = iteration_name(comparison)
+def _view_parts(at: _Place) -> list[Section]:
     told = {
-        TIME: (f"Where the time of the mean {unit} goes", "time"),
+        TIME: (f"Where the time of the mean {at.unit} goes", "time"),
         TENSOR_ACTIVE: ("Why its mean Tensor Active changed", "Tensor Active"),
     }
-    drawn = [quantity for quantity in told if (found["quantity"] == quantity).any()]
-    sections = []
-    for quantity, table in zip(drawn, list_parts(comparison, gpu, number), strict=True):
+    sections: list[Part] = []
+    for quantity, table in list_parts(at.comparison, at.gpu).items():
         title, what = told[quantity]
-        caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean{of_side}"
-        make = partial(figure_waterfall, comparison, gpu, quantity, _kernels_of(number, gpu))
-        figure = Figure(f"waterfall-{quantity}-{number}-{gpu}", caption, make, chooses=True)
-        sections.append(Section(f"{quantity}-{number}-{gpu}", title, (figure, table)))
+        caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean"
+        make = partial(figure_waterfall, at.comparison, at.gpu, quantity, at.kernels)
+        sections.append(
+            at.section(quantity, title, (at.figure(f"waterfall-{quantity}", caption, make), at.table(table)))
+        )
     if not sections:
         return []
     key = ColorKey((_PARTS,), "key", colors=((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
-    return [Section(f"why-{number}-{gpu}", "Why", (*sections, key))]
+    return [at.section("why", "Why", (*sections, key))]
 
 
-def _view_ranges(comparison: Comparison, gpu: int, number: int, of_side: str) -> Section:
-    caption = f"Ranges on {title_of(comparison, gpu)}{of_side}"
-    table = list_range_changes(comparison, comparison.rows, gpu, MOST_ROWS, number, caption)
-    return Section(f"all-ranges-{number}-{gpu}", "Ranges", (Notes((NOTE,)), table))
-
-
-def _view_kernels(comparison: Comparison, gpu: int, number: int, of_side: str) -> list[Section]:
-    caption = f"Kernels on {title_of(comparison, gpu)}{of_side}"
-    table = list_kernel_changes(comparison, gpu, MOST_KERNELS, number, caption)
-    if not table.rows:
-        return []
-    notes = Notes((" ".join(describe_kernels(comparison)),))
-    return [Section(f"all-kernels-{number}-{gpu}", "Kernels", (notes, table))]
-
-
-def _view_roofline(comparison: Comparison, gpu: int, number: int, of_side: str) -> tuple[Section, ...]:
-    """Where kernels moved in the roofline; nothing where no kernel has a place, or where the sides have other roofs."""
-    sides = comparison.base, comparison.new
-    models, counted = gpu_models(*sides), any(has_bytes(side.typical.kernels) for side in sides)
-    if models[0] != models[1] or not counted or all(rows.empty for rows in list_moved(comparison, gpu)):
+def _view_advice(at: _Place, advice: Sequence[ComparedAdvice]) -> tuple[Section, ...]:
+    """The advice on the baseline and whether it is gone, and what is new; nothing where there is none."""
+    rows = tuple(
+        Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
+        for each in advice
+        if each.gpu == at.gpu
+    )
+    if not rows:
         return ()
-    caption = f"FLOP/s of the kernels of both sides over their FLOP for each byte of device memory{of_side}"
-    figure = Figure(f"roofline-{number}-{gpu}", caption, partial(figure_moved, comparison, gpu))
-    return (Section(f"moved-{number}-{gpu}", "Roofline", (Notes((_MOVED,)), figure)),)
+    table = Table(f"advice-{at.gpu}", "", "advice", _ADVICE_HEADINGS, rows, gpu=at.gpu)
+    notes = Notes(tuple(filter(None, (describe_won(at.comparison, at.gpu), _ADVICE))))
+    parts = (at.table(table, "Advice on the baseline, whether it is gone, and what is new"), notes)
+    return (at.section("advised", "What became of the advice, and what is new", parts, "Advice"),)
+
+
+def _view_ranges(at: _Place) -> Section:
+    table = list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS)
+    caption = f"Ranges on {title_of(at.comparison, at.gpu)}"
+    return at.section("all-ranges", "Ranges", (Notes((NOTE,)), at.table(table, caption)))
+
+
+def _view_modules(at: _Place) -> tuple[Section, ...]:
+    table = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")
+    return (Section(f"{table.name}-part", "Modules", (Notes((MEANING,)), table)),) if table.rows else ()
+
+
+def _view_kernels(at: _Place) -> tuple[Section, ...]:
+    table = list_kernel_changes(at.comparison, at.gpu, MOST_KERNELS)
+    if not table.rows:
+        return ()
+    notes = Notes((" ".join(describe_kernels(at.comparison)),))
+    caption = f"Kernels on {title_of(at.comparison, at.gpu)}"
+    return (at.section("all-kernels", "Kernels", (notes, at.table(table, caption))),)
+
+
+def _view_roofline(at: _Place) -> tuple[Section, ...]:
+    """Where kernels moved in the roofline; nothing where no kernel has a place, or where the sides have other roofs."""
+    sides = at.comparison.base, at.comparison.new
+    models, counted = gpu_models(*sides), any(has_bytes(side.typical.kernels) for side in sides)
+    if models[0] != models[1] or not counted or all(rows.empty for rows in list_moved(at.comparison, at.gpu)):
+        return ()
+    caption = "FLOP/s of the kernels of both sides over their FLOP for each byte of device memory"
+    figure = at.figure("roofline", caption, partial(figure_moved, at.comparison, at.gpu), chooses=False)
+    return (at.section("moved", "Roofline", (Notes((_MOVED,)), figure)),)

@@ -15,8 +15,7 @@ from tcprof.findings.compared.rows import list_gpus
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes
-from tcprof.views.comparison.quantities import list_quantities
-from tcprof.views.comparison.ranges import list_range_changes
+from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Document, Notes
@@ -36,10 +35,8 @@ def view_comparison(
 
     Args:
         comparisons: The comparisons: of one all tables are shown, of several one row a side.
-        findings: What each says, see ``tcprof.findings.compared``.
         rows: Rows of each that were asked for; None for all.
         gate: A gate, where there is one comparison.
-        limit: Kernels to list; None for all.
     """
     rows = [each.rows for each in comparisons] if rows is None else rows
     advice = [compare_advice(each) for each in comparisons]
@@ -81,7 +78,6 @@ def name_findings(
 
 
 def _sentences(comparisons: Sequence[Comparison], findings: Sequence[ComparedFindings]) -> list[str]:
-    """The verdicts in lines, below the name of the GPU where there are several."""
     lines = []
     for comparison, found in zip(comparisons, findings, strict=True):
         for of_gpu in found.gpus:
@@ -101,12 +97,11 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame, limit: int | None) -> 
         else:
             ranges = replace(ranges, title=title)
         modules = list_module_changes(comparison, gpu)
-        tables += [ranges, modules, *list_parts(comparison, gpu), list_kernel_changes(comparison, gpu, limit)]
+        tables += [ranges, modules, *list_parts(comparison, gpu).values(), list_kernel_changes(comparison, gpu, limit)]
     return tables
 
 
 def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows as a file has them: of several sides each with its name before it."""
     if len(rows) == 1:
         return rows[0]
     parts = [each.copy() for each in rows]
@@ -122,7 +117,6 @@ def _data(
     advice: Sequence[ComparedAdvice],
     judged: Sequence[Judgement],
 ) -> dict[str, Any]:
-    """A comparison as frames and plain values."""
     sides = {"base": comparison.base, "new": comparison.new}
     return {
         "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},

@@ -10,9 +10,11 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.plain import (
-    GRID,
+    AXIS,
+    LEGEND,
     PlotlyFigure,
     Settings,
+    axis_names,
     base_layout,
     label,
     number_axis,
@@ -27,11 +29,7 @@ _REACH = 1.5  # of the box's height, for the whiskers
 
 
 def box_traces(values: Floats, place: float, color: str, name: str) -> list[Settings]:
-    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other.
-
-    Args:
-        place: The middle of the box on its axis.
-    """
+    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other."""
     first, median, third = np.percentile(values, [25, 50, 75])
     reach = _REACH * (third - first)
     inside = values[(values >= first - reach) & (values <= third + reach)]
@@ -73,23 +71,25 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
     inner = len(panels) * (_STRIP + _TITLE) or 1
     figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM))
     for number, panel in enumerate(panels):
-        axes = ("x", _axis("y", number))
+        lowest, name = axis_names("y", number)
+        axes = ("x", lowest)
         top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
-        figure.update_layout({_name(axes[1]): {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
-        figure.add_annotation(text=panel.title, **_above(0.0, top))
+        figure.update_layout({name: {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
+        figure.add_title(panel.title, top)
         for place, (shown, several) in enumerate(panel.sides):
             _add_median(figure, panel, shown, axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
             _add_distribution(figure, panel, shown, several, place, axes[1])
     if panels:
-        for shown, _ in panels[0].sides:
-            figure.add_trace(_legend(shown))
-        lowest = _axis("y", len(panels) - 1)
+        for shown, _ in panels[0].sides:  # no iteration stands for a side, since the first one may be warm-up
+            marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
+            entry = {"name": label(shown.name, LONGEST_NAME), "legendgroup": str(shown.number)}
+            figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, **entry)
         figure.update_layout(
             xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
             xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
-            legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
+            legend={**LEGEND, "yref": "paper"},
         )
     return figure
 
@@ -106,44 +106,29 @@ def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> Plotl
     figure.update_layout(showlegend=False)
     for column, panel in enumerate(panels):
         domain = [column * 0.54, column * 0.54 + 0.46] if len(panels) > 1 else [0.0, 1.0]
-        figure.add_annotation(text=f"<b>{panel.title}</b>", **_above(domain[0], 1.0))
+        figure.add_title(f"<b>{panel.title}</b>", 1.0, domain[0])
+        x_axis, x_name = axis_names("x", column)
         for row, (shown, several) in enumerate(panel.sides):
-            axes = (_axis("x", column), _axis("y", column * rows + row))
+            y_axis, y_name = axis_names("y", column * rows + row)
+            axes = (x_axis, y_axis)
             top = 1 - (row * (_SMALL + _TITLE) + _TITLE) / inner
-            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": axes[0], "nticks": 4}
-            figure.update_layout({_name(axes[1]): vertical})
-            figure.add_annotation(text=label(shown.name, LONGEST_NAME), **_above(domain[0], top))
+            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": x_axis, "nticks": 4}
+            figure.update_layout({y_name: vertical})
+            figure.add_title(label(shown.name, LONGEST_NAME), top, domain[0])
             _add_median(figure, panel, panel.sides[0][0], axes)
             for series in several:
                 _add_series(figure, panel, shown, series, axes)
-        across = {**number_axis(axes[1], max(each.last for each in panels), _FEW_TICKS), "domain": domain}
-        figure.update_layout({_name(axes[0]): {**across, **({"matches": "x"} if column else {})}})
+        across = {**number_axis(y_axis, max(each.last for each in panels), _FEW_TICKS), "domain": domain}
+        figure.update_layout({x_name: {**across, **({"matches": "x"} if column else {})}})
     return figure
-
-
-def _axis(letter: str, number: int) -> str:
-    """The name by which traces call an axis: y, y2, y3."""
-    return f"{letter}{number + 1}" if number else letter
-
-
-def _name(axis: str) -> str:
-    """The name by which the layout calls it: yaxis, yaxis2."""
-    return f"{axis[0]}axis{axis[1:]}"
-
-
-def _above(left: float, top: float) -> dict[str, object]:
-    """Where the title of a strip goes."""
-    place = {"xref": "paper", "yref": "paper", "x": left, "y": top, "xanchor": "left", "yanchor": "bottom"}
-    return {**place, "showarrow": False}
 
 
 def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
     return {
         "domain": [max(top - height, 0.0), min(top, 1.0)],
         "range": [panel.low, panel.high],
+        **AXIS,
         "fixedrange": True,
-        "gridcolor": GRID,
-        "zeroline": False,
         **({"ticksuffix": " %"} if panel.is_percent else unit_ticks(panel.low, panel.high, "s", 6)),
         "hoverformat": ".3~f" if panel.is_percent else ".4~s",
         "nticks": 6,
@@ -151,21 +136,20 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
 
 
 def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
-    """The side's median as a dashed line, and the interval of that as a band."""
     row = find_row(shown.comparison, panel.gpu, panel.column)
     median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
     ends = [-0.5, panel.last + 0.5]
     shared = {**_placed(shown, axes), "mode": "lines", "hoverinfo": "skip"}
     if not np.isnan([low, high]).any():
         band = {"x": [*ends, *ends[::-1]], "y": [low, low, high, high], "fill": "toself", "line": {"width": 0}}
-        figure.add_scatter(**band, fillcolor=_faint(shown.color), name=_named(shown, panel, "interval"), **shared)
+        faint = "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(shown.color.removeprefix("#")))
+        figure.add_scatter(**band, fillcolor=faint, name=_named(shown, panel, "interval"), **shared)
     if not np.isnan(median):
         line = {"color": shown.color, "width": 2, "dash": "dash"}
         figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(shown, panel, "median"), **shared)
 
 
 def _placed(shown: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
-    """Where a trace is drawn, and with which entry of the legend it goes."""
     return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(shown.number), "showlegend": False}
 
 
@@ -191,20 +175,12 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
         opacity=0.9 if len(shown.side.recordings) == 1 else 0.5,
         name=f"{series.name}, {panel.title}",
         hovertext=texts,
-        hovertemplate="%{hovertext}<extra></extra>",
         **_placed(shown, axes),
     )
     for number in np.flatnonzero(series.y > panel.high)[:_MOST_ARROWS]:
         arrow = {"text": "▲", "font": {"color": shown.color}, "showarrow": False, "hovertext": texts[number]}
         place = {"x": series.x[number], "y": panel.high, "xref": axes[0], "yref": axes[1], "yanchor": "top"}
         figure.add_annotation(**arrow, **place)
-
-
-def _legend(shown: ShownSide) -> Settings:
-    """What stands for a side in the legend: no iteration, since the first one may be warm-up."""
-    marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
-    name = label(shown.name, LONGEST_NAME)
-    return scatter(x=[None], y=[None], mode="markers", marker=marker, name=name, legendgroup=str(shown.number))
 
 
 def _hover(panel: Panel, series: Series) -> list[str]:
@@ -221,13 +197,8 @@ def _hover(panel: Panel, series: Series) -> list[str]:
 def _add_distribution(
     figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
 ) -> None:
-    """The distribution of a side's iterations without warm-up, of all its recordings together."""
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
     known = steady[~np.isnan(steady)]
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
             figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
-
-
-def _faint(color: str) -> str:
-    return "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(color.removeprefix("#")))

@@ -13,7 +13,7 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.paths import LONGEST_NAME
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
-from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, heading, number_cell, signed_time_cell, word_cell
 
 MOST_KERNELS = 500
 _LONGEST_FILE = 80
@@ -39,21 +39,13 @@ _STATUSES = (
 _NONE = Cell(units.UNKNOWN)
 
 
-def list_kernel_changes(
-    comparison: Comparison, gpu: int, most: int | None = None, number: int = 1, caption: str = ""
-) -> Table:
-    """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first.
-
-    Args:
-        most: Kernels to show; None for all.
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = None) -> Table:
+    """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first."""
     changes = comparison.matching.changes
     rows = changes[changes["gpu"] == gpu]
     kept = rows.head(most) if most else rows
     return Table(
-        name=f"kernels-{number}-{gpu}",
+        name=f"kernels-{gpu}",
         title=f"kernels, by change per {iteration_name(comparison)}",
         first="Kernel",
         headings=tuple(_heading(name) for name in _COLUMNS),
@@ -61,7 +53,6 @@ def list_kernel_changes(
         hidden=len(rows) - len(kept),
         more=_LEFT_OUT,
         gpu=gpu,
-        caption=caption,
         search="part of a name",
     )
 
@@ -101,7 +92,7 @@ def _row(row: Mapping[Any, Any]) -> Row:
     full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", LONGEST_NAME) for side in sides)
     cells = (
         word_cell(row["status"]),
-        Cell(units.format_signed_ns(row["difference_ns"]), sort_key(row["difference_ns"])),
+        signed_time_cell(row["difference_ns"]),
         *_pair(row, sides, "ns"),
         *(
             fitted_cell(row[f"{side}_tensor_active_pct"], row[f"{side}_fit"]) if side in sides else _NONE
@@ -116,13 +107,11 @@ def _row(row: Mapping[Any, Any]) -> Row:
 
 
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
-    """A figure of both sides; unknown on one that has no such kernel."""
     names = {side: f"{side}_{figure}" for side in ("base", "new")}
     return [number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:
-    """What both sides are, once where they agree."""
     known = [one_line(text, 40) for text in texts]
     shown = BECAME.join(dict.fromkeys(text or units.UNKNOWN for text in known))
     return Cell(shown, shown if any(known) else "")

@@ -11,12 +11,25 @@ from tcprof.findings.compared.rows import iteration_name
 from tcprof.findings.modules import are_resolved
 from tcprof.frames import MODULE_CHANGES
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.quantities import format_p
 from tcprof.views.paths import LONGEST_NAME, keep_largest
 from tcprof.views.recording.modules import ALL_KERNELS
-from tcprof.views.tables import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.tables import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    change_cell,
+    change_interval_cell,
+    heading,
+    number_cell,
+    p_cell,
+    signed_time_cell,
+    sort_key,
+    word_cell,
+)
 
 MOST_MODULES = 20
+_SIDES, _UNKNOWN = ("base", "new"), Cell(units.UNKNOWN)
 _LEFT_OUT = "more modules are not in this table: those whose time changed least. JSON has all of them."
 _SHORT = {
     "base_ns": "Time\nbase",
@@ -38,23 +51,15 @@ MEANING = (
 )
 
 
-def list_module_changes(
-    comparison: Comparison, gpu: int, most: int | None = MOST_MODULES, number: int = 1, caption: str = ""
-) -> Table:
-    """The modules whose time per iteration changed most, each with what it lies in.
-
-    Args:
-        most: Modules to show; None for all.
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
+def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOST_MODULES) -> Table:
+    """The modules whose time per iteration changed most, each with what it lies in."""
     rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
     above = dict(zip(rows["module_id"], rows["module"], strict=True))
-    resolved = {f"{side}_resolved": are_resolved(rows, f"{side}_") for side in ("base", "new")}
+    resolved = {f"{side}_resolved": are_resolved(rows, f"{side}_") for side in _SIDES}
     rows = rows.assign(path_id=rows["module_id"], above=rows["parent_id"].map(above), **resolved)
     kept = rows if most is None else keep_largest(rows, rows["difference_ns"].abs(), most)
     return Table(
-        name=f"modules-{number}-{gpu}",
+        name=f"modules-{gpu}",
         title=f"modules, per {iteration_name(comparison)}",
         first="Module",
         headings=_HEADINGS,
@@ -62,7 +67,6 @@ def list_module_changes(
         hidden=len(rows) - len(kept),
         more=_LEFT_OUT,
         gpu=gpu,
-        caption=caption,
         search="part of a module's path",
     )
 
@@ -96,56 +100,39 @@ def _row(row: Mapping[Any, Any]) -> Row:
     path = str(row["module"])
     return Row(
         name=one_line(path.removeprefix(f"{row['above']}."), LONGEST_NAME) or ALL_KERNELS,
-        cells=(*_time_cells(row), *_tensor_cells(row), *_judged_cells(row)),
+        cells=_cells(row),
         depth=int(row["depth"]),
         nested=row["depth"] > 1,
         full=one_line(path, LONGEST_NAME),
     )
 
 
-def _time_cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    difference, ratio = row["difference_ns"], row["ratio"]
+def _cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
+    """In the order of the headings; Tensor Active is unknown as far as the samples do not resolve it."""
+    known = [bool(row[f"{side}_resolved"]) for side in _SIDES]
+    active = [
+        number_cell(row[name], MODULE_CHANGES[name]) if is_known else _UNKNOWN
+        for name, is_known in zip((f"{side}_tensor_active_pct" for side in _SIDES), known, strict=True)
+    ]
+    change, ends = (_UNKNOWN, _UNKNOWN)
+    if all(known):
+        change = change_cell(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
+        low, high = (row[end] for end in _ENDS["tensor_active_difference_pct"])
+        ends = change_interval_cell(low, high, True)
+    lowest, highest = (signed_time_cell(row[end]) for end in _ENDS["difference_ns"])
+    interval = f"{lowest.text} to {highest.text}" if lowest.sort and highest.sort else units.UNKNOWN
     return (
-        Cell(units.format_signed_ns(difference), sort_key(difference), mark=_mark(row["verdict"])),
-        number_cell(row["base_ns"], MODULE_CHANGES["base_ns"]),
-        number_cell(row["new_ns"], MODULE_CHANGES["new_ns"]),
-        Cell(units.format_ratio(ratio), sort_key(ratio)),
-        _interval_cell(row, "ratio", units.format_change_interval(row["ratio_low"], row["ratio_high"], False)),
-    )
-
-
-def _tensor_cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    """Tensor Active of both sides, and its change, as far as the samples resolve them."""
-    sides = ("base", "new")
-    known = [bool(row[f"{side}_resolved"]) for side in sides]
-    names = [f"{side}_tensor_active_pct" for side in sides]
-    change, unknown = row["tensor_active_difference_pct"], Cell(units.UNKNOWN)
-    low, high = (row[name] for name in _ENDS["tensor_active_difference_pct"])
-    interval = units.format_change_interval(low, high, True)
-    return (
-        *(
-            number_cell(row[name], MODULE_CHANGES[name]) if is_known else unknown
-            for name, is_known in zip(names, known, strict=True)
-        ),
-        Cell(units.format_change(change, True), sort_key(change), mark=_mark(row["tensor_active_verdict"]))
-        if all(known)
-        else unknown,
-        _interval_cell(row, "tensor_active_difference_pct", interval) if all(known) else unknown,
-    )
-
-
-def _judged_cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
-    ends = [units.format_signed_ns(row[name]) for name in _ENDS["difference_ns"]]
-    interval = units.UNKNOWN if units.UNKNOWN in ends else " to ".join(ends)
-    return (
-        _interval_cell(row, "difference_ns", interval),
-        Cell(format_p(row["p_value"]), sort_key(row["p_value"])),
+        signed_time_cell(row["difference_ns"], mark=_mark(row["verdict"])),
+        *(number_cell(row[f"{side}_ns"], MODULE_CHANGES[f"{side}_ns"]) for side in _SIDES),
+        Cell(units.format_ratio(row["ratio"]), sort_key(row["ratio"])),
+        change_interval_cell(row["ratio_low"], row["ratio_high"], False),
+        *active,
+        change,
+        ends,
+        Cell(interval, values=(lowest.sort, highest.sort)),
+        p_cell(row["p_value"]),
         word_cell(row["verdict"]),
     )
-
-
-def _interval_cell(row: Mapping[Any, Any], name: str, text: str) -> Cell:
-    return Cell(text, values=tuple(sort_key(row[end]) for end in _ENDS[name]))
 
 
 def _mark(verdict: str) -> str:

@@ -1,27 +1,25 @@
 """The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.baselines import put_first
+from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
-from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared import ComparedFindings
-from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.commands import list_commands
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import name_findings, title_sides
 from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
 from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
-from tcprof.views.comparison.sides import compare_provenance, list_noise, list_sides, shared_gpus
-from tcprof.views.document import Document, Figure, Notes, Part, Section, Summary
+from tcprof.views.comparison.sides import compare_provenance, list_left_out, list_noise, list_sides, shared_gpus
+from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.gate import GateView, view_gate
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
-from tcprof.views.tables import Table
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare
@@ -38,25 +36,23 @@ _NOISE = (
     "How much recordings of one side differ, though the program is the same: the largest of their medians over the "
     "smallest."
 )
+_MOST_REPORTS = 3  # of a side
+_LONGEST_ARGUMENT = 160
+_COMMANDS = (
+    "Every figure of this page is against one baseline, with its own statistics. The report on one recording has its "
+    "timeline, kernels and advice; one that lies beside this page is linked from its head."
+)
 
 
 @dataclass(frozen=True)
 class ComparedSide(Section):
-    """A side, and what is said of it against the baseline.
-
-    Attributes:
-        role: baseline or new.
-        color: Its colour in all figures.
-        baseline: Number of the page's part in which it is the baseline, from 1 on; 0 where there is none.
-        facts: Its recordings and GPUs.
-        reports: Links to the reports on its recordings that lie beside the page, each with what it is called.
-    """
+    """A side, and what is said of it against the baseline."""
 
     role: str = ""
     color: str = ""
-    baseline: int = 0
+    baseline: int = 0  # number of the page's part in which it is the baseline, from 1 on; 0 where there is none
     facts: tuple[str, ...] = ()
-    reports: tuple[tuple[str, str], ...] = ()
+    reports: tuple[tuple[str, str], ...] = ()  # links to those beside the page, each with what it is called
 
 
 def view_comparison_page(
@@ -71,17 +67,16 @@ def view_comparison_page(
     """What the page of comparisons with one baseline says.
 
     Args:
-        findings: What each says, see ``tcprof.findings.compared``.
         gate: A gate, where there is one comparison; of the sides as they were given.
-        title: Its title; empty for the names of the sides.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
-        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.baselines``.
+        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
         choosable: Whether the page has a document for each side as the baseline.
     """
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(comparisons, findings)
+    noise = list_noise(comparisons)
     cautions = texts_of(caution for each in findings for caution in each.cautions)
     return Document(
         kind="comparison",
@@ -95,7 +90,7 @@ def view_comparison_page(
             ),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
-            *_view_noise(comparisons),
+            *([Section("noise", "Noise floor", (Notes((_NOISE,)), *noise))] if noise else []),
             *list_commands(sides, links, choosable),
             _view_provenance(sides),
         ),
@@ -106,7 +101,6 @@ def view_comparison_page(
 
 
 def _view_gate(gate: Gate, comparisons: Sequence[Comparison], place: int) -> GateView:
-    """What the gate says, and with another baseline that it judged otherwise."""
     view = view_gate(gate)
     if not place:
         return view
@@ -115,7 +109,6 @@ def _view_gate(gate: Gate, comparisons: Sequence[Comparison], place: int) -> Gat
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
-    """The verdict on each side and GPU, below what these are called where there are several."""
     found = []
     for shown, of_side in zip(sides[1:], findings, strict=True):
         for each in of_side.gpus:
@@ -133,7 +126,6 @@ def _count_cautions(cautions: Sequence[str]) -> list[Notes]:
 
 
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
-    """The iterations of all sides on one GPU, and of more than two their table and a strip for each."""
     several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
     parts: list[Part] = [table for table in list_sides(comparisons) if several and table.gpu == gpu]
@@ -155,7 +147,6 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
 
 
 def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, ...]:
-    """What the drawing of the iterations leaves out."""
     recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
     most = max(int((each.iterations["gpu"] == gpu).sum()) for each in recordings)
     if most <= MOST_POINTS:
@@ -164,7 +155,6 @@ def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, 
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:
-    """A side: what it is called, its colour, its recordings, and what is said of it against the baseline."""
     recordings = shown.side.recordings
     gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
     first = recordings[0].recording
@@ -186,46 +176,27 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
 
 
 def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """The links to the reports on a side, each with what it is called."""
     recordings = shown.side.recordings
-    if len(recordings) == 1:
-        return tuple(("its report", link) for link in links if link)
-    named = zip((one_line(each.recording.file, _LONGEST_FILE) for each in recordings), links, strict=True)
-    return tuple((f"report on {name}", link) for name, link in named if link)
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    named = zip(names if len(names) > 1 else ["its report"], links, strict=True)
+    return tuple((name, link) for name, link in named if link)
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
-    """What else a reader must know of each side."""
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
-        said = (
-            tell(each)
-            for tell in (describe_kernel_order, describe_folding, describe_warm_up)
-            for each in shown.side.recordings
-        )
-        left_out = dict.fromkeys(filter(None, said))
-        lines = (*left_out, *_cautions(of_side))
+        lines = (*list_left_out(shown.side), *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
             sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))
     return sections
 
 
-def _cautions(found: Sequence[Finding]) -> tuple[str, ...]:
-    return texts_of(finding for finding in found if finding.severity == Severity.CAUTION)
-
-
 def _role(shown: ShownSide, count: int) -> str:
-    """What a heading or a sentence about a side begins with."""
     if shown.role == "base":
         return "Baseline"
     return "New" if count == 2 else shown.name
-
-
-def _view_noise(comparisons: Sequence[Comparison]) -> list[Section]:
-    tables: list[Table] = list_noise(comparisons)
-    return [Section("noise", "Noise floor", (Notes((_NOISE,)), *tables))] if tables else []
 
 
 def _view_provenance(sides: Sequence[ShownSide]) -> Section:
@@ -237,3 +208,28 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     note = " ".join((window, *source, "The sides differ in what is marked ≠."))
     facts = compare_provenance([(shown.name, shown.side) for shown in sides])
     return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")
+
+
+def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], choosable: bool) -> list[Section]:
+    """The reports that have no link yet, and the comparisons with each other side as the baseline."""
+    items = []
+    for shown, links in zip(sides, reports, strict=True):
+        missing = [each for each, link in zip(shown.side.recordings, links, strict=True) if not link]
+        items += [
+            (shown.name, ("The report on its recording.",), _command("report", [each.recording.file]))
+            for each in missing[:_MOST_REPORTS]
+        ]
+    given = [shown.side for shown in sides]  # a command calls one of several recordings what they were given as
+    names = [side.first.recording.file if len(side.recordings) == 1 else side.name for side in given]
+    for place in () if choosable else range(1, len(sides)):
+        others = [name for other, name in enumerate(names) if other != place]
+        command = _command("compare", [names[place], *others]) + " -o comparison.html"
+        items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
+    if not items:
+        return []
+    title = "Reports on each side" if choosable else "Reports on each side, and other baselines"
+    return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
+
+
+def _command(name: str, arguments: Sequence[str]) -> str:
+    return " ".join(["tcprof", name, *(shlex.quote(one_line(each, _LONGEST_ARGUMENT)) for each in arguments)])

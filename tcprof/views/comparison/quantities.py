@@ -1,18 +1,33 @@
-"""The quantities of the iterations that are compared."""
+"""The quantities of the iterations that are compared, and the changes of all ranges."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import of_means
+from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.rows import Row as ComparedRow
 from tcprof.findings.compared.rows import find_row, is_shown, iteration_name, mean_differs
-from tcprof.frames import COMPARISON, LISTED_QUANTITIES, Quantity
-from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key, word_cell
+from tcprof.frames import COMPARISON, HEADLINE, LISTED_QUANTITIES, Quantity
+from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
+from tcprof.views.tables import (
+    Cell,
+    Heading,
+    Row,
+    Strip,
+    Table,
+    change_cell,
+    change_interval_cell,
+    heading,
+    p_cell,
+    sort_key,
+    word_cell,
+)
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
 SCALE = (
@@ -29,16 +44,11 @@ _HEADINGS = (
 )
 
 
-def list_quantities(comparison: Comparison, gpu: int, title: str = "", number: int = 1, caption: str = "") -> Table:
-    """The iterations' quantities: both values, the change with its interval, p and the verdict.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-        caption: What it holds, for those who see it alone.
-    """
-    rows = tuple(_row(*each) for each in _known(comparison, gpu))
+def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
+    """The iterations' quantities: both values, the change with its interval, p and the verdict."""
+    rows = tuple(_quantity_row(*each) for each in _known(comparison, gpu))
     first = f"per {iteration_name(comparison)}"
-    return Table(f"quantities-{number}-{gpu}", title, first, _HEADINGS, rows, gpu=gpu, caption=caption)
+    return Table(f"quantities-{gpu}", title, first, _HEADINGS, rows, gpu=gpu)
 
 
 def _known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
@@ -55,19 +65,16 @@ def _known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, in
                 yield quantity, "mean", depth + 1, of_means(row)
 
 
-def _row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
+def _quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
     change = quantity.change
-    low, high = row[f"{change}_low"], row[f"{change}_high"]
     cells = (
         side_cell(quantity, row, "base"),
         side_cell(quantity, row, "new"),
-        change_cell(quantity, row),
-        Cell(
-            units.format_change_interval(low, high, quantity.in_points),
-            values=(sort_key(low), sort_key(high)),
-            strip=_strip(quantity, row),
+        change_cell(row[change], quantity.in_points),
+        change_interval_cell(
+            row[f"{change}_low"], row[f"{change}_high"], quantity.in_points, strip=_strip(quantity, row)
         ),
-        Cell(format_p(row["p_value"]), sort_key(row["p_value"])),
+        p_cell(row["p_value"]),
         replace(word_cell(row["verdict"]), tone=tone_of(quantity, row)),
     )
     return Row(title, cells, depth, nested=depth > 1, full=quantity.name)
@@ -81,12 +88,6 @@ def side_cell(quantity: Quantity, row: ComparedRow, side: str) -> Cell:
     return Cell(text, sort_key(row[side]), unit=column.unit if is_named else "")
 
 
-def change_cell(quantity: Quantity, row: ComparedRow, **further: object) -> Cell:
-    """The change of a quantity: a ratio, or of percentages a difference in points."""
-    value = row[quantity.change]
-    return Cell(units.format_change(value, quantity.in_points), sort_key(value), **further)  # type: ignore[arg-type]
-
-
 def tone_of(quantity: Quantity, row: ComparedRow) -> str:
     """Whether a change that is shown is better or worse; empty where it is neither, or not shown."""
     if not quantity.better or not is_shown(row):
@@ -94,13 +95,7 @@ def tone_of(quantity: Quantity, row: ComparedRow) -> str:
     return "better" if row["verdict"] == quantity.better else "worse"
 
 
-def format_p(value: float) -> str:
-    """A p value."""
-    return units.UNKNOWN if pd.isna(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
 def _strip(quantity: Quantity, row: ComparedRow) -> Strip | None:
-    """The change with its interval as a drawing; nothing where there is no interval."""
     values = [float(row[f"{quantity.change}{end}"]) for end in ("_low", "", "_high")]
     if any(math.isnan(value) for value in values) or not (quantity.in_points or values[0] > 0):
         return None
@@ -109,3 +104,86 @@ def _strip(quantity: Quantity, row: ComparedRow) -> Strip | None:
     ]
     low, middle, high = (round(50 + 50 * min(max(share, -1.0), 1.0), 2) for share in shares)
     return Strip(low, round(high - low, 2), middle)
+
+
+MEAN_ALONE = "m"  # marks a change that the mean alone shows
+NOTE = (
+    "The change, a ratio or a difference in points, over baseline → new; medians per instance. ~ marks changes that "
+    "are inconclusive, m those that only the mean shows. Headings sort; a third click brings the tree back."
+)
+_SHOWN_RANGES = (  # on a page, before its reader has chosen; by what conditions call them
+    *("time", "host_time", "gpu_idle", "kernel_count"),
+    *("tensor_active", "tensor_kernel_share"),
+)
+_PLACE = ["domain", "path", "depth"]
+
+
+def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, most: int | None = None) -> Table:
+    """The change of each quantity that is known of ranges; where space is scarce only time and Tensor Active."""
+    rows = rows[rows["gpu"] == gpu]
+    places = rows.drop_duplicates(_PLACE)
+    time = rows[rows["quantity"] == "host_ns"].set_index(_PLACE)[["base", "new"]].max(axis=1)
+    length = pd.Series(time.reindex(pd.MultiIndex.from_frame(places[_PLACE])).to_numpy(), index=places.index)
+    kept = places if most is None else keep_longest(places, length, most)
+    figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
+    brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
+    known = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
+    listed = [quantity for quantity in LISTED_QUANTITIES if quantity.name in (*known, *brief)]
+    cells = [
+        tuple(_range_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
+        for place in kept[_PLACE].itertuples(index=False, name=None)
+    ]
+    return Table(
+        name=f"ranges-{gpu}",
+        title="",
+        first="Range",
+        headings=tuple(_range_heading(quantity, quantity.name in brief) for quantity in listed),
+        rows=path_rows(kept, cells, _tags(kept)),
+        hidden=len(places) - len(kept),
+        more=LEFT_OUT.format(command="compare --limit 0"),
+        gpu=gpu,
+        search="part of a path",
+    )
+
+
+def _range_heading(quantity: Quantity, brief: bool) -> Heading:
+    return heading(
+        quantity.column,
+        brief=brief,
+        shown=quantity.gate_name in _SHOWN_RANGES,
+        spare=int(quantity is HEADLINE),
+        before=("base", "new"),
+        value="change" if quantity.in_points else "ratio",
+        columns=tuple(f"{quantity.name}_{figure}" for figure in _figures(quantity)),
+    )
+
+
+def _figures(quantity: Quantity) -> tuple[str, ...]:
+    return ("base", "new", quantity.change, f"{quantity.change}_low", f"{quantity.change}_high", "verdict")
+
+
+def _range_cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
+    *numbers, verdict = _figures(quantity)
+    return change_cell(
+        row[quantity.change],
+        quantity.in_points,
+        before=tuple(side_cell(quantity, row, side).text for side in ("base", "new")),
+        mark=change_mark(row),
+        tone=tone_of(quantity, row),
+        values=(*(sort_key(row[name]) for name in numbers), row[verdict]),
+    )
+
+
+def change_mark(row: ComparedRow) -> str:
+    """What follows a change: nothing where it is shown, or not judged."""
+    if row["verdict"] != INCONCLUSIVE:
+        return ""
+    return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else INCONCLUSIVE
+
+
+def _tags(places: pd.DataFrame) -> list[str]:
+    counts = zip(places["base_instance_count"], places["new_instance_count"], strict=True)
+    return [
+        "only in the baseline" if math.isnan(new) else "only in the new" if math.isnan(base) else ""
+        for base, new in counts
+    ]

@@ -7,47 +7,17 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.kernels.roofline import PLACED, place_kernels
 from tcprof.comparison import Comparison
+from tcprof.comparison.moved import list_moved
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.plain import PlotlyFigure, label
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 
-MOST_MOVED = 60  # kernels of a side: those that take most; more lines would hide each other
-_KEY = ["gpu", "name", "geometry"]
 _LINE = "rgba(128,128,128,0.75)"
-_FIGURES = ["arithmetic", "tflops", "intensity", "roof_pct", "memory_pct", "roof_tflops", "peak_source", "place"]
 _COLUMNS = ["side", "gpu", "name", "geometry", "time_ns", "arithmetic", "tflops", "intensity", "roof_pct", "memory_pct"]
-
-
-def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The kernels of both sides that have a place, by their number among the pairs; those of one number are matched.
-
-    Returns:
-        Of each side its kernels, longest first, with ``time_ns`` of an iteration and what
-        ``tcprof.analysis.kernels.roofline.place_kernels`` tells of them.
-    """
-    changes = comparison.matching.changes
-    names = [f"{side}_{part}" for side in ("base", "new") for part in ("name", "geometry")]
-    sums = changes[changes["gpu"] == gpu].groupby(["gpu", *names], sort=False)[["base_ns", "new_ns"]].sum()
-    pairs = sums.reset_index()
-    base, new = (
-        _place(side.typical, pairs, role) for role, side in (("base", comparison.base), ("new", comparison.new))
-    )
-    return base, new
-
-
-def _place(analysis: Analysis, pairs: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The kernels of a side; one that is matched with several is one circle for each."""
-    placed = place_kernels(analysis.kernels, analysis.gpus).rename(columns={"launch_geometry": "geometry"})
-    placed = placed[placed["place"] == PLACED]
-    own = pairs.rename(columns={f"{role}_name": "name", f"{role}_geometry": "geometry", f"{role}_ns": "time_ns"})
-    found = own[["time_ns", *_KEY]].assign(pair=own.index).merge(placed[[*_KEY, *_FIGURES]], on=_KEY)
-    return found.nlargest(MOST_MOVED, "time_ns").assign(l2_intensity=np.nan)  # the cache's roof is not drawn here
 
 
 def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
@@ -77,7 +47,6 @@ def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
                 "line": {"width": 1.5},
             },
             hovertext=[_describe(row) for row in rows.to_dict("records")],
-            hovertemplate="%{hovertext}<extra></extra>",
         )
     return figure.update_layout(layout_of(box), meta=as_table(drawn, _COLUMNS))
 
@@ -100,7 +69,6 @@ def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> N
 
 
 def _describe(row: Mapping[Any, Any]) -> str:
-    """What the pointer shows over a kernel."""
     return (
         f"<b>{label(short_name(str(row['name'])), 64)}</b><br>{label(str(row['side']), LONGEST_NAME)}: "
         f"{units.format_ns(row['time_ns'])} of an iteration<br>{name_precision(row['arithmetic'])}: "

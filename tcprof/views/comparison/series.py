@@ -27,19 +27,11 @@ _BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn
 
 @dataclass(frozen=True)
 class ShownSide:
-    """A side as it is drawn.
-
-    Attributes:
-        name: Its name, as one line that is not escaped.
-        role: base or new: its columns in the comparison's rows.
-        number: 0 for the baseline, then in the order given; it determines the colour and the symbol.
-        side: Its recordings.
-        comparison: The comparison that has its figures.
-    """
+    """A side as it is drawn."""
 
     name: str
-    role: str
-    number: int
+    role: str  # base or new: its columns in the comparison's rows
+    number: int  # 0 for the baseline, then in the order given; it determines the colour and the symbol
     side: Side
     comparison: Comparison
 
@@ -74,27 +66,18 @@ def _quantities(comparisons: Sequence[Comparison], gpu: int) -> list[tuple[str, 
 
 
 def _unit(comparison: Comparison) -> str:
-    """What the iterations are called, as plotly may show it."""
     return label(iteration_name(comparison), LONGEST_NAME)
 
 
 @dataclass(frozen=True)
 class Series:
-    """One quantity of the iterations of one recording, thinned where there are very many.
+    """One quantity of the iterations of one recording, thinned where there are very many."""
 
-    Attributes:
-        name: The side's name, with the recording's where it has several, as plotly may show it.
-        x: Numbers of the iterations, or of each block's first one.
-        y: Seconds or percent; of a block the median.
-        warm_up: Whether each is warm-up.
-        block: Iterations in a block; 1 where each is drawn.
-    """
-
-    name: str
-    x: Floats
-    y: Floats
+    name: str  # the side's name, with the recording's where it has several, as plotly may show it
+    x: Floats  # numbers of the iterations, or of each block's first one
+    y: Floats  # seconds or percent; of a block the median
     warm_up: Bools
-    block: int
+    block: int  # iterations in a block; 1 where each is drawn
 
 
 def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
@@ -113,25 +96,15 @@ def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale:
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity of all sides on one GPU, with the range of its axis.
-
-    Attributes:
-        gpu: The GPU.
-        column: The quantity.
-        per: Whose value it is, as plotly may show it.
-        scale: What makes seconds or percent of it.
-        sides: The sides, each with its recordings' iterations.
-        low: Lower end of the axis.
-        high: Its upper end; warm-up may lie above.
-    """
+    """One quantity of all sides on one GPU, with the range of its axis."""
 
     gpu: int
     column: str
-    per: str
-    scale: float
+    per: str  # whose value it is, as plotly may show it
+    scale: float  # what makes seconds or percent of it
     sides: list[tuple[ShownSide, list[Series]]]
     low: float
-    high: float
+    high: float  # its upper end; warm-up may lie above
 
     @property
     def name(self) -> str:

@@ -5,17 +5,10 @@ from collections.abc import Sequence
 from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.rows import (
-    decisive,
-    find_row,
-    iteration_name,
-    list_gpus,
-    side_names,
-    time_row,
-)
+from tcprof.findings.compared.rows import decisive, find_row, iteration_name, list_gpus, side_names, time_row
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.quantities import change_cell, side_cell
+from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
 from tcprof.views.recording.facts import (
     describe_recording,
@@ -24,7 +17,18 @@ from tcprof.views.recording.facts import (
     gpu_title_of_several,
     list_provenance,
 )
-from tcprof.views.tables import Cell, Heading, Row, Table, heading, number_cell, sort_key, word_cell
+from tcprof.views.tables import (
+    Cell,
+    Heading,
+    Row,
+    Table,
+    change_cell,
+    change_interval_cell,
+    heading,
+    number_cell,
+    time_cell,
+    word_cell,
+)
 
 _SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")
@@ -47,14 +51,14 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """Iterations that are no ranges, and each side's warm-up; said once for recordings of which the same is said."""
-    told = (
-        (one_line(side.name), describe(recording))
-        for side in sides
-        for describe in (describe_kernel_order, describe_folding, describe_warm_up)
-        for recording in side.recordings
-    )
-    return list(dict.fromkeys(f"{name}: {text}" for name, text in told if text))
+    """What is left out of each side's figures, below its name."""
+    return list(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
+
+
+def list_left_out(side: Side) -> list[str]:
+    """Iterations that are no ranges, and warm-up; said once for recordings of which the same is said."""
+    describe = (describe_kernel_order, describe_folding, describe_warm_up)
+    return list(filter(None, dict.fromkeys(each(recording) for each in describe for recording in side.recordings)))
 
 
 def title_of(comparison: Comparison, gpu: int) -> str:
@@ -95,17 +99,15 @@ def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
     time = time_row(comparison, gpu)
     shares = [side_cell(each, find_row(comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
     change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
-    return Row(name, (Cell(units.format_ns(time[side]), sort_key(time[side])), *change, *shares))
+    return Row(name, (time_cell(time[side]), *change, *shares))
 
 
 def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
-    """The change of a side's time, of the mean where that alone shows one."""
     time = time_row(comparison, gpu)
     row = decisive(time)
-    low, high = row["ratio_low"], row["ratio_high"]
-    interval = Cell(units.format_change_interval(low, high, False), values=(sort_key(low), sort_key(high)))
+    interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
     verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-    return change_cell(quantity_of(str(time["quantity"])), row), interval, word_cell(verdict)
+    return change_cell(row["ratio"], False), interval, word_cell(verdict)
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -133,7 +135,7 @@ def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
             (
                 word_cell(one_line(row["side"], 40)),
                 number_cell(row["recording_count"], NOISE_FLOOR["recording_count"]),
-                Cell(units.format_change(row["ratio"], False), sort_key(row["ratio"])),
+                change_cell(row["ratio"], False),
             ),
         )
         for row in rows.to_dict("records")
@@ -141,11 +143,7 @@ def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
 
 
 def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:
-    """Facts of all recordings side by side: for each side what its recordings have.
-
-    Args:
-        sides: What each is called, and the side.
-    """
+    """Facts of all recordings side by side: for each side what its recordings have."""
     facts = [[dict(list_provenance(each)) for each in side.recordings] for _, side in sides]
     names = dict.fromkeys(name for side in facts for each in side for name in each)
     told = []

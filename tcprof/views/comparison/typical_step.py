@@ -18,7 +18,7 @@ from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis
 from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, scale_colors
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures.plain import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.figures.time_classes import CLASS_COLORS
 
 MOST_JOINED = 60
@@ -49,24 +49,14 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
     _add_work(figure, comparison, steps, (base_row, new_row), table)
     _add_ranges(figure, steps[0], _TITLE)
     _add_ranges(figure, steps[1], new_row + _LANE + _GAP)
+    unit = label(iteration_name(comparison), LONGEST_NAME)
     bottom = new_row + (lanes[1] + 1) * (_LANE + _GAP) + _TITLE
     for step, name, y in zip(steps, side_names(comparison), (_TITLE, bottom), strict=True):
-        text = f"<b>{label(name, LONGEST_NAME)}</b>: {_title(comparison, step)}"
-        figure.add_annotation(text=text, **_at(0, y, "y2"), yanchor="bottom")
+        text = f"<b>{label(name, LONGEST_NAME)}</b>: {unit} {step.number}, {units.format_ns(step.length_ns)}"
+        figure.add_title(text, y, yref="y2", borderpad=0)
     if curve:
-        figure.add_annotation(
-            text="Tensor Active", **_at(0, 1 - _TITLE / (curve + rows), "paper"), yanchor="bottom", yshift=4
-        )
+        figure.add_title("Tensor Active", 1 - _TITLE / (curve + rows), borderpad=0, yshift=4)
     return figure.update_layout(**_layout(steps, curve, rows))
-
-
-def _title(comparison: Comparison, step: TypicalStep) -> str:
-    """Which iteration it is, and how long: "step 5, 10.4 ms"."""
-    return f"{label(iteration_name(comparison), LONGEST_NAME)} {step.number}, {units.format_ns(step.length_ns)}"
-
-
-def _at(x: float, y: float, yref: str) -> dict[str, object]:
-    return {"xref": "paper", "x": x, "xanchor": "left", "yref": yref, "y": y, "showarrow": False, "borderpad": 0}
 
 
 def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:
@@ -83,7 +73,6 @@ def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[Typic
 
 
 def _add_joints(figure: PlotlyFigure, steps: tuple[TypicalStep, TypicalStep], top: float, bottom: float) -> None:
-    """Bands from ranges and kernels of the baseline to the same ones of the other side."""
     outer = [step.ranges[step.ranges["depth"] == 1] for step in steps]
     outer = [ranges.assign(nth=ranges.groupby("path").cumcount()) for ranges in outer]
     pairs = outer[0].merge(outer[1], on=["path", "nth"], suffixes=("_base", "_new"))
@@ -105,7 +94,6 @@ def _add_work(
     rows: tuple[int, int],
     table: str,
 ) -> None:
-    """The work of both sides, a trace for each class."""
     bars = []
     for step, name, row in zip(steps, side_names(comparison), rows, strict=True):
         bars.append(merge_work(step.work).assign(y=row + _LANE / 2, side=name))
@@ -140,7 +128,6 @@ def _describe_work(row: dict[str, object], title: str) -> str:
 
 
 def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
-    """The ranges of a side, coloured by their Tensor Active from 0 to 100 %."""
     ranges = step.ranges
     if ranges.empty:
         return
@@ -166,10 +153,9 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
 
 
 def _bars(rows: pd.DataFrame) -> dict[str, object]:
-    """Bars from start to end, at their place among the lanes."""
     start, end = (rows[f"{side}_ns"].to_numpy(np.float64) * 1e-9 for side in ("start", "end"))
     place = {"base": start.tolist(), "x": end - start, "y": rows["y"].to_numpy(np.float64), "width": _LANE}
-    return {**place, "orientation": "h", "yaxis": "y2", "hovertemplate": "%{hovertext}<extra></extra>"}
+    return {**place, "orientation": "h", "yaxis": "y2"}
 
 
 def _layout(steps: Iterable[TypicalStep], curve: int, rows: int) -> dict[str, object]:
@@ -178,22 +164,18 @@ def _layout(steps: Iterable[TypicalStep], curve: int, rows: int) -> dict[str, ob
         (float(step.curve[1].max(initial=0.0, where=~np.isnan(step.curve[1]))) for step in steps), default=0.0
     )
     last = max(step.length_ns for step in steps) * 1e-9
-    across = {
-        "range": [0, 1.01 * last],
-        **unit_ticks(0, 1.01 * last, "s", 8),
-        "hoverformat": ".9~f",
-        "ticksuffix": " s",
-    }
     return {
         **base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM),
         "meta": {"seconds": True},  # the page's script makes ticks of what is zoomed in on
         "barmode": "overlay",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"},
+        "legend": {**LEGEND, "yref": "paper"},
         "xaxis": {
-            **across,
+            **AXIS,
+            **unit_ticks(0, 1.01 * last, "s", 8),
+            "range": [0, 1.01 * last],
+            "hoverformat": ".9~f",
+            "ticksuffix": " s",
             "anchor": "y2",
-            "gridcolor": GRID,
-            "zeroline": False,
             "title": {"text": "time since the first activity on the GPU", "standoff": 6},
         },
         "yaxis": {

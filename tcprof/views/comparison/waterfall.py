@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,43 +14,31 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
+from tcprof.views.figures.plain import AXIS, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.tables import BECAME, Heading, Row, Table, change_cell, signed_time_cell, time_cell
 
 
-def list_parts(comparison: Comparison, gpu: int, number: int = 1) -> list[Table]:
-    """A table of the parts of time, and one of those of Tensor Active; their sum comes last.
-
-    Args:
-        number: Number of the side among those compared with the baseline.
-    """
+def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
+    """A table of the parts of time, and one of those of Tensor Active, by their quantity; their sum comes last."""
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
-    unit, tables = iteration_name(comparison), []
-    time = found[found["quantity"] == TIME]
-    if len(time):
+    time, active = (found[found["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
+    tables = {}
+    if time:
         headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
-        rows = [_time_row(row) for row in time.to_dict("records") if row["base"] or row["new"]]
-        tables.append(_table(f"parts-{TIME}-{number}-{gpu}", f"where the mean {unit} goes", headings, rows, gpu))
-    active = found[found["quantity"] == TENSOR_ACTIVE]
-    if len(active):
         rows = [
-            Row(part_label(row), (Cell(units.format_change(row["change"], True), sort_key(row["change"])),))
-            for row in active.to_dict("records")
+            Row(part_label(row), (time_cell(row["base"]), time_cell(row["new"]), signed_time_cell(row["change"])))
+            for row in time
+            if row["base"] or row["new"]
         ]
-        first = "why the mean Tensor Active changed"
+        tables[TIME] = (f"where the mean {iteration_name(comparison)} goes", headings, rows)
+    if active:
         headings = (Heading("change", columns=("change_points",)),)
-        tables.append(_table(f"parts-{TENSOR_ACTIVE}-{number}-{gpu}", first, headings, rows, gpu))
-    return tables
-
-
-def _time_row(row: Mapping[Any, Any]) -> Row:
-    values = [Cell(units.format_ns(row[side]), sort_key(row[side])) for side in ("base", "new")]
-    return Row(part_label(row), (*values, Cell(units.format_signed_ns(row["change"]), sort_key(row["change"]))))
-
-
-def _table(name: str, first: str, headings: tuple[Heading, ...], rows: list[Row], gpu: int) -> Table:
-    """A table of parts, of which the first is their sum."""
-    return Table(name, "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
+        rows = [Row(part_label(row), (change_cell(row["change"], True),)) for row in active]
+        tables[TENSOR_ACTIVE] = ("why the mean Tensor Active changed", headings, rows)
+    return {
+        quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
+        for quantity, (first, headings, rows) in tables.items()
+    }
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
@@ -79,12 +68,7 @@ class _Step:
 
 
 def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
-    """The mean of the baseline's iterations, what each part adds to it or takes away, and the other side's mean.
-
-    Args:
-        quantity: ``time_ns`` or ``tensor_active_pct``.
-        table: The table on a page whose rows a click on a bar chooses; empty for none.
-    """
+    """The mean of the baseline, what each part adds, and the new mean; a click on a bar chooses rows of ``table``."""
     found = comparison.waterfall
     parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
     figure = PlotlyFigure()
@@ -106,7 +90,6 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         marker={"color": [step.color for step in steps]},
         unselected=RECEDED,
         hovertext=[f"<b>{label(step.name, 90)}</b><br>{step.text}" for step in steps],
-        hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
         **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
     )
@@ -131,7 +114,11 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
     total, rows = parts.iloc[0], parts.iloc[1:]
     rows = rows[rows["change"] != 0]
-    whole, part = (units.format_ns, units.format_signed_ns) if is_time else (units.format_pct, _format_points)
+    whole, part = (
+        (units.format_ns, units.format_signed_ns)
+        if is_time
+        else (units.format_pct, partial(units.format_change, in_points=True))
+    )
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
@@ -151,16 +138,10 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
 
 
 def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
-    """The parts by name, with the change of each."""
     return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
 
 
-def _format_points(value: float) -> str:
-    return units.format_change(value, in_points=True)
-
-
 def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
-    """Thin lines from where each bar ends to where the next one begins."""
     line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
     lines = []
     for step, top, following in zip(steps, place, place[1:], strict=False):
@@ -177,10 +158,9 @@ def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:
     return {
         "margin": {"l": 8, "r": 8, "t": 4, "b": _BOTTOM},
         "xaxis": {
-            "range": [low * 1.02, high * 1.02],
+            **AXIS,
             **(unit_ticks(low, high, "s", 6) if is_time else {"ticksuffix": " %"}),
-            "gridcolor": GRID,
-            "zeroline": False,
+            "range": [low * 1.02, high * 1.02],
             "fixedrange": True,
             "nticks": 6,
         },

@@ -12,7 +12,7 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.arrays import Floats
 from tcprof.views.figures.lanes import UNKNOWN_COLOR
-from tcprof.views.figures.plain import GRID, PlotlyFigure, Settings, base_layout, label, scatter
+from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, base_layout, label, scatter
 from tcprof.views.figures.time_classes import CLASS_COLORS
 from tcprof.views.selection import kernel_names, link
 
@@ -28,11 +28,7 @@ def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
 
 
 class KernelCircles:
-    """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page.
-
-    Args:
-        longest_ns: The time that has the largest circle.
-    """
+    """Draws kernels of a recording, which differ in shape between GPUs; a click on one selects it on a page."""
 
     def __init__(self, analysis: Analysis, longest_ns: float) -> None:
         gpus = sorted(analysis.kernels["gpu"].unique().tolist())
@@ -41,12 +37,7 @@ class KernelCircles:
         self._longest_ns = longest_ns
 
     def draw(self, rows: pd.DataFrame, x: Floats, y: Floats, hovertext: list[str]) -> Settings:
-        """A trace of kernels.
-
-        Args:
-            rows: The kernels, rows of ``analysis.kernels`` by index.
-            hovertext: What the pointer shows over each.
-        """
+        """A trace of kernels."""
         places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
         return scatter(
             x=x,
@@ -61,7 +52,6 @@ class KernelCircles:
                 "line": {"width": 1, "color": "rgba(128,128,128,0.9)"},
             },
             hovertext=hovertext,
-            hovertemplate="%{hovertext}<extra></extra>",
         )
 
     def describe(self, row: Mapping[Any, Any]) -> str:
@@ -78,11 +68,10 @@ class KernelCircles:
 def describe_symbols(analysis: Analysis) -> str:
     """Which shape the kernels of each GPU have, in a sentence; empty for one GPU."""
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
-    by_shape = [(_SPOKEN[place], numbers[place :: len(_SPOKEN)]) for place in range(min(len(numbers), len(_SPOKEN)))]
-    told = [
-        f"{shape} are of {'GPU' if len(own) == 1 else 'GPUs'} {', '.join(map(str, own))}" for shape, own in by_shape
-    ]
-    text = "; ".join(told)
+    by_shape = [(shape, numbers[place :: len(_SPOKEN)]) for place, shape in enumerate(_SPOKEN)]
+    text = "; ".join(
+        f"{shape} are of GPU{'s'[: len(own) > 1]} {', '.join(map(str, own))}" for shape, own in by_shape if own
+    )
     return f"{text[0].upper()}{text[1:]}." if len(numbers) > 1 else ""
 
 
@@ -113,6 +102,7 @@ _COLORS = {  # what bounds a kernel has the colour of the time that it makes up
 _UNKNOWN = "bound unknown"
 _LEAST_PCT = 0.001  # kernels below are drawn at the bottom
 _HEIGHT, _TOP, _BOTTOM = 440, 64, 56
+_PERCENT = {**AXIS, "ticksuffix": " %", "range": [-3, 103]}
 _COLUMNS = ["gpu", "name", "launch_geometry", "total_ns", "share_pct", "tensor_active_pct"]
 _COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bound"]
 
@@ -124,7 +114,8 @@ def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
     """
     rows = keep_longest(_told(analysis.kernels))
     share = rows["share_pct"].clip(lower=_LEAST_PCT)
-    return _draw(analysis, rows, share, _layout(float(share.min())) if len(rows) else {}, _COLUMNS)
+    axis = {"type": "log", "dtick": 1, "range": np.log10([share.min() / 2, 150]).tolist()}
+    return _draw(analysis, rows, share, _layout(axis, "share of the kernel time"), _COLUMNS)
 
 
 def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
@@ -134,18 +125,18 @@ def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
     """
     told = _told(analysis.kernels)
     rows = keep_longest(told[told["dram_pct"].notna()])
-    return _draw(analysis, rows, rows["dram_pct"], _layout_of_memory(), [*_COLUMNS, "dram_pct"])
+    return _draw(
+        analysis, rows, rows["dram_pct"], _layout({}, "share of the memory's bandwidth"), [*_COLUMNS, "dram_pct"]
+    )
 
 
 def _told(kernels: pd.DataFrame) -> pd.DataFrame:
-    """Kernels whose Tensor Active the samples tell."""
     return kernels[kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)]
 
 
 def _draw(
     analysis: Analysis, rows: pd.DataFrame, height: "pd.Series[float]", layout: Mapping[str, object], columns: list[str]
 ) -> PlotlyFigure:
-    """Circles over Tensor Active, a trace for each bound; empty without rows."""
     figure = PlotlyFigure()
     if rows.empty:
         return figure
@@ -161,7 +152,6 @@ def _draw(
 
 
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     ends = units.format_pct_interval(row["tensor_active_low_pct"], row["tensor_active_high_pct"])
     precision = f", {row['precision'].upper()}" if row["precision"] else ""
     active = f"Tensor Active {units.format_pct(row['tensor_active_pct'])}{f' ({ends})' if ends else ''}"
@@ -169,20 +159,10 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
     return f"{circles.describe(row)}<br>{active}{memory}{precision}"
 
 
-def _layout(least: float) -> dict[str, object]:
-    range_y = [float(np.log10(least / 2)), float(np.log10(150))]
-    return _layout_over_active({"type": "log", "dtick": 1, "range": range_y}, "share of the kernel time")
-
-
-def _layout_of_memory() -> dict[str, object]:
-    return _layout_over_active({"range": [-3, 103]}, "share of the memory's bandwidth")
-
-
-def _layout_over_active(axis: Mapping[str, object], title: str) -> dict[str, object]:
-    shared = {"gridcolor": GRID, "zeroline": False, "ticksuffix": " %"}
+def _layout(axis: Mapping[str, object], title: str) -> dict[str, object]:
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
-        "xaxis": {**shared, "range": [-3, 103], "title": {"text": "Tensor Active", "standoff": 6}},
-        "yaxis": {**shared, **axis, "title": {"text": title, "standoff": 4}, "automargin": True},
+        "legend": {**LEGEND, "itemsizing": "constant"},
+        "xaxis": {**_PERCENT, "title": {"text": "Tensor Active", "standoff": 6}},
+        "yaxis": {**_PERCENT, **axis, "title": {"text": title, "standoff": 4}, "automargin": True},
     }

@@ -18,19 +18,11 @@ TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
 
 @dataclass(frozen=True)
 class Metric:
-    """A curve of the samples.
-
-    Attributes:
-        name: What it is called.
-        columns: Columns of the samples that are added up.
-        color: Its colour, after Okabe and Ito.
-        visible: Whether it is shown before it is clicked in the legend.
-        width: Width of its line in pixels.
-    """
+    """A curve of the samples."""
 
     name: str
-    columns: tuple[str, ...]
-    color: str
+    columns: tuple[str, ...]  # columns of the samples that are added up
+    color: str  # its colour, after Okabe and Ito
     visible: bool | str = True
     width: float = 1.1
 
@@ -45,7 +37,6 @@ class Metric:
 
 
 def _metric(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Metric:
-    """The curve of a column of the samples."""
     return Metric(SAMPLES[name].title, (name,), color, visible, width)
 
 

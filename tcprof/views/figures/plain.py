@@ -38,22 +38,22 @@ class Settings(dict[str, Any]):
 
 
 def scatter(**settings: Any) -> Settings:
-    """A trace of points, lines or areas."""
-    return Settings().set(settings, type="scatter")
+    """A trace of points, lines or areas; where ``hovertext`` is set, the pointer shows nothing else."""
+    return _trace("scatter", settings)
 
 
 def bar(**settings: Any) -> Settings:
-    """A trace of bars."""
-    return Settings().set(settings, type="bar")
+    """A trace of bars, likewise."""
+    return _trace("bar", settings)
+
+
+def _trace(kind: str, settings: Mapping[str, Any]) -> Settings:
+    hover = {"hovertemplate": "%{hovertext}<extra></extra>"} if "hovertext" in settings else {}
+    return Settings().set(hover, settings, type=kind)
 
 
 class PlotlyFigure:
-    """A figure.
-
-    Attributes:
-        data: Its traces.
-        layout: Its axes, titles and all else.
-    """
+    """A figure."""
 
     def __init__(self) -> None:
         self.data: list[Settings] = []
@@ -74,6 +74,11 @@ class PlotlyFigure:
     def add_annotation(self, **settings: Any) -> None:
         """Write something."""
         self.layout.setdefault("annotations", []).append(Settings().set(settings))
+
+    def add_title(self, text: str, y: float, x: float = 0.0, **settings: Any) -> None:
+        """Write the title of a strip above its upper left corner; both in shares of the figure."""
+        place = {"xref": "paper", "yref": "paper", "x": x, "y": y, "xanchor": "left", "yanchor": "bottom"}
+        self.add_annotation(text=text, showarrow=False, **{**place, **settings})
 
     def add_shape(self, **settings: Any) -> None:
         """Draw a line or an area that is no trace."""
@@ -128,12 +133,7 @@ _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T",
 
 
 def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, object]:
-    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s".
-
-    Args:
-        low: The first value that may have a label.
-        most: How many labels there are at most.
-    """
+    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s"."""
     if not high > low:
         return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
     least = (high - low) / most
@@ -144,11 +144,7 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
 
 
 def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
-    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs.
-
-    Args:
-        low: The first value that may have a label, above 0.
-    """
+    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
     shown = [value for value in values if low <= value <= high]
@@ -162,6 +158,8 @@ def _tick(value: float, unit: str) -> str:
 
 
 GRID = "rgba(128,128,128,0.22)"
+AXIS = {"gridcolor": GRID, "zeroline": False}
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 LABEL_LENGTH = 60
 
 
@@ -169,6 +167,12 @@ def label(text: str, length: int = LABEL_LENGTH) -> str:
     """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
     escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("$", "&#36;")
+
+
+def axis_names(letter: str, number: int) -> tuple[str, str]:
+    """What traces and the layout call an axis, counted from 0: ("y", "yaxis"), ("y2", "yaxis2")."""
+    nth = str(number + 1) if number else ""
+    return f"{letter}{nth}", f"{letter}axis{nth}"
 
 
 def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
@@ -187,16 +191,11 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
 
 
 def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
-    """An axis of the numbers of iterations, from 0 on.
-
-    Args:
-        most_ticks: About how many numbers are shown.
-    """
+    """An axis of the numbers of iterations, from 0 on."""
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],
-        "gridcolor": GRID,
-        "zeroline": False,
+        **AXIS,
         "tickformat": ",d",
         **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
         "title": {"text": "iteration", "standoff": 6},

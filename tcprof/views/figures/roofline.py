@@ -11,7 +11,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
 from tcprof.chips import find_chip
 from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label, log_ticks, scatter
+from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, base_layout, label, log_ticks, scatter
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).
@@ -66,7 +66,6 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
 
     Args:
         rows: Kernels that are placed, see ``tcprof.analysis.kernels.roofline.place_kernels``.
-        gpus: See ``tcprof.frames.GPUS``.
 
     Returns:
         The roofs, and what the axes reach over.
@@ -90,13 +89,11 @@ def name_precision(precision: str) -> str:
 
 
 def _find_slopes(gpus: pd.DataFrame, rows: pd.DataFrame) -> dict[int, float]:
-    """Bandwidth of the memory of each GPU that has circles, in bytes a second, where it is known."""
     known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
     return {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
 
 
 def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> Box:
-    """The lowest and highest FLOP for each byte, and FLOP a second, that are drawn."""
     ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
     x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
     y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
@@ -155,7 +152,6 @@ def _name_each(precisions: Iterable[str]) -> list[str]:
 
 
 def _which(numbers: Sequence[int], every: Any) -> str:
-    """The GPUs that a line is of, where others have another."""
     return "" if len(numbers) == len(every) else f"GPU {', '.join(map(str, numbers))}: "
 
 
@@ -168,12 +164,10 @@ def _add_line(figure: PlotlyFigure, x: list[float], y: list[float], name: str, s
         line={"color": color, "width": 1.6},
         showlegend=False,
         hovertext=f"<b>{name}</b>{'<br>' * bool(source)}{source}",
-        hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
 def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     read, write = (units.format_bytes(row[f"dram_{way}_bytes"]) for way in ("read", "write"))
     return (
         f"{circles.describe(row)}<br>"
@@ -187,10 +181,10 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
 def layout_of(box: Box) -> dict[str, object]:
     """The axes of a roofline."""
     left, right, low, high = (float(value) for value in np.log10(box))
-    shared = {"type": "log", "gridcolor": GRID, "zeroline": False}
+    shared = {**AXIS, "type": "log"}
     return {
         **base_layout(_HEIGHT, _TOP, _BOTTOM),
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "itemsizing": "constant"},
+        "legend": {**LEGEND, "itemsizing": "constant"},
         "xaxis": {
             **shared,
             "dtick": 1 if right - left >= _DECADES else "D2",
@@ -198,12 +192,7 @@ def layout_of(box: Box) -> dict[str, object]:
             "range": [left, right],
             "title": {"text": "FLOP for each byte of DRAM", "standoff": 6},
         },
-        "yaxis": {
-            **shared,
-            **log_ticks(box[2], box[3], "FLOP/s"),
-            "range": [low, high],
-            "automargin": True,
-        },
+        "yaxis": {**shared, **log_ticks(box[2], box[3], "FLOP/s"), "range": [low, high], "automargin": True},
     }
 
 
@@ -232,7 +221,6 @@ def add_cache(
     """Circles and slopes of the L2 cache, which a click on the legend shows; none where its rate is not known.
 
     Args:
-        rows: Kernels that are placed, see ``place_kernels``.
         box: The lowest FLOP for each byte, and the lowest and highest FLOP a second, that slopes are drawn from and to.
     """
     rates = cache_rates(analysis, rows)
@@ -257,7 +245,6 @@ def add_cache(
 
 
 def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:
-    """What the pointer shows over a kernel."""
     size, error = (units.format_bytes(row[name]) for name in ("l2_bytes", "l2_bytes_error"))
     return (
         f"{circles.describe(row)}<br>{units.format_flops(row['tflops'])}<br>"

@@ -9,7 +9,7 @@ from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.findings.words import class_title
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
-from tcprof.views.figures.plain import GRID, PlotlyFigure, base_layout, label
+from tcprof.views.figures.plain import GRID, LEGEND, PlotlyFigure, base_layout, label
 
 # Shown where there are any.
 SELDOM = (
@@ -37,37 +37,22 @@ CLASS_COLORS = {
 
 
 def shown_classes(rows: pd.DataFrame) -> list[str]:
-    """The time classes that occur, and those that everyone looks for.
-
-    Args:
-        rows: Rows of ``tcprof.frames.TIMELINE``.
-    """
+    """The time classes that occur, and those that everyone looks for."""
     return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
 def text_on(color: str) -> str:
-    """The colour of a name in a bar: dark, or white where that is read better.
-
-    Args:
-        color: The bar's colour, as #RRGGBB or rgba(…); what lets the page shine through counts as light.
-    """
+    """The colour of a name in a bar of #RRGGBB or rgba(…): dark, or white where that is read better."""
     if not color.startswith("#"):
         return BAR_TEXT
-    red, green, blue = (_linear(int(color[place : place + 2], 16) / 255) for place in (1, 3, 5))
+    channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
     return BAR_TEXT if light > 0.19 else "#FFFFFF"
 
 
-def _linear(channel: float) -> float:
-    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
-
-
 def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
-    """Where the time went: the share of each time class in the paths with the longest GPU windows.
-
-    Args:
-        most: Paths to draw, of each GPU.
-    """
+    """Where the time went: the share of each time class in the paths with the longest GPU windows."""
     parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]
     rows = pd.concat(parts, ignore_index=True) if parts else analysis.timeline
     rows = rows[rows["window_ns"] > 0]
@@ -94,12 +79,11 @@ def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
 
 
 def _bars_layout(names: list[str]) -> dict[str, object]:
-    """One row for each name, and an axis of percentages."""
     return {
         **base_layout(30 * len(names) + 90),
         "barmode": "stack",
         "bargap": 0.25,
-        "legend": {"orientation": "h", "y": 1, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "legend": {**LEGEND, "traceorder": "normal"},
         "xaxis": {"ticksuffix": " %", "gridcolor": GRID, "rangemode": "tozero"},
         "yaxis": {
             "tickvals": list(range(len(names))),

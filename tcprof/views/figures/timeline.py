@@ -8,6 +8,7 @@ import numpy as np
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.lanes import Lanes, choose_lanes
 from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.views.figures.curves import (
@@ -27,8 +28,8 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.lanes import TENSOR_SCALE, Lanes, choose_lanes, lane_traces
-from tcprof.views.figures.plain import GRID, PlotlyFigure, Settings, base_layout, scatter
+from tcprof.views.figures.lanes import TENSOR_SCALE, lane_traces
+from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48
@@ -36,29 +37,17 @@ _TOP, _BOTTOM, _COLORS = 44, 52, 48
 
 @dataclass(frozen=True)
 class Panel:
-    """One strip of a timeline, with its own vertical axis.
-
-    Attributes:
-        title: The heading above it.
-        pixels: Its height.
-        traces: What is drawn in it; their ``yaxis`` is set when the strips are stacked.
-        axis: Settings of the vertical axis.
-        notes: More titles inside of it, each by its place on the vertical axis.
-    """
+    """One strip of a timeline, with its own vertical axis."""
 
     title: str
     pixels: int
-    traces: Sequence[Settings]
+    traces: Sequence[Settings]  # what is drawn in it; their ``yaxis`` is set when the strips are stacked
     axis: dict[str, object]
-    notes: Mapping[int, str] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)  # titles inside of it, by their place on the vertical axis
 
 
 def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = True) -> PlotlyFigure:
-    """Strips one below the other on one axis of time, so that zooming one zooms all.
-
-    Args:
-        colors: Whether to add the scale of the ranges' colours.
-    """
+    """Strips one below the other on one axis of time, so that zooming one zooms all."""
     inner = sum(panel.pixels + TITLE_PIXELS for panel in panels) or 1
     has_colors = colors and highest_range(analysis) > 0
     bottom = _BOTTOM + (_COLORS if has_colors else 0)
@@ -66,39 +55,30 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
     figure.update_layout(**base_layout(inner + _TOP + bottom, _TOP, bottom))
     legend: set[str] = set()
     position = float(inner)
-    for number, panel in enumerate(panels, start=1):
+    for number, panel in enumerate(panels):
         position -= TITLE_PIXELS
         high, position = position / inner, position - panel.pixels
-        axis = "y" if number == 1 else f"y{number}"
-        name = axis.replace("y", "yaxis")
-        settings = {
-            "domain": [max(position / inner, 0), high],
-            "fixedrange": True,
-            "gridcolor": GRID,
-            "zeroline": False,
-        }
+        axis, name = axis_names("y", number)
+        settings = {**AXIS, "domain": [max(position / inner, 0), high], "fixedrange": True}
         figure.update_layout({name: {**settings, **panel.axis, "anchor": "x"}})
-        figure.add_annotation(
-            text=panel.title, xref="paper", yref="paper", x=0, y=high, yanchor="bottom", xanchor="left", showarrow=False
-        )
+        figure.add_title(panel.title, high)
         for place, note in panel.notes.items():
             figure.add_annotation(text=note, xref="paper", yref=axis, x=0, y=place, xanchor="left", showarrow=False)
         for trace in panel.traces:
             first = trace.get("showlegend", True) and trace["name"] not in legend
             legend |= {trace["name"]} if first else set()
             figure.add_trace(trace.set(yaxis=axis, showlegend=first))
-    last = "y" if len(panels) < 2 else f"y{len(panels)}"
-    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay")
+    last, _ = axis_names("y", max(len(panels) - 1, 0))
+    legend_place = {**LEGEND, "yref": "paper"}
+    figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay", legend=legend_place)
     if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
         figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
         figure.update_layout(coloraxis=_color_axis(inner))
-    figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "yref": "paper"})
     return figure
 
 
 def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
-    """Seconds on the recording's clock, from the first thing drawn to the last."""
     spans = _spans(analysis)
     low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
     return {
@@ -107,15 +87,13 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
         "tickformat": ".9~f",
         "hoverformat": ".9~f",
         "ticksuffix": " s",
-        "gridcolor": GRID,
-        "zeroline": False,
+        **AXIS,
         "nticks": 9,
         "title": {"text": "time since the recording began", "standoff": 6},
     }
 
 
 def _spans(analysis: Analysis) -> list[tuple[float, float]]:
-    """First and last time of the samples, the activities and the ranges, in seconds."""
     frames = [
         (analysis.samples, "start_ns", "end_ns"),
         (analysis.activities, "start_ns", "end_ns"),
@@ -131,7 +109,6 @@ def highest_range(analysis: Analysis) -> float:
 
 
 def _color_axis(inner: int) -> dict[str, object]:
-    """What the colour of a range says; without a known one there is nothing to say."""
     return {
         "colorscale": [list(stop) for stop in TENSOR_SCALE],
         "cmin": 0,
@@ -207,7 +184,6 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
 
 
 def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
-    """A metric of one GPU, in as many bins as each GPU may have."""
     mine = rows_of_gpu(analysis.samples, gpu)
     return compute_envelope(
         mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
@@ -219,7 +195,6 @@ def _bins(analysis: Analysis) -> int:
 
 
 def _busy(analysis: Analysis, gpu: int) -> Envelope:
-    """Share of each bin that lies under at least one activity."""
     mine = rows_of_gpu(analysis.activities, gpu)
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
@@ -258,7 +233,6 @@ def _hover_template(metric: Metric, binned: bool) -> str:
 
 
 def _band(envelope: Envelope) -> Settings | None:
-    """The area from the smallest to the largest value of each bin; nothing where the samples themselves are drawn."""
     if not envelope.bin_ns:
         return None
     x, y = band_points(envelope)
@@ -266,7 +240,6 @@ def _band(envelope: Envelope) -> Settings | None:
 
 
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:
-    """The ranges as on the CPU, and from their first activity on the GPU to their last."""
     panels = []
     for window, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")

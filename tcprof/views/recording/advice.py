@@ -15,7 +15,7 @@ from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, de
 from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
-from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+from tcprof.views.recording.facts import describe_base, describe_recording, document_data, make_document
 from tcprof.views.selection import kernel_names, link, module_names, range_names
 
 _BASE = (
@@ -34,21 +34,18 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
         Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
         for number, each in enumerate(shown, 1)
     )
-    return Document(
-        kind="advice",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes(findings.verdict),
-            *sections,
-            Notes((*(said for said, _ in _fold(folded)), *base)),
-        ),
-        faults=findings.faults,
-        warnings=findings.warnings,
-        base=base,
-        data={**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
-        rows=list_advice(advice),
-        if_empty="No rule has anything to advise on this recording.",
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes(findings.verdict),
+        *sections,
+        Notes((*(said for said, _ in _fold(folded)), *base)),
     )
+    further = {
+        "data": {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
+        "rows": list_advice(advice),
+        "if_empty": "No rule has anything to advise on this recording.",
+    }
+    return make_document(analysis, findings, "advice", parts, {}, base=base, **further)
 
 
 def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
@@ -67,12 +64,13 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     leads = []
     for each in shown:
         count[each.rule] += 1
+        gain = describe_futile(each.gain) if each.gain.is_futile else describe_gain(each.gain)
         leads.append(
             Lead(
                 name=each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}",
                 rule=each.rule,
                 sentence=f"{each.sentence}.",
-                gain=_say_gain(each),
+                gain=as_sentence(gain).removesuffix(".") if each.gain.is_known else "",
                 about=_links_of(analysis, kernels, each),
                 place=name_gpus(each.gpus) if several else "",
             )
@@ -80,19 +78,11 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     return leads
 
 
-def _say_gain(advice: Advice) -> str:
-    if not advice.gain.is_known:
-        return ""
-    said = describe_futile(advice.gain) if advice.gain.is_futile else describe_gain(advice.gain)
-    return as_sentence(said).removesuffix(".")
-
-
 def _has_several(analysis: Analysis) -> bool:
     return bool(analysis.gpus["gpu"].nunique() > 1)
 
 
 def _sentence_of(analysis: Analysis, advice: Advice) -> str:
-    """What was found, and on which of several GPUs."""
     return f"{name_gpus(advice.gpus)}: {advice.sentence}" if _has_several(analysis) else advice.sentence
 
 
@@ -114,12 +104,10 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each."""
     shown, _ = split_notable(advice)
-    lines = [
-        f"{number}. {_sentence_of(analysis, each)}. {head_of(each)}."
-        if each.gain.is_known
-        else f"{number}. {_sentence_of(analysis, each)} ({each.rule})."
-        for number, each in enumerate(shown[:MOST_SHOWN], 1)
-    ]
+    lines = []
+    for number, each in enumerate(shown[:MOST_SHOWN], 1):
+        rule = f". {head_of(each)}." if each.gain.is_known else f" ({each.rule})."
+        lines.append(f"{number}. {_sentence_of(analysis, each)}{rule}")
     if not lines:
         return ()
     return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
@@ -146,11 +134,8 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
     """Advice as a frame, see ``tcprof.frames.ADVICE``."""
     if not advice:
         return ADVICE.empty()
-    return ADVICE.conform(pd.DataFrame([_flat(each) for each in advice]))
-
-
-def _flat(advice: Advice) -> dict[str, Any]:
-    return {**vars(advice), **advice.gain.figures, "gpus": ", ".join(map(str, advice.gpus))}
+    rows = [{**vars(each), **each.gain.figures, "gpus": ", ".join(map(str, each.gpus))} for each in advice]
+    return ADVICE.conform(pd.DataFrame(rows))
 
 
 def head_of(advice: Advice) -> str:
@@ -174,7 +159,6 @@ def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
 
 
 def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
-    """Its name and price where the heading above has its sentence alone, evidence, and what to do."""
     said = " ".join(part for part in ("" if headed else f"{head_of(advice)}.", advice.consequence) if part)
     parts: list[Part] = [Notes((said,) if said else (), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
@@ -196,15 +180,9 @@ def _describe_option(option: Option, is_first: bool) -> str:
 
 
 def _plain(advice: Advice) -> dict[str, Any]:
-    """A finding with all that it says, for JSON."""
     options = [{**vars(option), "gain": _plain_gain(option.gain)} for option in advice.options]
-    return {
-        **vars(advice),
-        "severity": str(advice.severity),
-        "gain": _plain_gain(advice.gain),
-        "about": vars(advice.about),
-        "options": options,
-    }
+    plain = {"severity": str(advice.severity), "gain": _plain_gain(advice.gain), "about": vars(advice.about)}
+    return {**vars(advice), **plain, "options": options}
 
 
 def _plain_gain(gain: Gain) -> dict[str, Any]:

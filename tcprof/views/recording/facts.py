@@ -1,6 +1,6 @@
 """What is known about a recording: its file, GPUs and recorder, and what its figures are taken from and over."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,7 +11,8 @@ from tcprof.findings import Findings, describe_folding, describe_kernel_order, d
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.document import Facts
+from tcprof.views.document import Document, Facts, Part
+from tcprof.views.tables import Heading, Row, Table
 
 WINDOW_MEANINGS = {
     "gpu": f"{WINDOW_NAMES['gpu']}: from a range's first activity on the GPU to its last",
@@ -35,7 +36,7 @@ _LONGEST_FILE = 120
 def name_gpus(analysis: Analysis) -> list[str]:
     """The GPUs' names, equal ones counted: "2 × NVIDIA H200"."""
     names = analysis.gpus["name"].value_counts(sort=False)
-    return [f"{count} × {one_line(str(name))}" if count > 1 else one_line(str(name)) for name, count in names.items()]
+    return [f"{count} × " * (count > 1) + one_line(str(name)) for name, count in names.items()]
 
 
 def gpu_title(analysis: Analysis, gpu: int) -> str:
@@ -59,7 +60,7 @@ def describe_recording(analysis: Analysis) -> str:
         f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
         units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
     ]
-    return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(fact for fact in facts if fact)}"
+    return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(filter(None, facts))}"
 
 
 def describe_source(analysis: Analysis) -> str:
@@ -69,13 +70,8 @@ def describe_source(analysis: Analysis) -> str:
 
 def describe_base(analysis: Analysis) -> tuple[str, ...]:
     """What an iteration is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
-    said = (
-        describe_kernel_order(analysis),
-        describe_folding(analysis),
-        describe_warm_up(analysis),
-        describe_outside(analysis),
-    )
-    return tuple(text for text in said if text)
+    describe = (describe_kernel_order, describe_folding, describe_warm_up, describe_outside)
+    return tuple(filter(None, (each(analysis) for each in describe)))
 
 
 def describe_date(analysis: Analysis) -> str:
@@ -108,6 +104,40 @@ def recording_data(analysis: Analysis) -> dict[str, Any]:
     }
 
 
+def make_document(
+    analysis: Analysis,
+    findings: Findings,
+    kind: str,
+    parts: tuple[Part, ...],
+    frames: Mapping[str, pd.DataFrame],
+    **further: Any,
+) -> Document:
+    """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
+    data = document_data(analysis, findings, frames)
+    known = {"faults": findings.faults, "warnings": findings.warnings, "data": data}
+    return Document(kind=kind, parts=parts, **{**known, **further})
+
+
+def make_table(
+    analysis: Analysis,
+    gpu: int,
+    what: str,
+    first: str,
+    headings: tuple[Heading, ...],
+    rows: Sequence[Row],
+    **further: Any,
+) -> Table:
+    """A table about one GPU of a recording; ``what`` it holds is in its caption, and its first word is its name."""
+    name, caption = what.split()[0].lower(), f"{what} {gpu_title(analysis, gpu)}"
+    title = gpu_title_of_several(analysis, gpu)
+    return Table(f"{name}-{gpu}", title, first, headings, tuple(rows), gpu=gpu, caption=caption, **further)
+
+
+def split_by_gpu(rows: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
+    """The rows of each GPU, by its number."""
+    return [(int(str(gpu)), of_gpu) for gpu, of_gpu in rows.groupby("gpu", sort=True)]
+
+
 def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
     """The data of a document about a recording: what is known of it and what it says, around frames of it."""
     return {
@@ -123,11 +153,10 @@ def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, p
 def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
     """Where the figures come from: names and values."""
     recording = analysis.recording
-    chips = [_describe_gpu(gpu) for gpu in analysis.gpus.to_dict("records")]
     known = analysis.samples["tensor_active_pct"].notna().sum()
     return [
         ("File", one_line(recording.file, _LONGEST_FILE)),
-        *((f"GPU {gpu}", text) for gpu, text in zip(analysis.gpus["gpu"], chips, strict=True)),
+        *((f"GPU {gpu['gpu']}", _describe_gpu(gpu)) for gpu in analysis.gpus.to_dict("records")),
         ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
         ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
         ("Export schema", recording.schema_version or units.UNKNOWN),
@@ -148,11 +177,10 @@ def view_provenance(analysis: Analysis) -> Facts:
 
 
 def _describe_gpu(gpu: Mapping[Any, Any]) -> str:
-    """What is known of a GPU, in one line."""
     facts = (
         f"{one_line(gpu['name'])}" + (f" ({one_line(gpu['chip'])})" if gpu["chip"] else ""),
         f"{units.format_count(gpu['sm_count'])} SMs" if gpu["sm_count"] > 0 else "",
         f"SM clock up to {units.format_hz(gpu['clock_hz'])}" if gpu["clock_hz"] > 0 else "",
         units.format_bytes(gpu["memory_bytes"]) if gpu["memory_bytes"] > 0 else "",
     )
-    return ", ".join(fact for fact in facts if fact)
+    return ", ".join(filter(None, facts))

@@ -98,7 +98,6 @@ class _Tree:
         }
 
     def _active_of(self, node: int) -> float | None:
-        """Mean Tensor Active; None where it is not known, and of idle time."""
         value = 100 * self.active[node] / self.time[node]
         return None if math.isnan(value) else round(float(min(value, 100.0)), 3)
 
@@ -127,18 +126,16 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
         data={
             "unit": unit,
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
-            "colors": [{"color": color, "text": text_on(color)} for color in _scale()],
+            "colors": [
+                {"color": color, "text": text_on(color)}
+                for color in scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
+            ],
             "unknown": {"color": UNKNOWN_COLOR, "text": text_on(UNKNOWN_COLOR)},
         },
     )
 
 
-def _scale() -> list[str]:
-    return scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
-
-
 def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:
-    """The bars, from the chain of places that each part lies in."""
     kernels, links = analysis.kernels, kernel_names(analysis.kernels)
     names = [one_line(short_name(name), _LONGEST) for name in kernels["name"]]
     active = kernels["tensor_active_pct"].to_numpy(np.float64)
@@ -155,7 +152,6 @@ def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tu
 
 
 def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
-    """All of the time."""
     figures = measure_iterations(analysis, gpu)
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
@@ -166,7 +162,6 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
 
 
 def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
-    """For each part the ranges that it lies in, within what iterates."""
     of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
     active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()

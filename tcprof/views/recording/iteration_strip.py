@@ -10,11 +10,13 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.mean_iteration import Typical, find_typical
 from tcprof.frames import HEADLINE
+from tcprof.views.figures.circles import as_table
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.plain import (
-    GRID,
+    AXIS,
     PlotlyFigure,
     Settings,
+    axis_names,
     base_layout,
     label,
     number_axis,
@@ -50,18 +52,15 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
     if iterations.empty:
         return figure
     for place, (column, title, quantity, color) in enumerate(strips):
-        axis = "y" if place == 0 else f"y{place + 1}"
+        axis, axis_name = axis_names("y", place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
         top = _highest(iterations, column) * scale
-        settings = {
-            **_value_axis(column, top),
-            "domain": [max(high - _STRIP / inner, 0), high],
-            "range": [0, 1.08 * top],
-        }
-        figure.update_layout({axis.replace("y", "yaxis"): settings})
-        place_title = {"xref": "paper", "yref": "paper", "x": 0, "y": high, "xanchor": "left", "yanchor": "bottom"}
-        figure.add_annotation(text=title, showarrow=False, **place_title)
+        domain = [max(high - _STRIP / inner, 0), high]
+        ticks = {"ticksuffix": " %", "nticks": 5} if column.endswith("_pct") else unit_ticks(0, top, "s")
+        shared = {**AXIS, "anchor": "x", "fixedrange": True, "domain": domain, "range": [0, 1.08 * top]}
+        figure.update_layout({axis_name: {**shared, **ticks}})
+        figure.add_title(title, high)
         for number, (gpu, rows) in enumerate(iterations.groupby("gpu", sort=True)):
             figures = find_typical(analysis, int(str(gpu)))
             if figures is not None:
@@ -70,19 +69,12 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
                 _points(_thinned(rows), column, scale, top, number).set(yaxis=axis, marker={"color": color})
             )
     _mark_warm_up(figure, iterations)
-    figure.update_layout(meta={"csv": _as_table(iterations)})
-    last = "y" if len(strips) == 1 else f"y{len(strips)}"
-    return figure.update_layout(xaxis=number_axis(last, int(iterations["number"].max())))
-
-
-def _as_table(iterations: pd.DataFrame) -> dict[str, object]:
-    """The iterations that are drawn, with their exact figures, for the page's button."""
-    drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])[_COLUMNS]
-    return {"columns": _COLUMNS, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}
+    drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])
+    across = number_axis(axis, int(iterations["number"].max()))
+    return figure.update_layout(meta=as_table(drawn, _COLUMNS), xaxis=across)
 
 
 def _highest(iterations: pd.DataFrame, column: str) -> float:
-    """The largest value, unless a warm-up is far above all others."""
     steady = iterations.loc[~iterations["warm_up"], column].max()
     largest = iterations[column].max()
     return float(min(largest, _HIGHEST * steady) if steady > 0 else largest) or 1.0
@@ -110,7 +102,6 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
         customdata=[link("iteration", str(each), gpu) for each, gpu in zip(rows["number"], rows["gpu"], strict=True)],
         meta={"selects": True},
         hovertext=[_describe(row) for row in rows.to_dict("records")],
-        hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
@@ -134,7 +125,6 @@ def _add_median(figure: PlotlyFigure, found: Typical, scale: float, axis: str, c
 
 
 def _mark_warm_up(figure: PlotlyFigure, iterations: pd.DataFrame) -> None:
-    """A labelled grey background for the warm-up iterations."""
     warm_up = iterations.loc[iterations["warm_up"], "number"]
     if warm_up.empty:
         return
@@ -143,14 +133,3 @@ def _mark_warm_up(figure: PlotlyFigure, iterations: pd.DataFrame) -> None:
     figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line={"width": 0}, layer="below", **place)
     word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     figure.add_annotation(text="grey: warm-up", showarrow=False, font={"size": 11}, **word)
-
-
-def _value_axis(column: str, top: float) -> dict[str, object]:
-    is_percent = column.endswith("_pct")
-    return {
-        "anchor": "x",
-        "fixedrange": True,
-        "gridcolor": GRID,
-        "zeroline": False,
-        **({"ticksuffix": " %", "nticks": 5} if is_percent else unit_ticks(0, top, "s")),
-    }

@@ -15,16 +15,10 @@ from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Notes
-from tcprof.views.paths import LONGEST_NAME, MOST_ROWS, without_repeats
-from tcprof.views.recording.facts import (
-    SOURCE_MEANINGS,
-    describe_recording,
-    document_data,
-    gpu_title,
-    gpu_title_of_several,
-)
-from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, sort_key, time_cell, word_cell
+from tcprof.views.document import Document, Notes, Part
+from tcprof.views.paths import LONGEST_NAME, without_repeats
+from tcprof.views.recording.facts import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
@@ -83,35 +77,19 @@ def view_kernels(
 
     Args:
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
-        by_path: Whether the rows have a path each, which is then shown.
         limit: Rows of each GPU to show in the table, those that took longest; None for all.
     """
     left_out = describe_warm_up(analysis) if by_path else ""
     base = (left_out,) if left_out else ()
-    return Document(
-        kind="kernels",
-        parts=(
-            Notes((describe_recording(analysis), describe_fit(analysis), *base)),
-            *list_kernels(analysis, rows, by_path, limit),
-        ),
-        faults=findings.faults,
-        warnings=findings.warnings,
-        base=base,
-        data=document_data(analysis, findings, {"rows": rows}),
-        rows=rows,
-    )
+    notes = Notes((describe_recording(analysis), describe_fit(analysis), *base))
+    parts: tuple[Part, ...] = (notes, *list_kernels(analysis, rows, by_path, limit))
+    return make_document(analysis, findings, "kernels", parts, {"rows": rows}, base=base, rows=rows)
 
 
 def list_kernels(
     analysis: Analysis, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
 ) -> list[Table]:
-    """Kernels, one table for each GPU.
-
-    Args:
-        rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
-        by_path: Whether the rows have a path each, which is then shown.
-        limit: Rows of each GPU to show; None for all.
-    """
+    """Kernels, one table for each GPU; what the arguments are is said at ``view_kernels``."""
     headings = tuple(
         heading(
             KERNELS[name],
@@ -125,31 +103,13 @@ def list_kernels(
         for name in (*_BRIEF, *_FURTHER)
     )
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu.head(limit) if limit else of_gpu
         listed = [_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True)]
-        tables.append(
-            Table(
-                name=f"kernels-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Kernel",
-                headings=headings,
-                rows=tuple(_under_paths(listed, kept["path"]) if by_path else listed),
-                hidden=len(of_gpu) - len(kept),
-                more=_LEFT_OUT,
-                gpu=gpu,
-                caption=f"Kernels on {gpu_title(analysis, gpu)}",
-                items="kernels",
-                search="part of a name",
-            )
-        )
+        listed = _under_paths(listed, kept["path"]) if by_path else listed
+        further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "items": "kernels", "search": "part of a name"}
+        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", headings, listed, **further))
     return tables
-
-
-def cut_kernels(analysis: Analysis) -> list[Table]:
-    """The kernels for a page: of very many those that took longest."""
-    return list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
 
 
 def _row(row: Mapping[Any, Any], item: int) -> Row:
@@ -158,7 +118,7 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
         name: word_cell(one_line(row[name])) if KERNELS[name].is_text else number_cell(row[name], KERNELS[name])
         for name in (*_BRIEF, *_FURTHER)
     }
-    cells["total_ns"] = time_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
+    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
     cells["precision"] = word_cell(row["precision"].upper())
     cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))

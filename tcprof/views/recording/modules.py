@@ -26,16 +26,20 @@ from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
-from tcprof.views.document import Document, Notes
-from tcprof.views.paths import MOST_ROWS, keep_largest
-from tcprof.views.recording.facts import describe_recording, document_data, gpu_title, gpu_title_of_several
+from tcprof.views.document import Document, Notes, Part
+from tcprof.views.paths import keep_largest
+from tcprof.views.recording.facts import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, time_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, share_cell
 
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _PER_PHASE = (FORWARD, BACKWARD)
-_USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}  # which of them leave a narrow terminal first
+# By how early they leave a narrow terminal.
+_RATES = {"tensor_tflops": 3, "tensor_peak_pct": 2}
+_USEFUL = {"useful_flop": 5, "tensor_flop": 4, "useful_pct": 1}
+_FURTHER = ("tensor_kernel_share_pct", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count")
+_SUMS = ("useful_flop", "tensor_flop", "lost_ns", "kernel_count")  # over all steps
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 # On a page, before its reader has chosen.
 _HIDDEN = frozenset(
@@ -60,31 +64,19 @@ def view_modules(
     order: Order = Order.CALLS,
     fold: bool = True,
 ) -> Document:
-    """The modules of a recording.
-
-    Args:
-        rows: Rows of ``analysis.modules`` to list.
-        limit: Rows to show in tables, those with most time and what these lie in; None for all.
-        order: Of modules that lie beside each other.
-        fold: Whether layers that are alike are one row.
-    """
+    """The modules of a recording; ``limit`` of them are shown: those with most time and what these lie in."""
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()
     notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
-    return Document(
-        kind="modules",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes((describe_fit(analysis), *notes)),
-            *list_modules(analysis, rows, limit, order, fold),
-        ),
-        faults=findings.faults,
-        warnings=(*findings.warnings, *((as_sentence(missing),) if missing else ())),
-        base=base,
-        data=document_data(analysis, findings, {"steps": _steps(analysis), "rows": rows}),
-        rows=rows,
+    warnings = (*findings.warnings, *((as_sentence(missing),) if missing else ()))
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((describe_fit(analysis), *notes)),
+        *list_modules(analysis, rows, limit, order, fold),
     )
+    frames = {"steps": _steps(analysis), "rows": rows}
+    return make_document(analysis, findings, "modules", parts, frames, warnings=warnings, base=base, rows=rows)
 
 
 def list_modules(
@@ -94,8 +86,8 @@ def list_modules(
     tables = []
     whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == ALL)]
     wholes = dict(zip(whole["gpu"], whole["kernel_ns"], strict=True))
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    useful = _useful_columns(analysis)
+    for gpu, of_gpu in split_by_gpu(rows):
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
         alike = list_alike(listed) if fold else {}
@@ -103,28 +95,11 @@ def list_modules(
         tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
         steps = _steps(analysis)[gpu]
-        useful = _useful_columns(analysis)
-        tables.append(
-            Table(
-                name=f"modules-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Module",
-                headings=_headings(steps, useful),
-                rows=tuple(_rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)),
-                hidden=len(tree) - len(kept),
-                more=_LEFT_OUT,
-                gpu=gpu,
-                caption=f"Modules on {gpu_title(analysis, gpu)}",
-                items="modules",
-                search="part of a module's path",
-            )
-        )
+        lines = _rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
+        further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
+        headings = _headings(steps, useful)
+        tables.append(make_table(analysis, gpu, "Modules on", "Module", headings, lines, items="modules", **further))
     return tables
-
-
-def cut_modules(analysis: Analysis) -> list[Table]:
-    """The modules for a page: of very many those with most time."""
-    return list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
 
 
 def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
@@ -180,17 +155,11 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
             after=("Share %",),
         ),
         *per_phase[:2],
-        heading(MODULES["tensor_tflops"], spare=3),
-        heading(MODULES["tensor_peak_pct"], spare=2),
-        *(heading(MODULES[name], spare=spare) for name, spare in useful.items()),
+        *(heading(MODULES[name], spare=spare) for name, spare in {**_RATES, **useful}.items()),
         heading(MODULES["lost_ns"], short="Lost", spare=1),
         *per_phase[2:],
         heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
-        heading(MODULES["tensor_kernel_share_pct"], brief=False),
-        heading(MODULES["hfu_pct"], brief=False),
-        *((heading(MODULES["mfu_pct"], brief=False),) if useful else ()),
-        heading(MODULES["uncovered_cycles_pct"], brief=False),
-        heading(MODULES["kernel_count"], brief=False),
+        *(heading(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),
     )
     return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
 
@@ -203,7 +172,6 @@ def _rows(
     useful: tuple[str, ...],
     alike: Mapping[int, tuple[int, ...]],
 ) -> list[Row]:
-    """The rows of a table; ``alike`` has the modules that a row stands for, by its number, if some are folded."""
     kept = kept.assign(resolved=are_resolved(kept))
     found = found.assign(resolved=are_resolved(found))
     by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
@@ -212,14 +180,15 @@ def _rows(
         phases = [by_phase[phase].get(module["module_id"], {}) for phase in _PER_PHASE]
         name = one_line(_name(module, kept), 160)
         members = alike.get(module["module_id"], (module["module_id"],))
-        count = f"{units.format_count(module['alike_count'])} alike" if _is_folded(module, kept) else ""
+        is_folded = module["alike_count"] > kept["alike_count"].get(module["parent_id"], 1)  # here, and not above
+        low, high = (units.format_ns(module[end] / steps) for end in ("shortest_ns", "longest_ns"))
         rows.append(
             Row(
-                name=f"{name} ({count})" if count else name,
+                name=f"{name} ({units.format_count(module['alike_count'])} alike)" if is_folded else name,
                 cells=_cells(module, phases, whole_ns / steps, steps, useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
-                tag=_spread(module, steps) if count else "",
+                tag=f"each {' to '.join(dict.fromkeys((low, high)))}" if is_folded else "",
                 full=one_line(module["module"], 600),
                 item=int(members[0]),
                 alike=members if len(members) > 1 else (),
@@ -237,17 +206,6 @@ def _name(module: Mapping[Any, Any], kept: pd.DataFrame) -> str:
     return f"{around}.{name}" if name[:1].isdigit() and around else name
 
 
-def _is_folded(module: Mapping[Any, Any], kept: pd.DataFrame) -> bool:
-    """Whether a row is where several modules are folded: it stands for more than the one that it lies in."""
-    around = kept["alike_count"].get(module["parent_id"], 1)
-    return bool(module["alike_count"] > around)
-
-
-def _spread(module: Mapping[Any, Any], steps: int) -> str:
-    low, high = (units.format_ns(module[name] / steps) for name in ("shortest_ns", "longest_ns"))
-    return f"each {low}" if low == high else f"each {low} to {high}"
-
-
 def _cells(
     module: Mapping[Any, Any], phases: list[Mapping[Any, Any]], whole_ns: float, steps: int, useful: tuple[str, ...]
 ) -> tuple[Cell, ...]:
@@ -256,31 +214,20 @@ def _cells(
         mark_unresolved(number_cell(phase.get(column.name, np.nan), column), phase.get("resolved", True))
         for phase in phases
     ]
-    rates = (
-        column_cell(module, MODULES["tensor_tflops"]),
-        column_cell(module, MODULES["tensor_peak_pct"]),
-        *(column_cell(_per_step(module, name, steps), MODULES[name]) for name in useful),
-        number_cell(module["lost_ns"] / steps, MODULES["lost_ns"]),
-    )
-    by_sizes = [name == "useful_flop" for name in ("", "", *useful, "")]  # which does not rest on Tensor Active
+    per_step = {**module, **{name: module[name] / steps for name in _SUMS}}
+    rates = [  # useful FLOP alone do not rest on Tensor Active
+        mark_unresolved(column_cell(per_step, MODULES[name]), module["resolved"] or name == "useful_flop")
+        for name in (*_RATES, *useful, "lost_ns")
+    ]
     times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
     return (
-        time_cell(module["kernel_ns"] / steps, whole_ns),
+        share_cell(module["kernel_ns"] / steps, whole_ns),
         *active,
-        *(mark_unresolved(cell, module["resolved"] or is_sure) for cell, is_sure in zip(rates, by_sizes, strict=True)),
+        *rates,
         *times,
         interval_cell(*(module[name] for name in _ACTIVE)),
-        column_cell(module, MODULES["tensor_kernel_share_pct"]),
-        column_cell(module, MODULES["hfu_pct"]),
-        *((column_cell(module, MODULES["mfu_pct"]),) if useful else ()),
-        column_cell(module, MODULES["uncovered_cycles_pct"]),
-        number_cell(module["kernel_count"] / steps, MODULES["kernel_count"]),
+        *(column_cell(per_step, MODULES[name]) for name in _FURTHER if useful or name != "mfu_pct"),
     )
-
-
-def _per_step(module: Mapping[Any, Any], name: str, steps: int) -> Mapping[Any, Any]:
-    """A module with a sum over all steps divided by these; a share is the same in each."""
-    return module if MODULES[name].unit == "pct" else {**module, name: module[name] / steps}
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:

@@ -12,17 +12,17 @@ from tcprof.findings.modules import has_useful
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.document import Document, Notes
+from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
 from tcprof.views.recording.facts import (
     describe_base,
     describe_recording,
     describe_source,
-    document_data,
-    gpu_title,
-    gpu_title_of_several,
+    make_document,
+    make_table,
+    split_by_gpu,
 )
-from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, time_cell
+from tcprof.views.tables import Cell, Heading, Table, column_cell, heading, interval_cell, share_cell
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
@@ -42,38 +42,25 @@ _FEWEST_SHOWN = 5  # of each GPU
 
 
 def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN) -> Document:
-    """The ranges of a recording, with the verdict before them.
-
-    Args:
-        rows: Rows of ``analysis.ranges`` to list.
-        limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
-    """
+    """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in, below the verdict."""
     remarks = []
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
     elif analysis.tensor_source == "none" and len(analysis.kernel_instances):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
-    said = (*findings.verdict, *summarize_checks(findings.checks))
     base = describe_base(analysis)
-    return Document(
-        kind="ranges",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes(said),
-            Notes((describe_source(analysis), *base)),
-            *list_ranges(analysis, _largest(rows, limit), rows),
-        ),
-        faults=findings.faults,
-        warnings=(*findings.warnings, *remarks),
-        base=(*base, *describe_peaks(analysis)),
-        data=document_data(analysis, findings, {"rows": rows}),
-        rows=rows,
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((*findings.verdict, *summarize_checks(findings.checks))),
+        Notes((describe_source(analysis), *base)),
+        *list_ranges(analysis, _largest(rows, limit), rows),
     )
+    notes = {"warnings": (*findings.warnings, *remarks), "base": (*base, *describe_peaks(analysis))}
+    return make_document(analysis, findings, "ranges", parts, {"rows": rows}, rows=rows, **notes)
 
 
 def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """The rows to show: of each GPU those with most time on it, and what they lie in."""
     if limit is None or len(rows) <= limit:
         return rows
     of_gpus = [of_gpu for _, of_gpu in rows.groupby("gpu", sort=False)]
@@ -82,44 +69,23 @@ def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | None = None) -> list[Table]:
-    """The range summary, one table for each GPU.
-
-    Args:
-        rows: Rows of ``analysis.ranges``.
-        every: The rows that these were chosen from; None if they are all.
-    """
+    """The range summary, one table for each GPU; the rows may be chosen from ``every`` one."""
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
     columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
-    for number, kept in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    is_estimated = analysis.tensor_source == "none"
+    for gpu, kept in split_by_gpu(rows):
         of_gpu = kept if every is None else every[every["gpu"] == gpu]
-        is_estimated = analysis.tensor_source == "none"
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
-        tables.append(_table(analysis, gpu, headings, listed, len(of_gpu) - len(kept)))
+        further = {"hidden": len(of_gpu) - len(kept), "more": LEFT_OUT.format(command="ranges --limit 0")}
+        further |= {"items": "ranges", "search": "part of a path"}
+        tables.append(make_table(analysis, gpu, "Ranges on", "Range", headings, listed, **further))
     return tables
 
 
-def _table(analysis: Analysis, gpu: int, headings: tuple[Heading, ...], rows: list[Row], hidden: int) -> Table:
-    return Table(
-        name=f"ranges-{gpu}",
-        title=gpu_title_of_several(analysis, gpu),
-        first="Range",
-        headings=headings,
-        rows=tuple(rows),
-        hidden=hidden,
-        more=LEFT_OUT.format(command="ranges --limit 0"),
-        gpu=gpu,
-        caption=f"Ranges on {gpu_title(analysis, gpu)}",
-        items="ranges",
-        search="part of a path",
-    )
-
-
 def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
-    """The columns with their headings; the window that figures are taken over and Tensor Active first."""
     over = RANGES[_WINDOW_COLUMNS[analysis.window]]
     notes = {"hfu_pct": " ".join(describe_peaks(analysis))}
     found = [
@@ -140,7 +106,7 @@ def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_es
     over = columns[0]
     window = row[over.name] if row[over.name] > 0 else float("nan")
     cells = {column.name: column_cell(row, column) for column in columns}
-    cells[over.name] = time_cell(window, whole_ns)
+    cells[over.name] = share_cell(window, whole_ns)
     cells[HEADLINE.name] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:

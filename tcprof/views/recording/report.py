@@ -1,5 +1,7 @@
 """All that is said of one recording, in sections, for a page; and the figures among its tables."""
 
+from collections.abc import Sequence
+
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
@@ -10,25 +12,27 @@ from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_classes import figure_time_classes
+from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
     describe_base,
     describe_date,
-    document_data,
+    make_document,
     view_provenance,
 )
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
-from tcprof.views.recording.kernels import cut_kernels, describe_fit
-from tcprof.views.recording.modules import cut_modules
+from tcprof.views.recording.kernels import describe_fit, list_kernels
+from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import cut_ranges
 from tcprof.views.recording.roofline import list_rooflines
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, cut_time, describe_iterations, list_ledger
+from tcprof.views.recording.time import MEANING, describe_iterations, list_ledger, list_time
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
+_ADVICE = "Advice: what to do first, and what it is likely to win"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
     "on an iteration shows it in the timeline."
@@ -44,48 +48,41 @@ _NAMES = (
 
 
 def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
-    """All that is said of a recording.
-
-    Args:
-        title: What it is called; its file's name by default.
-    """
+    """All that is said of a recording; its title is its file's name by default."""
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
+    icicles = _noted(EXPLAINED, list_icicles(analysis))
+    return_freed_memory()
     sections = (
-        Section(
-            "advice",
-            "Advice: what to do first, and what it is likely to win",
-            view_sections(analysis, advice),
-            "Advice",
-        ),
+        Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
-        Section("consists", "What the time consists of", _icicles(analysis)),
+        Section("consists", "What the time consists of", icicles),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
         Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
         Section("kernels", "Kernels", _kernels(analysis)),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
         Section("time", "Where the time went", _time(analysis)),
-        Section("ledger", "Ledger: what the figures rest on", _ledger(analysis), linked="Ledger"),
+        Section(
+            "ledger",
+            "Ledger: what the figures rest on",
+            _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
+            linked="Ledger",
+        ),
         Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
     )
-    return Document(
-        kind="report",
-        title=one_line(title or analysis.recording.file, 160),
-        parts=(
-            Notes((describe_date(analysis),), "subtitle"),
-            *summaries,
-            list_leads(analysis, advice),
-            Notes(base, "base"),
-            *(section for section in sections if section.parts or section.name == TIMELINE),
-        ),
-        faults=findings.faults,
-        warnings=tuple(each for each in findings.warnings if each not in findings.remarks),
-        base=base,
-        data=document_data(analysis, findings, {}),
+    parts: tuple[Part, ...] = (
+        Notes((describe_date(analysis),), "subtitle"),
+        *summaries,
+        list_leads(analysis, advice),
+        Notes(base, "base"),
+        *(section for section in sections if section.parts or section.name == TIMELINE),
     )
+    warnings = tuple(each for each in findings.warnings if each not in findings.remarks)
+    title = one_line(title or analysis.recording.file, 160)
+    return make_document(analysis, findings, "report", parts, {}, title=title, warnings=warnings, base=base)
 
 
 def _iterations(analysis: Analysis) -> tuple[Part, ...]:
@@ -99,14 +96,8 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
 
 
-def _icicles(analysis: Analysis) -> tuple[Part, ...]:
-    drawn = list_icicles(analysis)
-    return_freed_memory()
-    return (Notes((EXPLAINED,)), *drawn) if drawn else ()
-
-
 def _modules(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_modules(analysis)
+    tables = list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
     notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
     return (Notes(notes, "paragraph"), *tables) if tables else ()
 
@@ -121,7 +112,7 @@ def _about_ranges(analysis: Analysis) -> str:
 
 
 def _kernels(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_kernels(analysis)
+    tables = list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
     if not tables:
         return ()
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
@@ -130,13 +121,12 @@ def _kernels(analysis: Analysis) -> tuple[Part, ...]:
 
 
 def _time(analysis: Analysis) -> tuple[Part, ...]:
-    tables = cut_time(analysis)
-    if not tables:
+    if not (analysis.timeline["window_ns"] > 0).any():
         return ()
+    tables = list_time(analysis, analysis.timeline, MOST_ROWS)
     caption = "Share of each time class in the longest ranges"
     return Notes((MEANING,)), Figure("classes", caption, lambda: figure_time_classes(analysis)), *tables
 
 
-def _ledger(analysis: Analysis) -> tuple[Part, ...]:
-    tables = list_ledger(analysis, analysis.ledger)
-    return (Notes((_ACCOUNT,)), *tables) if tables else ()
+def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    return (Notes((note,)), *parts) if parts else ()

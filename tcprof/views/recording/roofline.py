@@ -66,11 +66,7 @@ def _figure(analysis: Analysis, name: str, notes: tuple[str, ...]) -> Figure:
 
 
 def why_undrawn(analysis: Analysis, name: str) -> str:
-    """Why a figure has nothing to draw, if it has not.
-
-    Args:
-        name: One of ``FIGURES``.
-    """
+    """Why a figure has nothing to draw, if it has not."""
     if name == ROOFLINE:
         if not has_bytes(analysis.kernels):
             return NO_ROOFLINE

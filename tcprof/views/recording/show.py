@@ -9,10 +9,10 @@ from tcprof.findings.modules import describe_utilization
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Notes, Section
+from tcprof.views.document import Document, Notes, Part, Section
 from tcprof.views.paths import keep_largest
 from tcprof.views.recording.advice import view_best
-from tcprof.views.recording.facts import describe_base, describe_recording, document_data
+from tcprof.views.recording.facts import describe_base, describe_recording, make_document
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.ranges import list_ranges
 
@@ -22,30 +22,22 @@ MOST_RANGES, MOST_KERNELS = 8, 6  # of each GPU, so that all of it is one screen
 def view_recording(
     analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
 ) -> Document:
-    """What a first look at a recording should see.
-
-    Args:
-        ranges: Paths of each GPU to show, those with most time on the GPU.
-        kernels: Kernels of each GPU to show, those with most time.
-    """
-    shown = {"ranges": _longest(analysis.ranges, ranges), "kernels": _first(analysis.kernels, kernels)}
+    """What a first look at a recording should see."""
+    shown = {
+        "ranges": _longest(analysis.ranges, ranges),
+        "kernels": analysis.kernels.groupby("gpu", sort=False).head(kernels),
+    }
     base = describe_base(analysis)
-    return Document(
-        kind="recording",
-        parts=(
-            Notes((describe_recording(analysis),)),
-            Notes((*findings.verdict, *describe_utilization(analysis))),
-            Notes(view_best(analysis, advise(analysis))),
-            Notes((*summarize_checks(findings.checks), *base)),
-            Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
-            Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
-        ),
-        faults=findings.faults,
-        warnings=findings.warnings,
-        base=(*base, *describe_peaks(analysis)),
-        data=document_data(analysis, findings, shown),
-        rows=shown["ranges"],
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((*findings.verdict, *describe_utilization(analysis))),
+        Notes(view_best(analysis, advise(analysis))),
+        Notes((*summarize_checks(findings.checks), *base)),
+        Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
+        Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
     )
+    base = (*base, *describe_peaks(analysis))
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=shown["ranges"])
 
 
 def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -57,13 +49,9 @@ def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     )
 
 
-def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    return rows.groupby("gpu", sort=False).head(most)
-
-
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:
     """A recording in some lines: its name, the verdict, the checks, and what is left out."""
     base = describe_base(analysis)
     name = one_line(analysis.recording.file, 120)
-    parts = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
+    parts: tuple[Part, ...] = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
     return Document(kind="recording", parts=parts, faults=findings.faults, base=base)

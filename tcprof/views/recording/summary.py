@@ -72,16 +72,13 @@ def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
     typical = find_typical(analysis, gpu)
     if typical is None:
         return ()
-    time, caption = (
-        typical.window_ns,
-        f"first to last activity, median of {units.format_things(typical.count, 'iteration')}",
-    )
+    time = typical.window_ns
+    caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
     interval = units.format_interval(time.low, time.high, units.format_ns)
     return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
 
 def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
-    """Figures of the whole capture."""
     gpu = int(row["gpu"])
     known = not math.isnan(row[HEADLINE.name])
     over = f"over the {describe_span(row)}"
@@ -92,29 +89,23 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
     busy_ns = row["busy_ns"] if row["activity_count"] or not traced else 0.0  # without a trace it is not known
     busy_pct = 100 * busy_ns / row["window_ns"] if row["window_ns"] > 0 else math.nan
+    interval, active = (
+        (_rounding_interval(analysis, gpu), f"mean {over}{rounded}") if known else ("", _unsampled(analysis))
+    )
+    kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
-        Tile(
-            "Tensor Active",
-            HEADLINE.format(row),
-            _rounding_interval(analysis, gpu) if known else "",
-            f"mean {over}{rounded}" if known else _unsampled(analysis),
-        ),
+        Tile("Tensor Active", HEADLINE.format(row), interval, active),
         Tile(idle, units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
         *_flop_tile(analysis, row.to_frame().T, over),
         *_mfu_tile(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
         _peak_tile(analysis, row),
-        Tile(
-            "Kernel time",
-            units.format_ns(row["kernel_ns"] if traced else math.nan),
-            "",
-            f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED,
-        ),
+        Tile("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
     )
 
 
 def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The samples of Tensor Active within a GPU's whole capture, cut at its borders."""
+    """The samples of Tensor Active, cut at the borders of a GPU's whole capture."""
     samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
     activities = rows_of_gpu(analysis.activities, gpu)
     if not len(activities):
@@ -136,39 +127,29 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
 
 
 def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    """The rate of operations on the Tensor Cores over the windows of some rows of the range summary, if it is known."""
     rates, window = (rows[name].astype(float) for name in ("tensor_tflops", "window_ns"))
     rate = (rates * window).sum(min_count=1) / window.sum() if window.sum() > 0 else math.nan
     if math.isnan(rate) or analysis.tensor_source == "none":
         return ()
-    peak = (rows["tensor_peak_pct"].astype(float) * window).sum() / window.sum()
+    peak, hfu = (
+        (rows[name].astype(float) * window).sum(min_count=1) / window.sum() for name in ("tensor_peak_pct", "hfu_pct")
+    )
     lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
     is_bound = lacking > LARGEST_UNCOVERED_PCT
-    share = units.at_least(units.format_pct(peak)) if is_bound else units.format_pct(peak)
-    of_peak = "" if not peak > 0 else f"{share} of the chip's peak at the sampled clock, "
-    value = units.format_flops(rate)
+    mark = units.at_least if is_bound else str
+    of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
+    of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
     if is_bound:
         over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
-    caption = f"{of_peak}{_describe_hfu(analysis, rows, window, is_bound)}{over}"
-    return (Tile("Tensor FLOP/s", units.at_least(value) if is_bound else value, "", caption),)
+    return (Tile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}"),)
 
 
 def _mfu_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    """MFU over the windows of some rows of the range summary, where it is known of all of them."""
     share, window = (rows[name].astype(float) for name in ("mfu_pct", "window_ns"))
     if share.isna().any() or not window.sum() > 0:
         return ()
     value = units.format_pct((share * window).sum() / window.sum())
     return (Tile("MFU", value, "", f"useful FLOP, of {name_peak(analysis)}, {over}"),)
-
-
-def _describe_hfu(analysis: Analysis, rows: pd.DataFrame, window: pd.Series, is_bound: bool) -> str:
-    """HFU with the peak that it is of, if it is known."""
-    share = (rows["hfu_pct"].astype(float) * window).sum(min_count=1) / window.sum()
-    if math.isnan(share):
-        return ""
-    text = units.format_pct(share)
-    return f"HFU {units.at_least(text) if is_bound else text} (of {name_peak(analysis)}), "
 
 
 def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
@@ -178,7 +159,6 @@ def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
 
 
 def _share_text(rows: pd.DataFrame, share: float) -> str:
-    """A share of tensor kernels; marked where it is a lower bound."""
     lacking = _lacking(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
     text = units.format_pct(share)
     return units.at_least(text) if lacking > LARGEST_UNCOVERED_PCT else text
@@ -189,7 +169,6 @@ def _unsampled(analysis: Analysis) -> str:
 
 
 def _peak_tile(analysis: Analysis, row: pd.Series) -> Tile:
-    """The highest sample of the whole capture."""
     samples = _samples_of_capture(analysis, int(row["gpu"]))
     caption = _unsampled(analysis)
     if len(samples):

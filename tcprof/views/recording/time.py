@@ -14,18 +14,12 @@ from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.document import Document, Notes
+from tcprof.views.document import Document, Notes, Part
 from tcprof.views.figures.time_classes import shown_classes
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_longest, path_rows
-from tcprof.views.recording.facts import (
-    describe_base,
-    describe_recording,
-    document_data,
-    gpu_title,
-    gpu_title_of_several,
-)
+from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
+from tcprof.views.recording.facts import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Row, Table, heading, sort_key, time_cell, word_cell
+from tcprof.views.tables import Cell, Row, Table, heading, share_cell, sort_key, time_cell, word_cell
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
@@ -60,7 +54,6 @@ def view_timeline(
     """Where the time went.
 
     Args:
-        rows: Rows of ``analysis.timeline`` to list.
         gpu: Only the ledger of this GPU; None: of all.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
     """
@@ -75,24 +68,13 @@ def view_timeline(
         *describe_clocks(analysis.clocks),
         *base,
     )
-    return Document(
-        kind="timeline",
-        parts=(Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger)),
-        faults=findings.faults,
-        warnings=(*list_remedies(analysis.ledger), *findings.warnings),
-        base=base,
-        data=document_data(analysis, findings, frames),
-        rows=rows,
-    )
+    parts: tuple[Part, ...] = (Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
+    warnings = (*list_remedies(analysis.ledger), *findings.warnings)
+    return make_document(analysis, findings, "timeline", parts, frames, warnings=warnings, base=base, rows=rows)
 
 
 def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
-    """The share of each time class in each path, one table for each GPU; classes that never occur have no column.
-
-    Args:
-        rows: Rows of ``analysis.timeline``.
-        most: Rows to show of all GPUs together, those that took longest; None for all.
-    """
+    """The share of each time class in the paths that took longest, of all GPUs ``most``; only classes that occur."""
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
     headings = (
@@ -108,32 +90,22 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
         ),
     )
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu
         if most is not None:
             kept = keep_longest(of_gpu, of_gpu["window_ns"], most // rows["gpu"].nunique())
         cells = [_time_cells(row, columns) for row in kept.to_dict("records")]
+        further = {"hidden": len(of_gpu) - len(kept), "more": LEFT_OUT.format(command="timeline --limit 0")}
+        listed = path_rows(kept, cells)
         tables.append(
-            Table(
-                name=f"time-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Range",
-                headings=headings,
-                rows=path_rows(kept, cells),
-                hidden=len(of_gpu) - len(kept),
-                more=LEFT_OUT.format(command="timeline --limit 0"),
-                gpu=gpu,
-                caption=f"Time on {gpu_title(analysis, gpu)}",
-                search="part of a path",
-            )
+            make_table(analysis, gpu, "Time on", "Range", headings, listed, search="part of a path", **further)
         )
     return tables
 
 
 def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
     window = row["window_ns"] if row["window_ns"] > 0 else math.nan
-    cells = [Cell(units.format_ns(window), sort_key(window))]
+    cells = [time_cell(window)]
     for column in columns:
         share = 100 * row[column] / window
         values = (sort_key(row[column]), sort_key(share))
@@ -141,48 +113,26 @@ def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def cut_time(analysis: Analysis) -> list[Table]:
-    """Where the time went, for a page: of very many paths those that took longest."""
-    if not (analysis.timeline["window_ns"] > 0).any():
-        return []
-    return list_time(analysis, analysis.timeline, MOST_ROWS)
-
-
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
-    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts.
-
-    Args:
-        rows: Rows of ``analysis.ledger``.
-    """
+    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
     headings = (
         heading(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
         heading(LEDGER["remedy"], brief=False),
     )
     tables = []
-    for number, of_gpu in rows.groupby("gpu", sort=True):
-        gpu = int(str(number))
+    for gpu, of_gpu in split_by_gpu(rows):
         listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
-            listed.append(Row(str(account), (time_cell(total_ns, total_ns, "s"), Cell("", ""))))
+            listed.append(Row(str(account), (share_cell(total_ns, total_ns, "s"), Cell("", ""))))
             listed += [_ledger_row(entry, total_ns) for entry in parts.to_dict("records")]
-        tables.append(
-            Table(
-                name=f"ledger-{gpu}",
-                title=gpu_title_of_several(analysis, gpu),
-                first="Ledger",
-                headings=headings,
-                rows=tuple(listed),
-                gpu=gpu,
-                caption=f"Ledger of {gpu_title(analysis, gpu)}",
-            )
-        )
+        tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
     return tables
 
 
 def _ledger_row(entry: Mapping[Any, Any], total_ns: float) -> Row:
     remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-    cells = (time_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+    cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
     return Row(one_line(entry["entry"], 90), cells, depth=2, ancestors=f"{entry['account']}: ", nested=True)
 
 

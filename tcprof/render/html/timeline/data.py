@@ -1,8 +1,6 @@
 """What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
 
-The page's script fills the figure's traces for the window that is shown: each trace says in its ``meta`` what it is.
-Samples are kept as they are where a page has space for them, so that zooming in ends at single ones; the coarser
-levels are made by the script, which takes it a tenth of a second.
+The page's script fills the figure's traces, which say in their ``meta`` what they are, for the window that is shown.
 """
 
 from dataclasses import dataclass
@@ -10,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
@@ -50,7 +49,7 @@ Header = dict[str, Any]
 class PackedTimeline:
     """The timeline of a page."""
 
-    packed: str  # the data, see ``tcprof.render.html.timeline.packing``
+    packed: Markup  # the data, see ``tcprof.render.html.timeline.packing``
     gpus: tuple[int, ...]  # numbers of the GPUs, of which the page shows one at a time
     key: tuple[tuple[str, str], ...]  # name and colour of each class of work that occurs
     scale: tuple[str, ...]  # the colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``
@@ -81,26 +80,24 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
             )
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
     classes = sorted(set(works.frame["time_class"]))
-    header = {"gpus": headers, "figures": _draw_skeletons(analysis, strips), **_describe_bars(analysis, works)}
+    several = len(strips) > 1
+    skeletons = [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
+    header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
     scale = tuple(color for _, color in TENSOR_SCALE)
     top = units.format_pct(highest) if highest else ""
-    return PackedTimeline(store.pack(header), tuple(gpus), key, scale, top, tuple(notes))
-
-
-def _draw_skeletons(analysis: Analysis, strips: list[GpuStrips]) -> list[Header]:
-    several = len(strips) > 1
-    return [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
+    return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, scale, top, tuple(notes))
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
+    colors = scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
     return {
         "highestRange": highest_range(analysis),
-        "rangeColors": [_painted(color) for color in [*_range_colors(), UNKNOWN_COLOR]],
+        "rangeColors": [_painted(color) for color in [*colors, UNKNOWN_COLOR]],
         "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
@@ -114,11 +111,6 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
             **{side: _plain(work[side]) for side in ("low", "high")},
         },
     }
-
-
-def _range_colors() -> list[str]:
-    """The scale of Tensor Active in steps, lowest first."""
-    return scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)
 
 
 def _painted(color: str) -> Header:
@@ -166,7 +158,6 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
 
 
 def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
-    """Values of a metric, or mean, smallest and largest of bins."""
     step = _step_of(metric, peak)
     unit = "FLOP/s" if metric is FLOP_RATE else units.symbol_of(metric.unit)
     return {
@@ -218,7 +209,6 @@ def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 
 def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
-    """Ranges and work of one GPU; the frames are sorted by start."""
 
     def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
         percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}

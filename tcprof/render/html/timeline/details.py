@@ -1,8 +1,4 @@
-"""What a page tells of a thing that is selected, beside what its timeline is drawn from: figures, and launches.
-
-Nothing is packed twice: which kernels a range launched, the page's script finds by the times of their launches, and of
-instances only what is not among the bars is here.
-"""
+"""What a page shows of a thing that is selected: figures and launches that its timeline does not have."""
 
 from typing import Any
 

@@ -1,8 +1,7 @@
 """The figure of the page's timeline without its points: strips, axes, colours, and what each trace is for.
 
-Every trace has a ``meta`` by which the page's script knows what to paint for it on a canvas below the axes: ``role``,
-place of the GPU, and curve. A trace stands for it in the legend alone: plotly takes a tenth of a second for a thousand
-bars, and lays out everything anew where a curve gets other points. Bars have no traces of their own.
+Each trace's ``meta`` (``role``, place of the GPU, curve) tells the page's script what to paint on a canvas below the
+axes: plotly takes a tenth of a second for a thousand bars, and lays out everything anew where a curve changes.
 """
 
 from collections.abc import Mapping

@@ -11,30 +11,27 @@ Why: that, too, is an answer: how far the step is from the chip's best, and that
 from collections.abc import Sequence
 
 from tcprof import units
-from tcprof.findings.iterations import measure_outside
+from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
 from tcprof.findings.pricing.advice import MEDIUM, Advice
-from tcprof.findings.pricing.builders import make_advice
-from tcprof.findings.pricing.communication import waiting_ns
+from tcprof.findings.pricing.builders import about_kernels, make_advice
+from tcprof.findings.pricing.multi_gpu import waiting_ns
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
-from tcprof.findings.verdict import MUCH_OUTSIDE_PCT
+from tcprof.findings.rules import rules_of_findings
 
 LEAST_BUSY_PCT = 90.0
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
-    """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known.
-
-    Args:
-        found: What the rules have found in it.
-    """
-    said = [each for each in found if each.gain.is_notable or (not each.gain.is_known and each.rule != "low-clock")]
-    exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
-    worked = step.busy_ns - waiting_ns(step)
+    """That nothing is worth a day, with the distance to the chip's best; nothing where that is not so, or not known."""
+    rules = rules_of_findings()
+    if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
+        return []
     if step.name and not measure_outside(step.analysis, step.gpu)[0] < MUCH_OUTSIDE_PCT:
         return []
-    if said or step.share_pct(worked) < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
+    exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
+    worked = step.share_pct(step.busy_ns - waiting_ns(step))
+    if worked < LEAST_BUSY_PCT or not exposed[counted].sum() > _COUNTED * exposed.sum():
         return []
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))

@@ -19,29 +19,27 @@ For a last wave, sizes whose blocks fill whole waves: a smaller batch may win, t
 Not when: the batch is given, by latency or by how the model learns.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT
-from tcprof.arrays import Floats
-from tcprof.findings.pricing.advice import LOW, Advice, Option
-from tcprof.findings.pricing.builders import TRY, list_kernels, make_advice, save, time_of
+from tcprof.findings.pricing.advice import LOW, Advice, Option, Rule
+from tcprof.findings.pricing.builders import TRY, about_kernels, list_kernels, make_advice, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.findings.pricing.products import ATTENTION
 from tcprof.findings.pricing.step import Step
-from tcprof.findings.pricing.subject import about_kernels
-from tcprof.findings.rules import launch_bound
 
 LEAST_PCT = 2.0
-NAMES = ("small-grid", "last-wave")
+RULE = Rule(("small-grid", "last-wave"), after=("launch-bound",))
 _LEAST_POINTS = 10.0
 _ALONE = 0.9  # of its time a kernel has no other beside it
 _FEWER = 0.5  # of the SMs: with twice the blocks of more than half there is a second wave
 _MEASURED = MEASURED["idle_sms"]
 _HALF = (0.5, 0.5, 0.5)
-_OF_WEIGHTS = r"[Ww]grad"
 _BATCH = (
     "loader = DataLoader(dataset, batch_size=2 * batch_size)",
     "# with gradient accumulation: half as many micro-batches of twice the size",
@@ -52,18 +50,18 @@ _SIZES = (
 )
 
 
-def find(step: Step) -> list[Advice]:
+def find(step: Step, found: Collection[str]) -> list[Advice]:
     """Products with a small grid, and those with a last wave that is nearly empty."""
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
-    is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["name"].str.contains(_OF_WEIGHTS)
+    is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["is_weight_gradient"]
     rows = kernels[is_product & _are_alone(step) & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]
     rows = rows[rows["median_ns"] >= _MEASURED["duration_ns"][0]]
     reach = np.interp(np.log(rows["median_ns"]), np.log(_MEASURED["duration_ns"]), _MEASURED["active_pct"])
-    rows = rows.assign(blocks=count_blocks(rows), lost=1 - rows["sm_active_pct"] / reach)
+    rows = rows.assign(lost=1 - rows["sm_active_pct"] / reach)
     rows = rows[(reach - rows["sm_active_pct"] >= _LEAST_POINTS) & rows["blocks"].notna()]
     is_small = rows["blocks"] < _FEWER * sms
-    found = (_advise(step, rows[is_small], NAMES[0]), _advise(step, rows[~is_small], NAMES[1]))
-    return [each for each in found if each is not None]
+    small, waves = ([each] if _lost_pct(step, each) >= LEAST_PCT else [] for each in (rows[is_small], rows[~is_small]))
+    return [_small_grid(step, each, bool(found)) for each in small] + [_last_wave(step, each) for each in waves]
 
 
 def _are_alone(step: Step) -> "pd.Series[bool]":
@@ -74,34 +72,32 @@ def _are_alone(step: Step) -> "pd.Series[bool]":
     return mean_ns.reindex(kernels.index) >= _ALONE * kernels["total_ns"] / kernels["launch_count"]
 
 
-def count_blocks(rows: pd.DataFrame) -> Floats:
-    """Blocks of each kernel's grid; NaN where it was not read."""
-    grids = [str(geometry).partition(" ")[0].split("x") for geometry in rows["launch_geometry"]]
-    return np.array([np.prod([float(each) for each in grid]) if len(grid) == 3 else np.nan for grid in grids])
+def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice:
+    saved = save(MEASURED["assumed"]["small_grid"], _time_lost(rows))
+    # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
+    gain = step.price_kernels(saved, _HALF) if is_launch_bound else step.price_batch(saved)
+    said = "Products have fewer blocks than the GPU has SMs, so that some have no work"
+    meaning = "With a larger batch the same time does more; the gain is that of a sample."
+    return _advise(step, RULE.name, said, meaning, rows, Option("twice the batch", _BATCH, gain))
 
 
-def _advise(step: Step, rows: pd.DataFrame, name: str) -> Advice | None:
-    """Advice on one of the two cases; None where it is too little."""
-    lost = float((rows["exposed_ns"] * rows["lost"]).sum())
-    if step.share_pct(lost) < LEAST_PCT:
-        return None
-    idle = f"{step.tell_share(time_of(rows))}, of which {units.format_pct(step.share_pct(lost))} is lost"
-    if name == NAMES[0]:
-        said = (
-            f"Products have fewer blocks than the GPU has SMs, so that some have no work: {idle}",
-            "With a larger batch the same time does more; the gain is that of a sample.",
-        )
-        saved = save(MEASURED["assumed"]["small_grid"], lost)
-        # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
-        gain = step.price_kernels(saved, _HALF) if launch_bound.find(step) else step.price_batch(saved)
-        options = [Option("twice the batch", _BATCH, gain)]
-    else:
-        said = (
-            f"Products leave SMs without work while the last blocks run: {idle}",
-            "Sizes whose blocks fill all SMs to the end lose less; the gain is that of a sample.",
-        )
-        gain = step.price_kernels(save(MEASURED["assumed"]["tail"], lost))
-        options = [Option("other sizes", _SIZES, gain)]
+def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
+    gain = step.price_kernels(save(MEASURED["assumed"]["tail"], _time_lost(rows)))
+    said = "Products leave SMs without work while the last blocks run"
+    meaning = "Sizes whose blocks fill all SMs to the end lose less; the gain is that of a sample."
+    return _advise(step, "last-wave", said, meaning, rows, Option("other sizes", _SIZES, gain))
+
+
+def _time_lost(rows: pd.DataFrame) -> float:
+    return float((rows["exposed_ns"] * rows["lost"]).sum())
+
+
+def _lost_pct(step: Step, rows: pd.DataFrame) -> float:
+    return step.share_pct(_time_lost(rows))
+
+
+def _advise(step: Step, name: str, said: str, meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
+    idle = f"{step.tell_share(time_of(rows))}, of which {units.format_pct(_lost_pct(step, rows))} is lost"
     sms = units.format_count(step.gpu_row["sm_count"])
     told = [
         f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, which are active "
@@ -109,4 +105,4 @@ def _advise(step: Step, rows: pd.DataFrame, name: str) -> Advice | None:
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
     about = about_kernels(step, rows.index)
-    return make_advice(step, name, said, options, about, list_kernels(rows, told), LOW, TRY)
+    return make_advice(step, name, (f"{said}: {idle}", meaning), [option], about, list_kernels(rows, told), LOW, TRY)
