@@ -67,11 +67,7 @@ def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
 
 
 def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
-    """Length of the window that the work of each instance lies in; unknown where it ends before the work does.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-    """
+    """Length of the window that the work of each instance lies in; unknown where it ends before the work does."""
     length = {
         "host": instances["host_end_ns"] - instances["host_start_ns"],
         "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
@@ -82,11 +78,7 @@ def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
 
 
 def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
-    """Which instances have windows that end before their work on the GPU does: only those of the host may.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-    """
+    """Which instances have windows that end before their work on the GPU does: only those of the host may."""
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
@@ -130,12 +122,7 @@ def _rate_instances(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Serie
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
-    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other."""
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
     # What no sample shows is not known, and adds nothing but its time, see are_seen.
@@ -164,12 +151,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
 
 
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
-    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some."""
     of_kernel = launched["kernel"].to_numpy()
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
