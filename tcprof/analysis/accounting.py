@@ -18,8 +18,6 @@ from tcprof.analysis.ranges.projection import ranges_of_activities
 from tcprof.analysis.steps.iterations import iterations_of_activities
 from tcprof.analysis.time.account import Account, Evidence
 from tcprof.analysis.time.ledger import keep_ledger
-from tcprof.analysis.time.mfu import add_useful_sums
-from tcprof.analysis.time.range_metrics import add_rates
 from tcprof.analysis.time.timeline import account_for_time, classes_of_activities
 from tcprof.arrays import return_freed_memory
 from tcprof.frames import KERNEL_INSTANCES, WARM_UP_PATH
@@ -67,15 +65,6 @@ def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -
     )
     return_freed_memory()
     return account, summarize_modules(fit, account, evidence, iterations, assignment)
-
-
-def rate(
-    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The range summary and the instances, with what their kernels did on the Tensor Cores."""
-    return_freed_memory()
-    ranges, instances = add_rates(ranges, instances, account, evidence)
-    return add_useful_sums(ranges, instances, account, evidence)
 
 
 def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[], pd.DataFrame]:

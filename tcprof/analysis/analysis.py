@@ -143,7 +143,7 @@ def analyze(
         paths=paths,
         iterations=iterations,
         **{name: getattr(recorded, name) for name in _AS_READ},
-        **_account(evidence, fit, RANGES.concat([captures, per_path]), iterations),
+        **_account(evidence, fit, [captures, per_path], iterations),
         outside=summary.measure_outside(used, activities, samples, duration_ns, tensor),
         tensor=tensor,
         observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
@@ -212,20 +212,24 @@ def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
 
 
 def _account(
-    evidence: Evidence, fit: "KernelFit | None", ranges: pd.DataFrame, iterations: pd.DataFrame
+    evidence: Evidence, fit: "KernelFit | None", parts: list[pd.DataFrame], iterations: pd.DataFrame
 ) -> dict[str, Any]:
     """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
+    ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
     ranges, instances = ranges.sort_values("gpu", kind="stable", ignore_index=True), evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
-    instances = INSTANCES.conform(instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan)))
+    instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
     account, modules = NO_ACCOUNT, MODULES.empty()
     if fit is not None:
-        from tcprof.analysis.accounting import make_account, rate  # here, since what needs no fit should not wait
+        from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
+        from tcprof.analysis.time.range_metrics import add_rates
 
         account, modules = make_account(evidence, fit, iterations)
-        ranges, instances = rate(ranges, instances, account, evidence)
-    return {"ranges": ranges, "instances": instances, "modules": modules, **vars(account)}
+        return_freed_memory()
+        ranges, instances = add_rates(ranges, instances, account, evidence)
+    frames = {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances)}
+    return {**frames, "modules": modules, **vars(account)}
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

@@ -1,7 +1,6 @@
 """What tells whether two files hold one recording: when its work began and ended, which every copy keeps.
 
-Neither a file's name nor its bytes: a redacted copy has others, and so has an export by another version of nsys, or of
-a part of the time.
+Names and bytes differ: of a redacted copy, of an export by another version of nsys, or of a part of the time.
 """
 
 from typing import TypeAlias

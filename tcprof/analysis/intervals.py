@@ -5,7 +5,7 @@ function treats every group as a time line of its own.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -199,43 +199,32 @@ class StepFunction:
 
     def before(self, places: Places) -> Floats:
         """The integral up to places among the steps: value x ns."""
-        return self._at(self.value, self._before, places)
+        if not len(self.value):
+            return np.zeros(len(places.step))
+        integral: Floats = self._before[places.step] + self.value[places.step] * places.past
+        return integral
 
-    def known_until(self, time: Ints) -> Floats:
-        """How much is known before a time, in ns."""
-        return self._at(np.broadcast_to(1.0, len(self.value)), self._known_before, self.places(time))
+    @cached_property
+    def known(self) -> "StepFunction":
+        """1 where the function is known."""
+        return replace(self, value=np.broadcast_to(1.0, len(self.value)))
 
     def covered(self, low: Ints, high: Ints) -> Floats:
         """How much of [low, high) is known, in ns."""
-        return self.known_until(high) - self.known_until(low)
+        return self.known.integral(low, high)
 
     def integrals_of(self, weights: Iterable[Floats], low: Ints, high: Ints) -> Iterator[Floats]:
         """The integrals over [low, high) of other functions that are constant on the same steps."""
         begin, end = self.places(low), self.places(high)
-        for weight in weights:
-            before = self._sum_before(weight)
-            yield self._at(weight, before, end) - self._at(weight, before, begin)
+        for function in (replace(self, value=weight) for weight in weights):
+            yield function.before(end) - function.before(begin)
 
-    # Kept, since most functions are integrated more than once, and have far more steps than there are queries.
     @cached_property
     def _before(self) -> Floats:
-        return self._sum_before(self.value)
-
-    @cached_property
-    def _known_before(self) -> Floats:
-        return self._sum_before(np.broadcast_to(1.0, len(self.value)))
-
-    def _sum_before(self, weight: Floats) -> Floats:
-        """The integral up to each step's start."""
-        found = np.zeros(len(weight))
-        np.cumsum((weight * (self.end - self.start))[:-1], out=found[1:])
-        return found
-
-    def _at(self, weight: Floats, before: Floats, places: Places) -> Floats:
-        if not len(weight):
-            return np.zeros(len(places.step))
-        found: Floats = before[places.step] + weight[places.step] * places.past
-        return found
+        """The integral up to each step's start; most functions have far more steps than they are asked for."""
+        sums = np.zeros(len(self.value))
+        np.cumsum((self.value * (self.end - self.start))[:-1], out=sums[1:])
+        return sums
 
     def overlaps(self, low: Ints | Floats, high: Ints | Floats) -> tuple[Ints, Ints, Ints]:
         """Every pair of a query interval and a step that overlap, in order: their numbers, and the overlap in ns."""

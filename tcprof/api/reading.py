@@ -56,7 +56,7 @@ class JudgedAnalysis(Judged, Analysis):
         """What was checked before the figures can be trusted."""
         return self.findings.checks
 
-    @cached_property
+    @property
     def advice(self) -> "tuple[Advice, ...]":
         """What to do, and what it is likely to win, best first."""
         from tcprof.findings.advise import advise

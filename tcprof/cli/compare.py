@@ -78,7 +78,7 @@ _JUNIT = "junit"
 def compare(
     sides: SidesArgument,
     page: PageOption = None,
-    window: WindowOption = Window.GPU,
+    window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     gpu: GpuOption = None,
     pattern: FilterOption = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli.app import app
-from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, Window, WindowOption
+from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, WindowOption
 from tcprof.cli.output import print_faults, print_notes, progress
 from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_folder, check_target
@@ -47,7 +47,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    window: WindowOption = Window.GPU,
+    window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     file_format: Annotated[FrameFormat, typer.Option("--format", help="File format of the frames.")] = (
         FrameFormat.CSV

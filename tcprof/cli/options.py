@@ -1,9 +1,8 @@
 """The options that commands share, and the choice of rows that they make."""
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -16,12 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Window(StrEnum):
-    """Windows that figures from samples are taken over."""
-
-    GPU = "gpu"
-    HOST = "host"
-    BUSY = "busy"
+Window: TypeAlias = Literal["gpu", "host", "busy"]  # that figures from samples are taken over
 
 
 def format_option(formats: tuple[str, ...], help_text: str) -> Any:

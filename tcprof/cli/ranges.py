@@ -17,7 +17,6 @@ from tcprof.cli.options import (
     TableFormatOption,
     WarmUpOption,
     WideOption,
-    Window,
     WindowOption,
     choose_format,
     select_rows,
@@ -29,7 +28,7 @@ from tcprof.views import ROWS_SHOWN
 @app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")
 def ranges(
     recording: RecordingArgument,
-    window: WindowOption = Window.GPU,
+    window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
     gpu: GpuOption = None,

@@ -17,7 +17,6 @@ from tcprof.cli.options import (
     ThemeOption,
     TitleOption,
     WarmUpOption,
-    Window,
     WindowOption,
 )
 from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
@@ -33,7 +32,7 @@ def report(
         Path | None,
         typer.Option("-o", "--output", help="The page; by default RECORDING.html in this folder.", show_default=False),
     ] = None,
-    window: WindowOption = Window.GPU,
+    window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
     title: TitleOption = None,

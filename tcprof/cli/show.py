@@ -12,7 +12,6 @@ from tcprof.cli.options import (
     TableFormatOption,
     WarmUpOption,
     WideOption,
-    Window,
     WindowOption,
     choose_format,
 )
@@ -22,7 +21,7 @@ from tcprof.cli.output import print_document, progress
 @app.command(epilog="Example: tcprof show run.nsys-rep")
 def show(
     recording: RecordingArgument,
-    window: WindowOption = Window.GPU,
+    window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=1, help="Number of ranges, and of kernels, to show for each GPU.")

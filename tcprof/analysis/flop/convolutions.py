@@ -25,6 +25,9 @@ from tcprof.annotate.steps import BACKWARD
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 
+_GRADIENTS = 2  # of the input and of the weight; that of the bias is no product
+_TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
+
 
 class Names:
     """Names of ranges, of ops in their plain form."""
@@ -51,10 +54,6 @@ class Names:
     def _spread(self, of_names: list[bool]) -> Bools:
         found: Bools = np.array(of_names, dtype=bool)[self._codes]
         return found
-
-
-_GRADIENTS = 2  # of the input and of the weight; that of the bias is no product
-_TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
 
 
 def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Floats) -> None:

@@ -5,11 +5,7 @@ ranges of the program. Within a domain an activity belongs to the ranges that we
 launch's start: the innermost one, those that it lies in, and start/end ranges that cross these. Where that thread has
 no range open, as PyTorch's autograd thread has none, the activity is *inherited* from the other threads of the process:
 from the only one with a range open then, or, of several, from the one that launched last before. A launch inside a
-range of its own thread in the default domain, the program's own, inherits nothing in other domains. PyTorch's ops are
-what one thread does, and are never inherited.
-
-What ``tcprof.annotate`` opens on autograd's thread for a forward pass that is run again lies in the backward pass,
-which is open on the thread that waits for it.
+range of its own thread in the default domain, the program's own, inherits nothing in other domains; ops never are.
 """
 
 from dataclasses import dataclass

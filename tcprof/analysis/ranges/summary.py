@@ -17,7 +17,7 @@ from tcprof.analysis.samples.sampling import (
     measure_errors,
 )
 from tcprof.arrays import Floats, pick_rows
-from tcprof.frames import KERNEL_KINDS, OUTSIDE, RANGES, WHOLE_CAPTURE
+from tcprof.frames import KERNEL_KINDS, OUTSIDE, WHOLE_CAPTURE
 
 Functions = dict[int, Tensor]
 
@@ -85,7 +85,7 @@ def summarize_paths(
     no instance and unknown figures.
     """
     if not len(instances):
-        return RANGES.empty()
+        return pd.DataFrame()
     group, groups = group_by_path(instances, paths)
     count, gpu_of = len(groups), groups["gpu"].to_numpy()
     chosen = united_windows(group, gpu_of, windows)
@@ -102,20 +102,16 @@ def summarize_paths(
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
     tensor = _tensor_columns(chosen, count, functions, rounded, interval)
     instance_count = np.bincount(of, minlength=count)
-    return RANGES.conform(
-        pd.DataFrame(
-            {
-                **groups,
-                "instance_count": instance_count,
-                "gpu_window_ns": np.where(has_activity, spans, np.nan),
-                "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
-                **counts,
-                **tensor,
-                "window_ns": np.where(instance_count > 0, tensor["window_ns"], np.nan),
-            },
-            groups.index,
-        )
-    )
+    columns = {
+        **groups,
+        "instance_count": instance_count,
+        "gpu_window_ns": np.where(has_activity, spans, np.nan),
+        "busy_ns": np.where(has_activity, busy_time(instances, work, group, count), np.nan),
+        **counts,
+        **tensor,
+        "window_ns": np.where(instance_count > 0, tensor["window_ns"], np.nan),
+    }
+    return pd.DataFrame(columns, groups.index)
 
 
 def summarize_capture(
@@ -139,7 +135,7 @@ def summarize_capture(
         _capture_row(gpu, pick_rows(flagged, gpu_of == gpu), span, duration_ns, functions)
         for gpu, span in spans.items()
     ]
-    return RANGES.conform(pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows]))
+    return pd.DataFrame([{**WHOLE_CAPTURE, "instance_count": 1, **row} for row in rows])
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:

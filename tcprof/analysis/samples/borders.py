@@ -59,17 +59,11 @@ class SharedMetric:
 
 
 class BorderErrors(NamedTuple):
-    """How far what lies before times may be off, as ns of full activity.
+    """How far what lies before times may be off, as ns of full activity."""
 
-    Attributes:
-        common: In common to all launches of a class.
-        single: Of single launches.
-        moved: For each ns by which samples are late.
-    """
-
-    common: Floats
-    single: Floats
-    moved: Floats
+    common: Floats  # in common to all launches of a class
+    single: Floats  # of single launches
+    moved: Floats  # for each ns by which samples are late
 
 
 def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetric, time: Ints) -> BorderErrors:

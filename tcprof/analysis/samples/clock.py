@@ -1,9 +1,7 @@
 """Whether the sampler's clock is the trace's: GR Active against the time under kernels.
 
-Samples and kernels come from different clocks that Nsight Systems has brought together. Where they are apart, samples
-show other kernels than those that they lie under. So they are moved by as much as can be measured: of long recordings
-in pieces, by samples around the longest pauses of each. A line through the pieces' offsets tells whether the clocks
-drift apart; what departs from the line is an error that nothing corrects.
+Samples are moved by as much as can be measured: of long recordings in pieces, by samples around the longest pauses of
+each. A line through the pieces' offsets tells whether the clocks drift apart; what departs from the line is an error.
 """
 
 from dataclasses import dataclass, replace

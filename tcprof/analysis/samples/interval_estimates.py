@@ -21,21 +21,13 @@ LARGEST_CORRELATION = 0.9
 
 @dataclass(frozen=True)
 class Centers:
-    """The median, or the mean, over the instances of one recording at each place.
+    """The median, or the mean, over the instances of one recording at each place."""
 
-    Attributes:
-        count: Instances with a known value.
-        value: Their median or mean; NaN without any.
-        low: Lower end of its 95 % interval over the instances of this recording; NaN for fewer than 5.
-        high: Its upper end.
-        constant: Whether all instances have the same value.
-    """
-
-    count: Ints
-    value: Floats
-    low: Floats
-    high: Floats
-    constant: Bools
+    count: Ints  # instances with a known value
+    value: Floats  # their median or mean; NaN without any
+    low: Floats  # lower end of its 95 % interval over the instances of this recording; NaN for fewer than 5
+    high: Floats  # its upper end
+    constant: Bools  # whether all instances have the same value
 
 
 @dataclass(frozen=True)
@@ -132,12 +124,7 @@ def find_means(group: Ints, values: Floats, groups: int) -> Centers:
 
 
 def _hall(skewness: Floats, reach: Floats) -> Floats:
-    """How many standard errors an interval reaches toward the tail.
-
-    Args:
-        skewness: That of the mean: of the values, over the root of their number.
-        reach: How many it would reach without skewness.
-    """
+    """How many standard errors an interval reaches toward the tail."""
     inner = np.cbrt(1 - skewness * (reach + skewness / 6))
     return np.asarray(np.where(skewness > 0, 3 * (1 - inner) / np.where(skewness > 0, skewness, 1), reach))
 
@@ -150,19 +137,7 @@ def _with_enough(found: Centers) -> Centers:
 
 
 def _inflation(group: Ints, score: Floats, count: Ints, undo: Callable[[Floats], Floats]) -> Floats:
-    """How many times larger than of independent values the variance of each group's median or mean is.
-
-    It is that of scores: for a median the signs of the values about it, for a mean how far they are off. It is told
-    from their correlation from one to the next, corrected for the bias of short series; and from the sums of ten
-    batches where there are 50 values, which shows slower changes as well. The larger of both counts, and never less
-    than 1; nor so large that fewer than two independent values are left, which a short series cannot tell.
-
-    Args:
-        group: Group of each value, ascending; in order of time within a group.
-        score: Of each value.
-        count: Values of each group.
-        undo: The values' correlation, of that of their scores.
-    """
+    """How many times larger than of independent values the variance of each group's median or mean is."""
     groups = len(count)
     square = np.bincount(group, score**2, minlength=groups) / np.maximum(count, 1)
     neighbours = group[1:] == group[:-1]

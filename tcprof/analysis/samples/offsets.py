@@ -18,20 +18,48 @@ OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
 
 def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, float] | None:
     """The offset of a few samples, and its standard error; None where it cannot be measured."""
-    shares = _shares(busy, samples) if len(samples) >= FEWEST_IN_PIECE else None
-    if shares is None or np.std(shares[len(OFFSETS) // 2]) < SMALLEST_DEVIATION:
+    found = _find_best(busy, samples, FEWEST_IN_PIECE)
+    if found is None:
+        return None
+    shares, correlations, best = found
+    if correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
         return None
     active = samples["gr_active_pct"].to_numpy() / 100
-    correlations = _correlate(active, shares)
-    best = int(np.argmax(correlations))
-    is_weak = np.std(shares[len(OFFSETS) // 2]) < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
-    if is_weak or correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
-        return None
     change = (shares[best + 1] - shares[best - 1]) / (OFFSETS[best + 1] - OFFSETS[best - 1])
     left = active.std() * np.sqrt(1 - correlations[best] ** 2)
     error = float(left / (change.std() * np.sqrt(len(active)) * active.std() / shares[best].std()))
     flat = np.ptp(OFFSETS[correlations >= correlations[best] - FLAT]) / 2
     return -_refine(correlations, best), float(np.hypot(np.hypot(error, flat), LEAST_OFFSET_NS))
+
+
+def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
+    """Offset and correlation where it correlates best; unknown where the GPU was idle, or busy, nearly all the time."""
+    unknown = {"offset_ns": np.nan, "correlation": np.nan}
+    found = _find_best(busy, samples, FEWEST_SAMPLES)
+    if found is None:
+        return unknown
+    _, correlations, best = found
+    alike = OFFSETS[correlations >= correlations[best] - FLAT]
+    if correlations[best] < LOWEST_CORRELATION or np.ptp(alike) <= 2 * WIDEST_NS:
+        # Best where samples show what the trace has so much later: then they are stamped that much too early.
+        return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
+    if not alike.min() <= ENGINE_LEAD_NS <= alike.max():  # else one clock is among what fits
+        return unknown
+    return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
+
+
+def _find_best(busy: StepFunction, samples: pd.DataFrame, fewest: int) -> tuple[Floats, Floats, int] | None:
+    """Busy shares at each offset, their correlations, and the place of the best; None where these mean nothing."""
+    shares = _shares(busy, samples) if len(samples) >= fewest else None
+    if shares is None:
+        return None
+    deviation = float(np.std(shares[len(OFFSETS) // 2]))
+    if deviation < SMALLEST_DEVIATION:
+        return None
+    correlations = _correlate(samples["gr_active_pct"].to_numpy() / 100, shares)
+    best = int(np.argmax(correlations))
+    is_weak = deviation < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
+    return None if is_weak else (shares, correlations, best)
 
 
 def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
@@ -49,28 +77,6 @@ def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
         until = np.interp(times - begin + offset, borders - begin, counted)
         shares[number] = (until[place[len(start) :]] - until[place[: len(start)]]) / (end - start)
     return shares
-
-
-def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
-    """Offset and correlation where it correlates best; unknown where the GPU was idle, or busy, nearly all the time."""
-    unknown = {"offset_ns": np.nan, "correlation": np.nan}
-    shares = _shares(busy, samples) if len(samples) >= FEWEST_SAMPLES else None
-    if shares is None:
-        return unknown
-    deviation = float(np.std(shares[len(OFFSETS) // 2]))
-    if deviation < SMALLEST_DEVIATION:
-        return unknown
-    correlations = _correlate(samples["gr_active_pct"].to_numpy() / 100, shares)
-    best = int(np.argmax(correlations))
-    alike = OFFSETS[correlations >= correlations[best] - FLAT]
-    is_flat = correlations[best] >= LOWEST_CORRELATION and np.ptp(alike) > 2 * WIDEST_NS
-    is_weak = deviation < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
-    if is_weak or (is_flat and not alike.min() <= ENGINE_LEAD_NS <= alike.max()):
-        return unknown
-    if is_flat:  # and one clock is among what fits
-        return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
-    # Best where samples show what the trace has so much later: then they are stamped that much too early.
-    return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
 
 
 def _refine(correlations: Floats, best: int) -> float:

@@ -24,31 +24,19 @@ NOTHING = StepFunction(_NO_TIMES, _NO_TIMES, np.empty(0))
 
 @dataclass(frozen=True)
 class Rates:
-    """The launches of one GPU, and how active the tensor pipes were in each: what samples are shared among.
+    """The launches of one GPU, and how active the tensor pipes were in each: what samples are shared among."""
 
-    Attributes:
-        start: Starts in ns.
-        end: Ends in ns.
-        rate: Mean Tensor Active of each launch, from 0 to 1.
-        error: Standard error of that that all launches of a class have in common.
-        spread: That by which single launches differ.
-        parts: How many equal parts of its time each launch has.
-        first: Where the first of these is in ``shape``.
-        shape: Rates of parts, over the mean of their launch.
-        inside: How much more, with each ns, what launches have counted since they began may be off.
-        late_ns: By how much samples and launches may be apart in time.
-    """
-
-    start: Ints
-    end: Ints
-    rate: Floats
-    error: Floats
-    spread: Floats
-    parts: Ints
-    first: Ints
-    shape: Floats
+    start: Ints  # starts in ns
+    end: Ints  # ends in ns
+    rate: Floats  # mean Tensor Active of each launch, from 0 to 1
+    error: Floats  # standard error of that that all launches of a class have in common
+    spread: Floats  # that by which single launches differ
+    parts: Ints  # how many equal parts of its time each launch has
+    first: Ints  # where the first of these is in ``shape``
+    shape: Floats  # rates of parts, over the mean of their launch
+    # How much more, with each ns, what launches have counted since they began may be off
     inside: StepFunction = NOTHING
-    late_ns: float = 0.0
+    late_ns: float = 0.0  # by how much samples and launches may be apart in time
 
     def between(self, low: int, high: int) -> tuple[Ints, Ints, Floats]:
         """Start, end and rate of all parts of the launches that touch [low, high]."""
@@ -73,21 +61,13 @@ NO_LAUNCHES = even_rates(_NO_TIMES, _NO_TIMES, np.empty(0), np.empty(0), np.empt
 
 @dataclass(frozen=True)
 class Pieces:
-    """What samples are cut into where launches, or parts of them, begin and end.
+    """What samples are cut into where launches, or parts of them, begin and end."""
 
-    Attributes:
-        cut: Rows of the samples that are cut, ascending.
-        first: The first piece of each of them.
-        start: Start of each piece; it lasts until the next one of its sample, or until the sample's end.
-        share: Its mean over that of its sample: times the sample's value it is the piece's.
-        before: Integral of that over pieces before it. Only differences within a sample mean something.
-    """
-
-    cut: Ints
-    first: Ints
-    start: Ints
-    share: Floats
-    before: Floats
+    cut: Ints  # rows of the samples that are cut, ascending
+    first: Ints  # the first piece of each of them
+    start: Ints  # start of each piece; it lasts until the next one of its sample, or until the sample's end
+    share: Floats  # its mean over that of its sample: times the sample's value it is the piece's
+    before: Floats  # integral of that over pieces before it. Only differences within a sample mean something.
 
 
 @dataclass(frozen=True)
@@ -95,16 +75,11 @@ class SplitSamples:
     """The samples of one GPU, cut where launches begin and end; as functions of time.
 
     Most samples of a long recording are not cut: only those that are have pieces.
-
-    Attributes:
-        start: Starts of the samples.
-        end: Their ends.
-        pieces: Their pieces.
     """
 
-    start: Ints
-    end: Ints
-    pieces: Pieces
+    start: Ints  # starts of the samples
+    end: Ints  # their ends
+    pieces: Pieces  # their pieces
 
     def places(self, time: Ints) -> "CutPlaces":
         """Where times lie among the samples and their pieces."""
@@ -121,27 +96,16 @@ class SplitSamples:
 
 
 class CutPlaces(NamedTuple):
-    """Where times lie among samples and their pieces.
+    """Where times lie among samples and their pieces."""
 
-    Attributes:
-        number: How many samples begin before each time, or at it.
-        part: Those of the times that lie in a sample; the next two have a value for each of these.
-        sample: The sample.
-        past: How much of it lies before the time, in ns.
-        inside: Those of them whose sample has pieces; the last three have a value for each of these.
-        first: The first piece of the sample.
-        piece: The piece that the time lies in.
-        past_piece: How much of it lies before the time, in ns.
-    """
-
-    number: Ints
-    part: Ints
-    sample: Ints
-    past: Ints
-    inside: Ints
-    first: Ints
-    piece: Ints
-    past_piece: Ints
+    number: Ints  # how many samples begin before each time, or at it
+    part: Ints  # those of the times that lie in a sample; the next two have a value for each of these
+    sample: Ints  # the sample
+    past: Ints  # how much of it lies before the time, in ns
+    inside: Ints  # those of them whose sample has pieces; the last three have a value for each of these
+    first: Ints  # the first piece of the sample
+    piece: Ints  # the piece that the time lies in
+    past_piece: Ints  # how much of it lies before the time, in ns
 
 
 def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
@@ -173,21 +137,13 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
 
 @dataclass(frozen=True)
 class LaunchErrors:
-    """How far the rates of launches may be off, as functions of time on the same steps.
+    """How far the rates of launches may be off, as functions of time on the same steps."""
 
-    Attributes:
-        launched: 1 while a launch runs, else 0.
-        error: Standard error of Tensor Active (0 to 1) that all launches of a class have in common.
-        spread: That by which single launches differ.
-        inside: See ``Rates``; not on these steps.
-        late_ns: See ``Rates``.
-    """
-
-    launched: StepFunction
-    error: StepFunction
-    spread: StepFunction
-    inside: StepFunction
-    late_ns: float
+    launched: StepFunction  # 1 while a launch runs, else 0
+    error: StepFunction  # standard error of Tensor Active (0 to 1) that all launches of a class have in common
+    spread: StepFunction  # that by which single launches differ
+    inside: StepFunction  # see ``Rates``; not on these steps
+    late_ns: float  # see ``Rates``
 
 
 def launch_errors(launches: Rates) -> LaunchErrors:
@@ -199,16 +155,7 @@ def launch_errors(launches: Rates) -> LaunchErrors:
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
-    """Cut some samples.
-
-    Args:
-        start: Their starts.
-        end: Their ends.
-        value: Their Tensor Active, from 0 to 1.
-        low: Starts of the parts of launches.
-        high: Their ends.
-        rate: Their Tensor Active, from 0 to 1.
-    """
+    """Cut some samples."""
     borders, of_step = _sum_open(low, high, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
@@ -234,14 +181,7 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
 
 
 def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Floats:
-    """Tensor Active (0 to 1) of each piece: in proportion to the rates, but none above full activity.
-
-    Args:
-        sample: Sample that each piece lies in.
-        rate: Rate of each piece.
-        length: Its length in ns.
-        value: Tensor Active of each sample. One that reads above full activity is even.
-    """
+    """Tensor Active (0 to 1) of each piece: in proportion to the rates, but none above full activity."""
     most = np.maximum(value, 1.0)
     idle = rate <= 0  # time without any launch has what these cannot have
     left = value * np.bincount(sample, length, len(value))

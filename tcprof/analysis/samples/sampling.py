@@ -143,7 +143,7 @@ def _integrals_until(of_gpu: Tensor, times: Ints) -> tuple[Floats, ...]:
     """Up to each time: what is known, Tensor Active and tensor cycles."""
     at = of_gpu.split.places(times)
     cycles = of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan)
-    return of_gpu.recorded.known_until(times), of_gpu.active.before(at), cycles
+    return of_gpu.recorded.known.until(times), of_gpu.active.before(at), cycles
 
 
 def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:

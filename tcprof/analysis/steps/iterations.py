@@ -161,29 +161,23 @@ def _is_warm_up(duration: Floats) -> Bools:
     return warm_up
 
 
-def parse_warm_up(given: int | str | None) -> int | None:
-    """How many first iterations are warm-up, 0 for ``all`` to count; None for those that are found to be.
+def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
+    """The iterations, of which so many first ones on each GPU are warm-up, or none for ``all`` to count.
+
+    None leaves those that were found.
 
     Raises:
         UsageError: It is neither a number, as text or not, nor ``all`` nor None.
     """
     if given is None:
-        return None
-    if given == ALL:
-        return 0
+        return iterations
     try:
-        number = int(given)
+        count = 0 if given == ALL else int(given)
     except ValueError:
-        number = -1
-    if number < 0:
+        count = -1
+    if count < 0:
         raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of iterations, 0 or more, or {ALL!r}.")
-    return number
-
-
-def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
-    """The iterations, of which so many first ones on each GPU are warm-up; None leaves those that were found."""
-    count = parse_warm_up(given)
-    return iterations if count is None else iterations.assign(warm_up=iterations["number"] < count)
+    return iterations.assign(warm_up=iterations["number"] < count)
 
 
 def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:

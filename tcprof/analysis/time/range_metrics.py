@@ -1,6 +1,7 @@
 """What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -8,13 +9,15 @@ import pandas as pd
 from tcprof.analysis.kernels.summary import could_be_tensor
 from tcprof.analysis.ranges.instances import groups_of_paths, prepare_sums
 from tcprof.analysis.time.account import Account, Evidence
+from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
 from tcprof.arrays import Bools, Floats
-from tcprof.frames import INSTANCES, LARGEST_UNCOVERED_PCT, RANGES
+from tcprof.frames import LARGEST_UNCOVERED_PCT
 
 _OF_INSTANCES = frozenset(
     {
         *("kernel_ns", "unseen_ns", "tensor_kernel_ns", "unresolved_ns", "graph_ns", "dram_bytes"),
         *("cycles", "unknown_cycles", "flop", "boost_ns", "peakless_flop"),
+        *("useful_flop", "useful_unknown_ns", "useful_known_ns", "useful_boost_ns", "useful_peakless_flop"),
     }
 )
 
@@ -22,19 +25,31 @@ _OF_INSTANCES = frozenset(
 def add_rates(
     ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The range summary and the instances with the columns that come from the fit.
+    """The range summary and the instances of the evidence with the columns that come from the fit.
 
-    Args:
-        ranges: See ``tcprof.frames.RANGES``: the rows of one GPU after the other, each the capture, then paths.
-        instances: See ``tcprof.frames.INSTANCES``; the rows are those of the evidence.
+    The rows of one GPU of the ranges come after the other, each GPU's capture first, then its paths.
     """
-    values = values_of_launches(account.kernel_instances, account.kernels, evidence.activities["kind"])
-    of_ranges, of_instances = sum_launches(ranges, account, evidence, values, _OF_INSTANCES)
-    rates = range_rates(of_ranges, time_of_work(ranges, evidence))
+    launches = account.kernel_instances
+    values = values_of_launches(launches, account.kernels, evidence.activities["kind"])
+    has_useful = bool(launches["useful_flop"].notna().any())
+    if has_useful:
+        useful = useful_of_launches(launches, account.kernels).drop(columns="useful_tensor_flop")
+        values = chain(values, ((str(name), column.to_numpy(np.float64)) for name, column in useful.items()))
+    by_range, by_instance = sum_launches(ranges, account, evidence, values)
+    window, instance_window = time_of_work(ranges, evidence), time_of_instances(instances, evidence.window)
+    rates, instance_rates = range_rates(by_range, window), _rate_instances(by_instance, instance_window)
+    if has_useful:
+        rates |= rate_useful(by_range, window)
+        instance_rates |= rate_useful(by_instance, instance_window)
     # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
-    known = ranges["gpu"].isin(account.kernel_instances["gpu"]) & (ranges["instance_count"] > 0)
-    ranges = RANGES.conform(ranges.assign(**{name: column.where(known) for name, column in rates.items()}))
-    return ranges, _add_tensor_work(instances, account, evidence, of_instances)
+    traced, traced_instances = (rows["gpu"].isin(launches["gpu"]).to_numpy() for rows in (ranges, instances))
+    known = traced & (ranges["instance_count"] > 0).to_numpy()  # of what lies in warm-up only there is no figure
+    times = by_instance[["tensor_kernel_ns", "unresolved_ns"]].where(by_instance["graph_ns"] == 0)
+    return ranges.assign(**{name: column.where(known).to_numpy() for name, column in rates.items()}), instances.assign(
+        tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),  # unknown where whole graphs ran
+        unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
+        **{name: column.where(traced_instances).to_numpy() for name, column in instance_rates.items()},
+    )
 
 
 def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
@@ -52,11 +67,7 @@ def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
 
 
 def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
-    """Length of the window that the work of each instance lies in; unknown where it ends before the work does.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-    """
+    """Length of the window that the work of each instance lies in; unknown where it ends before the work does."""
     length = {
         "host": instances["host_end_ns"] - instances["host_start_ns"],
         "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
@@ -67,27 +78,16 @@ def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
 
 
 def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
-    """Which instances have windows that end before their work on the GPU does: only those of the host may.
-
-    Args:
-        instances: See ``tcprof.frames.INSTANCES``.
-    """
+    """Which instances have windows that end before their work on the GPU does: only those of the host may."""
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
 def sum_launches(
-    ranges: pd.DataFrame,
-    account: Account,
-    evidence: Evidence,
-    values: Iterable[tuple[str, Floats]],
-    of_instances: Collection[str],
+    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
-    Args:
-        ranges: See ``add_rates``.
-        values: Names, each with a value for each launch; taken one after the other, as there may be millions.
-        of_instances: The names of those that are wanted of instances.
+    The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
     """
     launched, activities = account.kernel_instances, evidence.attribution.activity
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
@@ -106,39 +106,23 @@ def sum_launches(
         totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
         of_instance: Floats = add_up(np.append(value, 0.0)[of_launch])
         totals[name][row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
-        if name in of_instances:
+        if name in _OF_INSTANCES:
             sums[name] = of_instance
     return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
 
 
-def _add_tensor_work(instances: pd.DataFrame, account: Account, evidence: Evidence, sums: pd.DataFrame) -> pd.DataFrame:
-    """The instances with the time of the tensor kernels launched in each, and with their FLOP and HFU.
-
-    Times are unknown where whole graphs ran.
-    """
-    times = sums[["tensor_kernel_ns", "unresolved_ns"]].where(sums["graph_ns"] == 0)
-    # Where no kernel of a GPU was traced, what ran there is not known.
-    traced = instances["gpu"].isin(account.kernel_instances["gpu"]).to_numpy()
-    known = known_flop(sums)
-    known["dram_bytes"] = sums["dram_bytes"].where(are_seen(sums))
-    known["hfu_pct"] = _hfu(sums, known["tensor_flop"], time_of_instances(instances, evidence.window))
-    found = {name: column.where(traced).to_numpy() for name, column in known.items()}
-    return INSTANCES.conform(
-        instances.assign(
-            tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),
-            unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
-            **found,
-        )
-    )
+def _rate_instances(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
+    """Columns of instances: their FLOP, HFU and bytes."""
+    flop = known_flop(sums)
+    rates = {
+        "dram_bytes": sums["dram_bytes"].where(are_seen(sums)),
+        "hfu_pct": _hfu(sums, flop["tensor_flop"], window_ns),
+    }
+    return flop | rates
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
-    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other."""
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
     # What no sample shows is not known, and adds nothing but its time, see are_seen.
@@ -167,12 +151,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
 
 
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
-    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some.
-
-    Args:
-        launched: See ``tcprof.frames.KERNEL_INSTANCES``.
-        kernels: See ``tcprof.frames.KERNELS``.
-    """
+    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some."""
     of_kernel = launched["kernel"].to_numpy()
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
