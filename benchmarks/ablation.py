@@ -31,7 +31,7 @@ from scipy.sparse import csr_array
 import tcprof
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels import (
-    capacity,
+    sm_clock,
     classes,
     design,
     fit,
@@ -48,24 +48,24 @@ sys.path.append(str(Path(__file__).parent.parent / "tests"))
 SEEDS = 2
 CHANGED_POINTS = 0.1
 NOTHING = "(nothing)"
-FIT_CAPACITY = capacity.fit_capacity
+FIT_CAPACITY = sm_clock.fit_capacity
 
 
-def sampled_clock(some: Any, rows: Any, pipe_cycles: Floats, samples: StepFunction) -> capacity.Capacity:
+def sampled_clock(some: Any, rows: Any, pipe_cycles: Floats, samples: StepFunction) -> sm_clock.Capacity:
     """The mean of the clock over the samples of each launch: what needs no fit."""
     duration, kinds = some.end - some.start, len(some.opaque)
     if np.isnan(pipe_cycles).any():
-        return capacity.constant_capacity(len(duration), kinds, 1.0)
+        return sm_clock.constant_capacity(len(duration), kinds, 1.0)
     clock = StepFunction(samples.start, samples.end, pipe_cycles / (samples.end - samples.start))
     passed, covered = clock.integral(some.start, some.end), clock.covered(some.start, some.end)
     of_launch = np.where(covered > 0, passed / np.maximum(covered, 1), clock.value.mean())
     of_class = np.bincount(some.kind, of_launch * duration) / np.bincount(some.kind, duration)
-    return capacity.Capacity(of_launch, of_class, np.zeros((kinds, kinds)))
+    return sm_clock.Capacity(of_launch, of_class, np.zeros((kinds, kinds)))
 
 
 def whole_launches(
     some: design.Launches, rows: design.Design, pipe_cycles: Floats, samples: StepFunction
-) -> capacity.Capacity:
+) -> sm_clock.Capacity:
     """The clock, fitted with one rate for each class."""
     kinds = np.arange(len(some.opaque))
     mean_ns = np.bincount(some.kind, some.end - some.start) / np.bincount(some.kind)
@@ -117,10 +117,10 @@ REFINEMENTS: dict[str, list[Change]] = {
     "clock offset in the interval": [(fit, "estimate_offset", no_offset)],
     "SM clock per kernel": [(launches, "fit_capacity", sampled_clock)],
     "its parts of a launch": [(launches, "fit_capacity", whole_launches)],
-    "its lag": [(capacity, "LAG_NS", 0.0), (capacity, "MOST_LAG_NS", 0.0), (capacity, "LAG_ERROR_NS", 0.0)],
-    "its misfit by place": [(capacity, "_places", lambda time: np.arange(time.shape[0]))],
+    "its lag": [(sm_clock, "LAG_NS", 0.0), (sm_clock, "MOST_LAG_NS", 0.0), (sm_clock, "LAG_ERROR_NS", 0.0)],
+    "its misfit by place": [(sm_clock, "_places", lambda time: np.arange(time.shape[0]))],
     "its changes in a sample": [
-        (capacity, "_covariance_in_time", lambda rows, left: np.zeros((rows.time.shape[1], rows.time.shape[1])))
+        (sm_clock, "_covariance_in_time", lambda rows, left: np.zeros((rows.time.shape[1], rows.time.shape[1])))
     ],
     "dependent launches begin later": [
         (launches, "find_early", lambda kernels: np.zeros(len(kernels), dtype=np.int64)),

@@ -220,7 +220,7 @@ def test_an_export_is_whole_or_not_there(
     folder = tmp_path / "new" / "frames"
     if stops_at == "moving":  # one that is there is whole as long as it has what is known of the recording
         write_frames(analysis, analysis.findings, folder, "csv")
-    where, name = ("tcprof.render.frames", "_write_frame") if stops_at == "writing" else ("tcprof.outputs", "_move")
+    where, name = ("tcprof.render.frames", "write_csv") if stops_at == "writing" else ("tcprof.outputs", "_move")
     real, calls = getattr(sys.modules[where], name), []
 
     def fail(*args: object) -> object:

@@ -42,13 +42,7 @@ class Check:
 def list_checks(
     analysis: Analysis, row: pd.Series, figures: IterationFigures | None, has_faults: bool
 ) -> tuple[Check, ...]:
-    """What a reader must know before trusting the figures of one GPU.
-
-    Args:
-        row: The GPU's whole capture in the range summary.
-        figures: Its iterations, if there are any.
-        has_faults: Whether anything was found that makes the figures untrustworthy.
-    """
+    """What a reader must know before trusting the figures of one GPU, by its row of the whole capture."""
     gpu = int(row["gpu"])
     coverage = row["coverage_pct"] if figures is None else figures.coverage_pct
     whose = "the capture" if figures is None else "the iterations' time"

@@ -205,10 +205,7 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]
 
     nsys says that some may be missing whenever it ends before a process does, and counts those that were still running:
     with a capture range most often all are there. If it says no more, the launches are counted, where they can be.
-
-    Args:
-        texts: How often nsys said each text: processes may say the same.
-        lost_launches: See ``tcprof.analysis.observed.Observed``.
+    ``texts`` has how often nsys said each: processes may say the same.
     """
     buffers = sum((int(found[2]) - int(found[1])) * count for found, count in _matches(_NOT_RETURNED, texts))
     events = {

@@ -62,11 +62,7 @@ def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
-    """What all figures of a GPU at a glance are over.
-
-    Args:
-        figures: The iterations that they are of; None for the whole capture.
-    """
+    """What all figures of a GPU at a glance are over: its iterations, or else the whole capture."""
     if figures is None:
         return "All figures here are of the whole capture: nothing in it iterates."
     count = f"{units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
@@ -110,11 +106,7 @@ def _of(share: dict[str, float]) -> str:
 
 
 def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
-    """Tensor Active of the ranges that an iteration, or the capture, consists of; empty where these tell nothing.
-
-    Args:
-        figures: The iterations; None for the whole capture.
-    """
+    """Tensor Active of the ranges that an iteration, or the capture, consists of; empty where these tell nothing."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]
     whole = rows[rows["depth"] == 0] if figures is None else figures.rows
     inner = rows[rows["depth"] == 1] if figures is None else rows[rows["parent_id"].isin(whole["path_id"])]

@@ -43,12 +43,7 @@ class GpuFindings:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the figures of a recording say.
-
-    Attributes:
-        gpus: Of each GPU, in the order of the range summary.
-        found: Faults, then cautions, each gravest first.
-    """
+    """What the figures of a recording say: of each GPU, and faults, then cautions, each gravest first."""
 
     gpus: tuple[GpuFindings, ...]
     found: tuple[Finding, ...]
@@ -82,11 +77,7 @@ class Findings:
 
 @plain_texts()
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
-    """Judge a recording.
-
-    Args:
-        gpu: Only the verdict and the checks of this GPU; None: of all.
-    """
+    """Judge a recording; with a GPU, only the verdict and the checks of this one."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     if gpu is not None:
         captures = captures[captures["gpu"] == gpu]

@@ -46,11 +46,7 @@ class RecordingCost:
 def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
     """The steps that ``tcprof.annotate`` opened: those of training, if there are any, else calls of models.
 
-    Args:
-        ranges: See ``tcprof.frames.NVTX_RANGES``.
-
-    Returns:
-        Their columns of ``tcprof.frames.UNPROFILED``.
+    From ``tcprof.frames.NVTX_RANGES`` to columns of ``tcprof.frames.UNPROFILED``.
     """
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
@@ -99,11 +95,7 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
 
 
 def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
-    """The idle share of a time in percent as it would be without a recording, which only adds idle time.
-
-    Args:
-        cost: What recording costs; None where unknown.
-    """
+    """The idle share of a time in percent as it would be without a recording, which only adds idle time."""
     if cost is None or not cost.is_known:
         return idle_pct
     added_pct = 100 * (1 - 1 / cost.ratio)

@@ -30,13 +30,7 @@ def make_advice(
     confidence: str = LOW,
     raise_confidence: str = "",
 ) -> Advice:
-    """Advice on a step.
-
-    Args:
-        said: What was found, and what that means.
-        options: Ways to act on it, that to begin with first.
-        about: What in the recording it is about.
-    """
+    """Advice on a step: ``said`` is what was found, and what that means; the first option is to begin with."""
     return Advice(
         rule=rule,
         severity=Severity.ADVICE,
@@ -68,9 +62,7 @@ def advise_on_kernels(
     """Advice whose options save time of kernels; those that take most are its evidence.
 
     Args:
-        said: What was found, and what that means.
         rows: The kernels, as ``Step.kernels``.
-        options: What can be done; that to begin with first.
         about: What it is about, where that is not all launches of the kernels.
         evidence: Figures that come before the kernels, a line each.
         cpu: As for ``Step.price_kernels``.

@@ -16,11 +16,7 @@ _GUESSED = ("whether their memory is pinned was not recorded: it is guessed from
 
 
 def time_launching(step: Step, kernels: pd.DataFrame) -> float:
-    """CPU time of a step that launching some kernels takes, without those that come with others, as a graph's do.
-
-    Args:
-        kernels: Some rows of ``Step.kernels``.
-    """
+    """CPU time of a step that launching some of its kernels takes, without those of graphs, which come together."""
     launch = _calls_of(step)
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
     is_meant = is_single & step.launches["kernel"].isin(kernels.index).to_numpy()

@@ -60,14 +60,7 @@ def waiting_ns(step: Step) -> float:
 
 @dataclass(frozen=True)
 class _Others:
-    """What the GPUs do that take a step together with another.
-
-    Attributes:
-        step: The step of that one.
-        waits: What each of them waits for the slowest, in ns of a step; that one too.
-        found: The advice on each GPU.
-        rules: By the names of findings.
-    """
+    """What the GPUs do that take a step together with another, and what each waits for the slowest, in ns of a step."""
 
     step: Step
     waits: Mapping[int, float]
@@ -104,12 +97,7 @@ class _Others:
 
 
 def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:
-    """Advice whose prices are of steps that end with the slowest GPU.
-
-    Args:
-        found: What the rules have found in each step.
-        rules: By the names of findings.
-    """
+    """Advice whose prices are of steps that end with the slowest GPU; the rules are by the names of findings."""
     return {gpu: [_price(steps[gpu], each, found, rules) for each in found[gpu]] for gpu in found}
 
 
@@ -138,8 +126,7 @@ def _levels(gain: Gain) -> Floats:
 def join_alike(found: Sequence[Advice]) -> list[Advice]:
     """Advice in which that of one rule, about the same, with prices that agree, is one for all its GPUs.
 
-    Args:
-        found: The advice on each GPU; that which comes first lends its figures.
+    That which comes first lends its figures.
     """
     groups: list[list[Advice]] = []
     for each in found:

@@ -129,17 +129,17 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = 
 
 
 def find_between_products(step: Step) -> pd.DataFrame:
-    """Launches between a product and the next one, where a softmax, or its gradient, is among them.
-
-    Returns:
-        ``kernel`` and ``exposed_ns`` of each launch in the steps, and ``activity``.
-    """
+    """Launches between a product and the next one, where a softmax, or its gradient, is among them."""
     found = find_attention(step)
-    return found[~found["is_product"]].drop(columns="is_product")
+    return found[~found["is_product"]]
 
 
 def find_attention(step: Step) -> pd.DataFrame:
-    """The same with the products before and after, as ``is_product`` tells."""
+    """The same with the products before and after, as ``is_product`` tells.
+
+    Returns:
+        Of each launch ``kernel``, ``activity`` and ``exposed_ns`` in all steps.
+    """
     launched = rows_of_gpu(step.analysis.kernel_instances, step.gpu)
     activity = launched["activity"].to_numpy()
     times = step.analysis.activities[["stream", "start_ns"]].to_numpy()[activity]

@@ -10,6 +10,7 @@ from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
+from tcprof.views.comparison.modules import SHORT_TITLES
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.paths import LONGEST_NAME
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
@@ -20,18 +21,12 @@ _LONGEST_FILE = 80
 _LEFT_OUT = (
     "more kernels are not in this table: those whose time changed least. 'tcprof compare --limit 0' lists all of them."
 )
-_SHORT = {
-    "base_ns": "Time\nbase",
-    "new_ns": "Time\nnew",
-    "base_tensor_active_pct": "Tensor Active\nbase",
-    "new_tensor_active_pct": "Tensor Active\nnew",
-}
 _COLUMNS = (
     *("status", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
     *("base_precision", "base_class", "path", "base_count", "new_count"),
 )
 _FURTHER = ("base_precision", "base_count", "new_count")  # on a page only when its reader asks
-_BRIEF = ("status", *_SHORT)
+_BRIEF = ("status", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct")
 _STATUSES = (
     "same: name and launch geometry agree; renamed: matched by place or by name, with another name or geometry; new "
     "and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded as a whole."
@@ -78,9 +73,8 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
 
 def _heading(name: str) -> Heading:
     spare = int(name == "base_tensor_active_pct")  # on a narrow terminal
-    return heading(
-        KERNEL_CHANGES[name], brief=name in _BRIEF, shown=name not in _FURTHER, short=_SHORT.get(name, ""), spare=spare
-    )
+    shown, short = name not in _FURTHER, SHORT_TITLES.get(name, "")
+    return heading(KERNEL_CHANGES[name], brief=name in _BRIEF, shown=shown, short=short, spare=spare)
 
 
 def _row(row: Mapping[Any, Any]) -> Row:

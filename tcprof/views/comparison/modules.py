@@ -31,7 +31,7 @@ from tcprof.views.tables import (
 MOST_MODULES = 20
 _SIDES, _UNKNOWN = ("base", "new"), Cell(units.UNKNOWN)
 _LEFT_OUT = "more modules are not in this table: those whose time changed least. JSON has all of them."
-_SHORT = {
+SHORT_TITLES = {
     "base_ns": "Time\nbase",
     "new_ns": "Time\nnew",
     "ratio": "Time\nratio",
@@ -72,7 +72,7 @@ def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOS
 
 
 def _heading(name: str, spare: int = 0) -> Heading:
-    return heading(MODULE_CHANGES[name], short=_SHORT.get(name, ""), spare=spare)
+    return heading(MODULE_CHANGES[name], short=SHORT_TITLES.get(name, ""), spare=spare)
 
 
 def _interval_heading(name: str, **changes: Any) -> Heading:

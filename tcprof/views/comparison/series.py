@@ -56,19 +56,6 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
     ]
 
 
-def _quantities(comparisons: Sequence[Comparison], gpu: int) -> list[tuple[str, str, float]]:
-    """What is drawn of the iterations: column, whose value it is, and what makes seconds or percent of it."""
-    found = [(str(time_row(comparisons[0], gpu)["quantity"]), f"per {_unit(comparisons[0])}", 1e-9)]
-    active = [find_row(each, gpu, HEADLINE.name) for each in comparisons]
-    if any(row[["base", "new"]].notna().any() for row in active):
-        found.append((HEADLINE.name, f"per {_unit(comparisons[0])}", 1.0))
-    return found
-
-
-def _unit(comparison: Comparison) -> str:
-    return label(iteration_name(comparison), LONGEST_NAME)
-
-
 @dataclass(frozen=True)
 class Series:
     """One quantity of the iterations of one recording, thinned where there are very many."""
@@ -137,8 +124,12 @@ def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
         return []
     sides = [shown for shown in shown_sides(comparisons) if shown.comparison.iteration_path or shown.number == 0]
     sides[0] = replace(sides[0], comparison=found[0])
+    per = f"per {label(iteration_name(found[0]), LONGEST_NAME)}"
+    quantities = [(str(time_row(found[0], gpu)["quantity"]), 1e-9)]  # with what makes seconds or percent of it
+    if any(find_row(each, gpu, HEADLINE.name)[["base", "new"]].notna().any() for each in found):
+        quantities.append((HEADLINE.name, 1.0))
     panels = []
-    for column, per, scale in _quantities(found, gpu):
+    for column, scale in quantities:
         drawn = [(s, [_series(s, each, gpu, column, scale) for each in s.side.recordings]) for s in sides]
         if any(len(series.x) for _, several in drawn for series in several):
             panels.append(Panel(gpu, column, per, scale, drawn, *_axis_range(drawn, scale == 1.0)))
