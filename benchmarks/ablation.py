@@ -31,13 +31,13 @@ from scipy.sparse import csr_array
 import tcprof
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels import (
-    sm_clock,
     classes,
     design,
     fit,
     launches,
     least_squares,
     noise,
+    sm_clock,
     uncertainty,
 )
 from tcprof.analysis.kernels.untraced import Untraced
