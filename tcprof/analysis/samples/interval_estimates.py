@@ -49,14 +49,11 @@ class _Grouped:
 def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
     """The median of each group, with the interval between two order statistics.
 
+    Values are not below 0, and those of a group in order of time; NaN is left out.
+
     Of n independent values those at n/2 ± 1.96 sqrt(n)/2 enclose the true median in 95 % of cases (David and Nagaraja,
     Order Statistics, section 7.1). Instances that follow each other are not independent: sqrt(n) is multiplied by the
     root of the inflation of the variance. Where so few values have no such ranks, their range is extended to fit.
-
-    Args:
-        group: Group of each value.
-        values: The values, none below 0, those of a group in order of time; NaN is left out.
-        groups: Number of groups.
     """
     known = _Grouped.of(group, values, groups)
     count = known.count
@@ -88,17 +85,12 @@ def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
 
 
 def find_means(group: Ints, values: Floats, groups: int) -> Centers:
-    """The mean of each group, with an interval for values that may be skewed or few.
+    """The mean of each group, with an interval for values that may be skewed or few; values as for medians.
 
     It is Student's, with the root of the inflation of the variance, for as many values as are left independent. Where
     a few values are far off it is too short on their side, where more of them would be: there it reaches as far as
     Hall's transformation (On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992) has it. It is
     never made shorter.
-
-    Args:
-        group: Group of each value.
-        values: The values, none below 0, those of a group in order of time; NaN is left out.
-        groups: Number of groups.
     """
     known = _Grouped.of(group, values, groups)
     count, at = known.count, known.group

@@ -53,11 +53,7 @@ def add_rates(
 
 
 def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
-    """Length of the windows that the work of each row lies in; unknown where some end before their work does.
-
-    Args:
-        ranges: See ``add_rates``; the window of the whole capture holds its work in any case.
-    """
+    """Length of the windows that the work of each row lies in; unknown where some end before their work does."""
     found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     late = group[end_before_work(evidence.instances, evidence.window)]
@@ -159,11 +155,7 @@ def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Ser
 
 
 def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
-    """Columns of ``tcprof.frames.RANGES`` that come from the fit.
-
-    Args:
-        sums: What ``values_of_launches`` gives, summed over each range.
-    """
+    """Columns of ``tcprof.frames.RANGES`` that come from the fit, from summed ``values_of_launches``."""
     known = known_flop(sums)
     is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)
     # What a whole graph holds is unknown, and so is a share of it.
@@ -185,11 +177,7 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
 
 
 def are_seen(sums: pd.DataFrame) -> pd.Series:
-    """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0.
-
-    Args:
-        sums: What ``values_of_launches`` gives, summed.
-    """
+    """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0."""
     return 100 * sums["unseen_ns"] <= LARGEST_UNCOVERED_PCT * sums["kernel_ns"]
 
 
@@ -200,11 +188,7 @@ def _hfu(sums: pd.DataFrame, flop: pd.Series, window_ns: Floats) -> pd.Series:
 
 
 def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
-    """FLOP as far as they are known, and the share of the cycles that have none.
-
-    Args:
-        sums: What ``values_of_launches`` gives, summed.
-    """
+    """FLOP as far as they are known, and the share of the cycles that have none."""
     cycles = sums["cycles"]
     # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
     uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
