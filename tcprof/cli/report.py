@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from tcprof.arrays import return_freed_memory
 from tcprof.cli.app import app
 from tcprof.cli.options import (
     ForceOption,
@@ -43,6 +42,7 @@ def report(
 ) -> None:
     """Write one HTML page about a recording; it is self-contained and opens offline."""
     import tcprof
+    from tcprof.arrays import return_freed_memory
 
     target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
