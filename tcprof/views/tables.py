@@ -4,10 +4,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from tcprof import units
-from tcprof.frames import Column
+
+if TYPE_CHECKING:  # --help loads the formats, and should not wait for pandas
+    from tcprof.frames import Column
 
 BECAME = " → "  # between what something was and what it became, in the name of a row
 _MARKED = re.compile(r"(?<!\\)[*`](\w+)[*`]")
@@ -95,7 +97,7 @@ class Table:
     total: bool = False  # whether the last row is the sum of the others
 
 
-def heading(column: Column, **changes: Any) -> Heading:
+def heading(column: "Column", **changes: Any) -> Heading:
     """The heading of a frame's column."""
     known = {
         "title": column.title,
@@ -118,7 +120,7 @@ def sort_key(value: SupportsFloat) -> str:
     return f"{number:.9g}" if math.isfinite(number) else ""
 
 
-def number_cell(value: float, column: Column) -> Cell:
+def number_cell(value: float, column: "Column") -> Cell:
     """A number of a frame's column."""
     return Cell(column.format(value), sort_key(value))
 
@@ -186,7 +188,7 @@ def plus_minus_cell(percent: float, low: float, high: float) -> Cell:
     return replace(interval_cell(percent, low, high), after=(beside,))
 
 
-def column_cell(row: Mapping[Any, Any], column: Column) -> Cell:
+def column_cell(row: Mapping[Any, Any], column: "Column") -> Cell:
     """A number of a row, as its column is written; marked where it is a lower bound."""
     text = column.format(row[column.name])
     return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))

@@ -181,14 +181,14 @@ def _rows(
         name = one_line(_name(module, kept), 160)
         members = alike.get(module["module_id"], (module["module_id"],))
         is_folded = module["alike_count"] > kept["alike_count"].get(module["parent_id"], 1)  # here, and not above
-        low, high = (units.format_ns(module[end] / steps) for end in ("shortest_ns", "longest_ns"))
+        spread = [units.format_ns(module[end] / steps) for end in ("shortest_ns", "longest_ns") if is_folded]
         rows.append(
             Row(
                 name=f"{name} ({units.format_count(module['alike_count'])} alike)" if is_folded else name,
                 cells=_cells(module, phases, whole_ns / steps, steps, useful),
                 depth=int(module["depth"]),
                 nested=module["parent_id"] >= 0,
-                tag=f"each {' to '.join(dict.fromkeys((low, high)))}" if is_folded else "",
+                tag=f"each {' to '.join(dict.fromkeys(spread))}" if is_folded else "",
                 full=one_line(module["module"], 600),
                 item=int(members[0]),
                 alike=members if len(members) > 1 else (),
