@@ -14,6 +14,7 @@ from worlds import GRAPH, UNTRACED, US, Kernel, Sampler, World, beside, join_wor
 
 PLAIN, ROUNDED = Sampler(), Sampler(rounded=True)
 FAST = Sampler(period=5 * US, rounded=True)
+STAMPED = Sampler(launches=2000)
 KERNELS_OF_MODULE = 5
 CLOCKS = (1.98, 1.6, 1.8)
 
@@ -238,6 +239,8 @@ SCENARIOS = {
     "never idle, 2 µs late": Scenario(
         "it cannot be measured", lambda seed: steps(seed, idle=0, gap_us=0), Sampler(late=2000), error=0.5, resolved=0.6
     ),
+    "launch stamps": Scenario("launches are stamped 2 µs off at random", steps, STAMPED, error=0.5, resolved=0.6),
+    "launch stamps, 64 steps": Scenario("likewise", partial(steps, number=64), STAMPED, error=0.3, resolved=0.8),
     "samples lost": Scenario("30 % of the samples", steps, Sampler(lost=0.3)),
     "locked to the step": Scenario("a step is two samples long", locked, Sampler(jitters=False), error=5, resolved=0),
     "percentages": Scenario("fixed order, whole percentages", steps, ROUNDED, error=0.3),

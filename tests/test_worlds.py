@@ -39,6 +39,7 @@ ALIKE = (  # each like another scenario that runs by default
     "launches and clock of transformer_compiled",
     "a recorded clock, percentages",
     "percentages at 200 kHz",
+    "launch stamps, 64 steps",
     "sampler 3 µs late",
     "sampler 5 µs early",
     "never idle, 2 µs late",
@@ -64,8 +65,9 @@ def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
     assert (found["held"] | ~found["resolved"]).mean() >= COVER
 
 
-CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name]
+CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name or "stamps" in name]
 QUICK = (
+    "launch stamps",
     "twins without ranges",
     "clock falls to 1.6 GHz",
     "launches and clock of transformer_eager",

@@ -85,6 +85,8 @@ class _Solution:
         noise: Covariance of the rows.
         residual: What is left over of each.
         early: See ``Fit``.
+        blur: How many times as large as assumed the variance at borders inside of launches is, where it is more. Then
+            the launches' own times are off, which no number of samples averages away.
         learn_variation: How launches vary.
     """
 
@@ -94,6 +96,7 @@ class _Solution:
     noise: Noise
     residual: Floats
     early: Floats
+    blur: float
     learn_variation: Callable[[], Floats]
 
 
@@ -171,9 +174,9 @@ def _reweighted(
     border_ns = np.hypot(BORDER_NS, IN_PART * duration / np.bincount(design.part_kind))
     rate: Floats = np.full(len(duration), 0.3 * highest)
     variation = np.full(len(duration), START)
-    common = ahead = None
+    common, ahead, blur = None, None, 1.0
     for number in range(passes):
-        borders = _border_variance(design, ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
+        borders = _border_variance(design, blur * ((rate + BORDER_FLOOR * highest) * border_ns) ** 2)
         varied = variation * (rate * duration) ** 2
         diagonal = borders[0] + borders[1] + reading + design.squares @ varied
         noise = Noise(diagonal, np.where(design.adjacent, borders[0], 0.0))
@@ -187,12 +190,13 @@ def _reweighted(
         if number == passes - 1:
             break
         variation = learn()
+        blur = max(1.0, blur * noise.border_misfit(residual, borders[0] + borders[1]))
         if number == passes - 2:  # only the last solution's errors are asked for
             ahead = find_ahead(design, count)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
             if unit is not None:
                 common = hstack([common, _common_rounding(targets[:, 0], targets[:, 0] - residual, unit)], format="csr")
-    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), learn)
+    solution = _Solution(parts, precision, right, noise, residual, np.zeros(len(duration)), blur, learn)
     return solution if ahead is None or not ahead.shape[1] else _corrected(solution, design, ahead, of_common)
 
 
@@ -259,4 +263,4 @@ def _uncertainty(
     late = sum_parts(design, parts, kinds) * late_ns
     others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
     bias, common = others[:, 0], others[:, 1:]
-    return assumed + misfit + np.outer(late, late) + common @ common.T, bias, float(late_ns)
+    return solution.blur * (assumed + misfit) + np.outer(late, late) + common @ common.T, bias, float(late_ns)

@@ -19,6 +19,8 @@ from tcprof.arrays import Bools, Floats, Ints
 
 NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
 
+_MEDIAN_OF_SQUARE = 0.4549  # of a standard normal variable: the median of chi-squared with one degree of freedom
+
 
 @dataclass(frozen=True)
 class Noise:
@@ -45,6 +47,24 @@ class Noise:
         factor = np.append(np.zeros(len(pivot) - len(below)), -below)
         # The diagonal follows from the last row on.
         return Inverse(_accumulate(np.append(0, factor[:0:-1] ** 2), 1 / pivot[::-1])[::-1], factor)
+
+    def border_misfit(self, residual: Floats, borders: Floats) -> float:
+        """How many times as large what is left over at borders is as this covariance expects it.
+
+        The median, so that a few launches that do other work than their class do not count as borders that are off.
+
+        Args:
+            residual: What is left over of each row.
+            borders: Variance at both borders of each.
+        """
+        expected = self.invert().diagonal
+        ratio, weight = self.weigh(residual) ** 2 / expected, borders * expected
+        order = np.argsort(ratio)
+        reached = np.cumsum(weight[order])
+        if not len(reached) or reached[-1] <= 0:
+            return 1.0
+        return float(ratio[order][np.searchsorted(reached, reached[-1] / 2)]) / _MEDIAN_OF_SQUARE
+
 
     @cached_property
     def _factored(self) -> tuple[Floats, Floats]:
