@@ -61,6 +61,7 @@ class Fit:
         parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
         early: For each class, how much of it dependent launches may count as if they did not wait.
         late_ns: By how much samples and launches may be apart in time.
+        stamp_ns: By how much times of single launches are off, at random.
     """
 
     value: Floats
@@ -72,6 +73,7 @@ class Fit:
     parts: Floats
     early: Floats
     late_ns: float
+    stamp_ns: float
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ def fit(
     if highest <= 0:
         nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
         parts = np.zeros(len(design.part_kind))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, nothing, 0.0)
+        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, nothing, 0.0, 0.0)
     opaque_ns = design.class_ns @ launches.opaque
     repeated = RESOLUTION * highest * design.length
     reading = repeated**2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
@@ -147,7 +149,8 @@ def fit(
     unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     sampled = float(observed.sum())
-    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, late_ns)
+    times = late_ns, BORDER_NS * float(np.sqrt(solution.blur - 1))
+    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
 
 
 def _reweighted(

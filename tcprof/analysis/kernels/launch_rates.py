@@ -61,6 +61,7 @@ def _fitted_rates(of_gpu: "GpuFit") -> Rates:
         shape=shape,
         inside=_count_inside(of_gpu, of_class[kind]),
         late_ns=fit.late_ns,
+        stamp_ns=fit.stamp_ns,
     )
 
 

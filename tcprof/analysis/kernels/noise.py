@@ -19,7 +19,7 @@ from tcprof.arrays import Bools, Floats, Ints
 
 NOTHING = 1e-18  # of the diagonal: less makes no difference to a sum of doubles
 
-_MEDIAN_OF_SQUARE = 0.4549  # of a standard normal variable: the median of chi-squared with one degree of freedom
+_QUANTILE, _OF_SQUARE = 0.8, 1.6424  # of chi-squared with one degree of freedom
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,7 @@ class Noise:
         reached = np.cumsum(weight[order])
         if not len(reached) or reached[-1] <= 0:
             return 1.0
-        return float(ratio[order][np.searchsorted(reached, reached[-1] / 2)]) / _MEDIAN_OF_SQUARE
-
+        return float(ratio[order][np.searchsorted(reached, reached[-1] * _QUANTILE)]) / _OF_SQUARE
 
     @cached_property
     def _factored(self) -> tuple[Floats, Floats]:

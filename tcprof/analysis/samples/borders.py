@@ -98,7 +98,10 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     single = np.where(known, np.minimum(spread[1] - spread[0], spread[2] - spread[1]), 0.0)
     rates = [_rates(split, active, at) for at in times]
     moved = np.where(known, (1 - share) * np.mean(rates[0], axis=0) + share * np.mean(rates[2], axis=0), 0.0)
-    inner = np.where(known & (time > low), BORDER_NS * np.minimum(*rates[1]), 0.0)
+    crossed = known & (time > low)
+    inner = np.where(crossed, BORDER_NS * np.minimum(*rates[1]), 0.0)
+    # A window whose borders are off at random has less of what is busy, and more of what is not, each time.
+    common = common + np.where(crossed, errors.stamp_ns * np.abs(rates[1][0] - rates[1][1]), 0.0)
     return BorderErrors(common, np.hypot(single, inner), moved)
 
 

@@ -37,6 +37,7 @@ class Rates:
     # How much more, with each ns, what launches have counted since they began may be off
     inside: StepFunction = NOTHING
     late_ns: float = 0.0  # by how much samples and launches may be apart in time
+    stamp_ns: float = 0.0  # by how much times of single launches are off, at random
 
     def between(self, low: int, high: int) -> tuple[Ints, Ints, Floats]:
         """Start, end and rate of all parts of the launches that touch [low, high]."""
@@ -144,6 +145,7 @@ class LaunchErrors:
     spread: StepFunction  # that by which single launches differ
     inside: StepFunction  # see ``Rates``; not on these steps
     late_ns: float  # see ``Rates``
+    stamp_ns: float  # see ``Rates``
 
 
 def launch_errors(launches: Rates) -> LaunchErrors:
@@ -151,7 +153,7 @@ def launch_errors(launches: Rates) -> LaunchErrors:
     columns = np.ones(len(launches.start)), launches.error, launches.spread
     running, error, spread = (sum_open(launches.start, launches.end, column) for column in columns)
     launched = replace(running, value=(running.value > 0).astype(np.float64))
-    return LaunchErrors(launched, error, spread, launches.inside, launches.late_ns)
+    return LaunchErrors(launched, error, spread, launches.inside, launches.late_ns, launches.stamp_ns)
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
