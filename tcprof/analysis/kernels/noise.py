@@ -51,7 +51,7 @@ class Noise:
     def border_misfit(self, residual: Floats, borders: Floats) -> float:
         """How many times as large what is left over at borders is as this covariance expects it.
 
-        The median, so that a few launches that do other work than their class do not count as borders that are off.
+        By a quantile, so that a few launches that do other work than their class do not count as borders that are off.
 
         Args:
             residual: What is left over of each row.
