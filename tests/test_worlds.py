@@ -81,7 +81,7 @@ def test_intervals_of_modules_hold(name: str) -> None:
     found = SCENARIOS[name].measure_modules(4 * SEEDS)  # of each world there are but four
     found = found[found["counts"]]
     assert len(found) >= 40
-    assert found["held"].mean() >= COVER
+    assert found["held"].mean() >= SCENARIOS[name].modules
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.kernels.conservation import conserve
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
+from tcprof.analysis.kernels.hard_bounds import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
     Precision,
@@ -62,6 +63,7 @@ class Fit:
         early: For each class, how much of it dependent launches may count as if they did not wait.
         late_ns: By how much samples and launches may be apart in time.
         stamp_ns: By how much times of single launches are off, at random.
+        bounds: What long launches count at least and at most; None where nothing is known.
     """
 
     value: Floats
@@ -74,6 +76,7 @@ class Fit:
     early: Floats
     late_ns: float
     stamp_ns: float
+    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.classes import Classes, classify
 from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
+from tcprof.analysis.kernels.hard_bounds import find_enclosure
 from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.places import join_alike, separate_places
@@ -164,9 +165,11 @@ def _fit_gpu(
     has_clock = bool(samples["pipe_cycles"].notna().all())
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
+    enclosure = find_enclosure(launches, start, end, copies.own)
+    counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
-    counts = fit_counts(launches, design, samples, limits, copies, offset_error_ns)
+    counts = fit_counts(launches, design, samples, limits, copies, enclosure, offset_error_ns)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits, offset_error_ns)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
     seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]

@@ -18,6 +18,7 @@ from tcprof.analysis.kernels.fit import Fit
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Precision, normal_equations, smoothing_prior
 from tcprof.analysis.kernels.noise import Noise, scale_rows
 from tcprof.analysis.kernels.uncertainty import CLUSTERS_AT_ONCE
+from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, Ints
 
 LOWEST_CLOCK = 0.2  # of the highest: it cannot be lower
@@ -62,12 +63,14 @@ def full_activity(counted: Fit, most: Capacity) -> Fit:
     """
     value = counted.value / most.of_class
     covariance = counted.covariance / np.outer(most.of_class, most.of_class)
+    error = NORMAL_95 * np.sqrt(np.maximum(np.diag(most.covariance), 0))
     return replace(
         counted,
         value=value,
         covariance=covariance + np.outer(value, value) * most.covariance,
         bias=counted.bias / most.of_class,
         per_launch=counted.per_launch / most.of_launch,
+        bounds=counted.bounds and counted.bounds.scaled(1 / most.of_launch, error),
     )
 
 

@@ -42,7 +42,8 @@ class _Held:
         some = (self.weight[first : first + ROWS_AT_ONCE] for first in range(0, len(self.group), ROWS_AT_ONCE))
         of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])
         variance = of_classes + self.chosen @ np.diag(fit.covariance)
-        return np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(self.weight @ fit.bias))
+        half = np.asarray(NORMAL_95 * np.sqrt(np.maximum(variance, 0)) + np.abs(self.weight @ fit.bias))
+        return np.minimum(half, fit.bounds.half_of_sums(self.row, fit.per_launch)) if fit.bounds else half
 
 
 class GroupSums:

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.design import Design, Launches
-from tcprof.analysis.kernels.fit import Fit, fit
+from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
+from tcprof.analysis.kernels.hard_bounds import Enclosure, add_bounds
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
@@ -79,6 +80,7 @@ def fit_counts(
     samples: pd.DataFrame,
     limits: Limits,
     copies: Copies,
+    enclosure: Enclosure,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
@@ -89,6 +91,7 @@ def fit_counts(
         samples: Those that the design was built from.
         limits: Of the GPU.
         copies: What moved through its memory beside the launches.
+        enclosure: Which samples are the long launches' own.
         offset_error_ns: How well samples and launches are on one clock, at best.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
@@ -106,10 +109,12 @@ def fit_counts(
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
         return_freed_memory()  # each fit leaves hundreds of megabytes
         most_sampled = max(ceiling, sampled)
-        found[name] = fit(
+        one = fit(
             *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
             offset_error_ns=offset_error_ns,
         )
+        negligible = RESOLUTION * sampled * length
+        found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
     return found
 
 
@@ -151,6 +156,7 @@ def _sum(fits: list[Fit]) -> Fit:
         covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
         bias=np.sum([one.bias for one in fits], axis=0),
         per_launch=np.sum([one.per_launch for one in fits], axis=0),
+        bounds=add_bounds([one.bounds for one in fits]),
     )
 
 

@@ -94,7 +94,7 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
     """Other samples, driver or recorder."""
 
     def differ(fact: Callable[[Analysis], str]) -> list[str]:
-        facts = [join_facts(map(fact, side.recordings)) for side in sides]
+        facts = [join_facts([fact(each) for each in side.recordings]) for side in sides]
         return facts if facts[0] != facts[1] else []
 
     if sources := differ(lambda each: _SOURCES[each.tensor_source]):
