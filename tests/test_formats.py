@@ -14,16 +14,15 @@ from tcprof.views.document import Document, Notes
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-LISTS = {"json", "markdown", "text"}
-TABLES = {*LISTS, "csv", "spreadsheet"}
+# What the documents of commands have; a format that needs more cannot show them.
+HAS = {
+    **dict.fromkeys(("ranges", "kernels", "timeline", "show"), ("rows",)),
+    "compare": ("rows", "gate"),
+    **dict.fromkeys(("doctor", "workloads"), ()),
+}
 TAKES = {
-    "ranges": TABLES,
-    "kernels": TABLES,
-    "timeline": TABLES,
-    "show": TABLES,
-    "compare": {*TABLES, "junit"},
-    "doctor": LISTS,
-    "workloads": LISTS,
+    command: {name for name in FORMATS if getattr(load_format(name), "NEEDS", "") in ("", *has)}
+    for command, has in HAS.items()
 }
 PARTS = {"faults", "warnings", "base", "gate", "doubt"}
 
