@@ -3,7 +3,8 @@
 The folders of ``tempfile`` would stay where a process is killed, with gigabytes beside the user's recordings. Here each
 holds a marker that names the folder and the process that made it, and that is locked while the process lives. Only a
 folder with such a marker is ever removed, and only if its process is gone: the lock can be taken, and no process has
-that number and start time. On a file system without locks nothing is removed.
+that number and start time; or one that is empty, as a process leaves it that is killed before it marks it. On a file
+system without locks nothing else is removed.
 """
 
 import fcntl
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_PREFIX = "tcprof-"
+_PREFIX = "tcprof-temporary-"
 _MARKER = ".made-by-tcprof"  # a file, since a folder cannot be locked on a network file system
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _EARLIER_S = 86_400.0  # a machine of the same name may be another one, whose locks are invisible: kept for a day
@@ -37,18 +38,36 @@ def temporary_folder(beside: Path | None = None) -> Iterator[Path]:
     place, prefix = (Path(tempfile.gettempdir()), _PREFIX) if beside is None else (beside, f".{_PREFIX}")
     with suppress(OSError):  # the place is absent or closed, which making the folder says better
         _remove_abandoned(place, prefix)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-    lock = None
+    folder, lock = _make(place, prefix)
     try:
-        lock = os.open(folder / _MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        os.write(lock, _mark(folder, os.getpid()))  # once it is locked: nobody takes it for abandoned before
         yield folder
     finally:
-        if lock is not None:
-            os.close(lock)  # before the file is removed: a network file system keeps a file that is open
+        _empty(folder)
+        os.close(lock)  # before the file is removed: a network file system keeps a file that is open
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(place: Path, prefix: str) -> tuple[Path, int]:
+    """A marked folder, and its lock; another one where it was taken for abandoned before it was marked."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+        with suppress(FileNotFoundError):
+            lock = os.open(folder / _MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            os.write(lock, _mark(folder, os.getpid()))
+            if (folder / _MARKER).stat().st_ino == os.fstat(lock).st_ino:
+                return folder, lock
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the marker: what is left where this is broken off can still be told from a user's folder."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != _MARKER:
+                path.unlink()
 
 
 def _mark(folder: Path, process: int) -> bytes:
@@ -58,21 +77,30 @@ def _mark(folder: Path, process: int) -> bytes:
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
     for folder in place.glob(f"{prefix}*"):
-        with suppress(OSError):  # it has no marker, it is held, or it has just been removed
+        with suppress(OSError):  # it is held, it is not empty and has no marker, or it has just been removed
             if folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
                 _remove_unlocked(folder)
 
 
 def _remove_unlocked(folder: Path) -> None:
-    lock = os.open(folder / _MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    """Remove a folder whose process is gone; one that was not marked yet holds nothing."""
+    try:
+        lock = os.open(folder / _MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        folder.rmdir()
+        return
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_abandoned(folder, os.read(lock, 4096), os.fstat(lock).st_mtime):
+        mark = os.read(lock, 4096)
+        if not mark and len(list(folder.iterdir())) == 1:
+            (folder / _MARKER).unlink()
+        elif _is_abandoned(folder, mark, os.fstat(lock).st_mtime):
+            _empty(folder)
+        else:
             return
-        shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(lock)
-    shutil.rmtree(folder, ignore_errors=True)  # where the open lock kept it
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_abandoned(folder: Path, mark: bytes, marked_s: float) -> bool:

@@ -117,6 +117,7 @@ def test_a_folder_whose_lock_is_lost_stays_while_its_process_lives(hold, tmp_pat
         assert left_in(tmp_path) == [fresh.name]
 
 
+PREFIX = f".{temporary._PREFIX}"
 USERS = ("tcprof-a100-fp16", "tcprof-20260110-llama", "tcprof-bad-runs", "tcprof-settings", "tcprof-abcdefgh")
 
 
@@ -138,34 +139,69 @@ def test_nothing_else_is_removed(hold, tmp_path: Path):
     process, folder = hold()
     process.kill()
     process.wait()
-    folder.rename(tmp_path / ".tcprof-kept")
+    folder.rename(tmp_path / f"{PREFIX}kept")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / temporary._MARKER).write_text("x")
-    (tmp_path / ".tcprof-linked").symlink_to(tmp_path / "mine")
-    (tmp_path / ".tcprof-file").write_text("x")
-    for name, content in {"empty": b"", "text": b"mine\n" * 3, "bytes": bytes(range(256)) * 20}.items():
-        (tmp_path / f".tcprof-{name}").mkdir()
-        (tmp_path / f".tcprof-{name}" / temporary._MARKER).write_bytes(content)
-    (tmp_path / ".tcprof-pipe").mkdir()
-    os.mkfifo(tmp_path / ".tcprof-pipe" / temporary._MARKER)
+    (tmp_path / f"{PREFIX}linked").symlink_to(tmp_path / "mine")
+    (tmp_path / f"{PREFIX}file").write_text("x")
+    for name, content in {"text": b"mine\n" * 3, "bytes": bytes(range(256)) * 20}.items():
+        (tmp_path / f"{PREFIX}{name}").mkdir()
+        (tmp_path / f"{PREFIX}{name}" / temporary._MARKER).write_bytes(content)
+    (tmp_path / f"{PREFIX}pipe").mkdir()
+    os.mkfifo(tmp_path / f"{PREFIX}pipe" / temporary._MARKER)
+    (tmp_path / f"{PREFIX}unmarked").mkdir()
+    (tmp_path / f"{PREFIX}unmarked" / temporary._MARKER).touch()
+    (tmp_path / f"{PREFIX}unmarked" / "results").touch()
+    (tmp_path / ".tcprof-empty").mkdir()
     before = left_in(tmp_path)
     with temporary_folder(tmp_path):
         pass
     assert left_in(tmp_path) == before
-    assert (tmp_path / ".tcprof-kept" / "half").exists()
+    assert (tmp_path / f"{PREFIX}kept" / "half").exists()
 
 
-def test_a_folder_is_not_taken_for_abandoned_before_it_is_locked(tmp_path: Path, monkeypatch):
-    real = temporary.fcntl.flock
+@pytest.mark.parametrize("at", ["open", "flock"])
+def test_a_folder_that_is_taken_for_abandoned_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch, at: str):
+    module = temporary.os if at == "open" else temporary.fcntl
+    real, calls = getattr(module, at), []
 
-    def flock(*args: int) -> None:
-        temporary._remove_abandoned(tmp_path, ".tcprof-") if args[1] == temporary.fcntl.LOCK_EX else None
-        real(*args)
+    def disturbed(*args, **options):
+        calls.append(args)
+        if len(calls) == 1:
+            temporary._remove_abandoned(tmp_path, f".{temporary._PREFIX}")
+        return real(*args, **options)
 
-    monkeypatch.setattr(temporary.fcntl, "flock", flock)
+    monkeypatch.setattr(module, at, disturbed)
     with temporary_folder(tmp_path) as folder:
-        temporary._remove_abandoned(tmp_path, ".tcprof-")
-        assert folder.is_dir()
+        temporary._remove_abandoned(tmp_path, f".{temporary._PREFIX}")
+        assert left_in(tmp_path) == [folder.name]
+        assert left_in(folder) == [temporary._MARKER]
+    assert left_in(tmp_path) == []
+
+
+class Killed(BaseException):
+    """Raised where a process is killed: nothing of it runs on."""
+
+
+@pytest.mark.parametrize("moment", ["os.open", "os.write", "shutil.rmtree"])
+def test_what_is_left_of_a_process_that_is_killed_as_it_makes_or_removes_a_folder_goes(
+    tmp_path: Path, monkeypatch, moment: str
+):
+    def kill(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"tcprof.temporary.{moment}", kill)
+        with pytest.raises(Killed), temporary_folder(tmp_path) as folder:
+            (folder / "half").write_text("x")
+    [left] = tmp_path.iterdir()
+    if (marker := left / temporary._MARKER).exists():  # as if the process were gone: its lock, its number
+        marker.write_text(marker.read_text().replace(f"\n{os.getpid()}\n", "\n999999999\n"))
+        for each in Path("/proc/self/fd").iterdir():
+            if os.path.realpath(each) == str(marker):
+                os.close(int(each.name))
+    with temporary_folder(tmp_path):
+        assert not left.exists()
 
 
 def test_many_at_once_do_not_disturb_each_other(tmp_path: Path):

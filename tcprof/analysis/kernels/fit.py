@@ -41,6 +41,7 @@ from tcprof.analysis.samples.sampling import ONE_MEANS
 from tcprof.arrays import Floats
 
 BORDER_FLOOR = 0.003  # of the highest rate, for launches that count nothing
+MOST_BLUR = (50_000 / BORDER_NS) ** 2  # launches are stamped within 50 µs: what is off by more has another cause
 OPAQUE = 0.5  # deviation of the rate of a launch whose work is not known, of the highest rate
 RESOLUTION = 4e-5  # samples repeat to this share of the highest count
 PASSES = 5
@@ -196,7 +197,7 @@ def _reweighted(
         if number == passes - 1:
             break
         variation = learn()
-        blur = max(1.0, blur * noise.border_misfit(residual, borders[0] + borders[1]))
+        blur = float(np.clip(blur * noise.border_misfit(residual, borders[0] + borders[1]), 1.0, MOST_BLUR))
         if number == passes - 2:  # only the last solution's errors are asked for
             ahead = find_ahead(design, count)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
