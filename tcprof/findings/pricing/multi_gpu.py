@@ -93,7 +93,7 @@ class _Others:
             time_of(each.kernels[each.kernels["name"].isin(advice.about.kernels)]) for each in (self.step, other)
         )
         part = there / own if own > 0 else 0.0
-        return other.price_kernels((0.0, part * max(0.0, gain.likely_ns), part * max(0.0, gain.high_ns)))
+        return other.price_kernels(part * np.array([0.0, max(0.0, gain.likely_ns), max(0.0, gain.high_ns)]))
 
 
 def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:
