@@ -23,7 +23,7 @@ from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advise import advise
-from tcprof.findings.compared.advice import list_names
+from tcprof.findings.compared.judge import list_names
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules
