@@ -197,7 +197,8 @@ def _reweighted(
         if number == passes - 1:
             break
         variation = learn()
-        blur = float(np.clip(blur * noise.border_misfit(residual, borders[0] + borders[1]), 1.0, MOST_BLUR))
+        if number >= passes // 2:  # before, what launches differ by would count as borders that are off
+            blur = float(np.clip(blur * noise.border_misfit(residual, borders[0] + borders[1]), 1.0, MOST_BLUR))
         if number == passes - 2:  # only the last solution's errors are asked for
             ahead = find_ahead(design, count)
             common = hstack([ahead, _heads(design, HEAD_NS * ceiling)], format="csr")
