@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.analysis.intervals import StepFunction
+from tcprof.analysis.kernels.constraints import LEAST_INSIDE, Bounds, add_bounds, find_enclosure
 from tcprof.analysis.kernels.design import Launches
-from tcprof.analysis.kernels.hard_bounds import LEAST_INSIDE, Bounds, add_bounds, find_enclosure
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 
 PERIOD = 50_000

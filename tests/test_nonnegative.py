@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
+from tcprof.analysis.kernels.constraints import minimize_nonnegative
 
 RIDGE = 1e-10
 

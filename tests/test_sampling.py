@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slow import first
 
 from tcprof.analysis.samples import bootstrap, sampling
-from tcprof.analysis.samples.bootstrap import BLOCKS, bootstrap_interval
+from tcprof.analysis.samples.interval_estimates import BLOCKS, bootstrap_interval
 from tcprof.analysis.samples.sampling import (
     Windows,
     measure,

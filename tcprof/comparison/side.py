@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.fingerprint import is_same_recording
+from tcprof.analysis.observed import is_same_recording
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.iterations import (
     CPU_BOUND,
     LAUNCH_BOUND,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpus import busiest_gpus, keep_gpus
+from tcprof.analysis.analysis import busiest_gpus, keep_gpus
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import GOOD, Check, list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults

@@ -4,7 +4,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.peaks import GIVEN
+from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
 from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order

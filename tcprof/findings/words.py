@@ -9,7 +9,7 @@ WINDOW_NAMES = {"gpu": "GPU windows", "host": "host windows", "busy": "busy wind
 
 
 def class_title(name: str) -> str:
-    """What a time class is called, one of ``tcprof.analysis.time.timeline.TIME_CLASSES``."""
+    """What a time class is called, one of ``tcprof.analysis.time.account.TIME_CLASSES``."""
     return TIMELINE[f"{name}_ns"].title
 
 

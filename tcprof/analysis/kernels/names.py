@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from tcprof.analysis.kernels.instructions import Instructions, either, first, mma, read_instructions
+from tcprof.analysis.kernels.patterns import Instructions, either, first, mma, read_instructions
 from tcprof.chips import NO_MATRIX
 from tcprof.untrusted import printable
 

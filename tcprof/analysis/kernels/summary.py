@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import enumerate_keys, run_starts
-from tcprof.analysis.kernels.bound import find_bounds
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.names import PRODUCT, read_names
 from tcprof.analysis.kernels.sums import GroupSums
@@ -29,6 +28,14 @@ RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", 
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
 AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only", "neither"
+# SpeedOfLight.py of Nsight Compute calls what is below 60 % of compute and of memory bound by latency. Its compute
+# throughput is the highest of issue slots and pipes, its memory throughput that of DRAM, L2 and L1, each by more
+# counters than are recorded: what bounds a kernel may be one of those, and is latency here.
+BOUND_PCT = 60.0
+MEMORY, TENSOR, CUDA_CORES, ISSUE = "memory", "tensor", "fp32", "issue"
+L1, L2 = "L1 cache", "L2 cache"
+SMALL_GRID, LATENCY, UNKNOWN = "small grid", "latency", ""
+COMMUNICATION = "communication"
 
 
 def summarize_kernels(
@@ -44,7 +51,7 @@ def summarize_kernels(
         kernel_fit: See ``fit_kernels``.
         activities: As given to ``fit_kernels``.
         paths: See ``tcprof.frames.PATHS``.
-        find_peaks: Gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.peaks``.
+        find_peaks: Gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
         by_path: Whether a kernel that is launched in several ranges has a row for each.
 
     Returns:
@@ -150,6 +157,43 @@ def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str,
         known = is_seen & (100 * half / total <= OTHER_RESOLVED_POINTS)
         found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
     return found
+
+
+def find_bounds(
+    shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools, communication: Bools
+) -> npt.NDArray[np.object_]:
+    """What each kernel is bound by.
+
+    Args:
+        shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
+        tensor_active: Tensor Active in percent.
+        fp32_products: Which multiply matrices of float32, as their names tell.
+        communication: Which are collective operations, as theirs do.
+
+    Returns:
+        ``COMMUNICATION`` of those: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
+        ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
+        ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
+        ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``.
+        ``UNKNOWN`` where memory or issue slots are.
+    """
+    memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
+    compute = np.fmax(np.fmax(issue, fma), tensor_active)
+    cache = np.fmax(l1, l2)
+    of_cache = (cache >= BOUND_PCT) & (cache > np.fmax(compute, memory))
+    is_fp32 = np.where(np.isnan(fma), fp32_products & (issue >= BOUND_PCT), fma >= BOUND_PCT)
+    choices = {
+        COMMUNICATION: communication,
+        UNKNOWN: np.isnan(memory) | np.isnan(issue),
+        L1: of_cache & (l1 >= cache),
+        L2: of_cache,
+        MEMORY: (memory >= BOUND_PCT) & ~(compute > memory),
+        TENSOR: (tensor_active >= BOUND_PCT) & ~(np.fmax(issue, fma) > tensor_active),
+        CUDA_CORES: is_fp32,
+        ISSUE: issue >= BOUND_PCT,
+        SMALL_GRID: shares["sm_active_pct"] < BOUND_PCT,
+    }
+    return np.asarray(np.select(list(choices.values()), list(choices), LATENCY), dtype=object)
 
 
 def _measure_work(sums: GroupSums, total: Floats, add_up: Callable[[str], Floats]) -> dict[str, Floats]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.kernels.constraints import Enclosure, add_bounds
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
-from tcprof.analysis.kernels.hard_bounds import Enclosure, add_bounds
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded

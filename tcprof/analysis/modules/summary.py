@@ -9,9 +9,7 @@ from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.time.account import Account, Evidence
-from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, rate_useful, useful_of_launches, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -31,16 +29,19 @@ def find_rows(launches: pd.DataFrame, iterations: pd.DataFrame, assignment: Modu
 
 
 def summarize_modules(
-    fit: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, assignment: ModuleAssignment
+    fit: KernelFit,
+    launches: pd.DataFrame,
+    kernels: pd.DataFrame,
+    kinds: pd.Series,
+    iterations: pd.DataFrame,
+    assignment: ModuleAssignment,
 ) -> pd.DataFrame:
     """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
-    launches = account.kernel_instances
     gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():
         return MODULES.empty()
-    values = pd.DataFrame(dict(values_of_launches(launches, account.kernels, evidence.activities["kind"]))).assign(
-        kernel_count=1, **useful_of_launches(launches, account.kernels)
-    )
+    values = pd.DataFrame(dict(values_of_launches(launches, kernels, kinds)))
+    values = values.assign(kernel_count=1, **useful_of_launches(launches, kernels))
     keys = _keys_by_depth(launches, iterations, assignment)
     sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
     counted = are_counted(launches, iterations)

@@ -29,6 +29,21 @@ class Work:
     alone: Bools  # whether nothing else ran on their GPU at the same time
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What was recorded and which of it belongs together: what the account of the GPUs' time is made from."""
+
+    activities: pd.DataFrame
+    samples: pd.DataFrame
+    gpus: pd.DataFrame
+    hierarchy: Hierarchy
+    attribution: Attribution
+    instances: pd.DataFrame  # see ``list_instances``, with ``warm_up``
+    work: Work  # their activities
+    peak_tflops: float | None  # the peak that FLOP are held against; None for that of each kernel's precision
+    window: str  # what the windows of the ranges are: gpu, host or busy
+
+
 def list_instances(
     hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame, recorded_gpus: list[int]
 ) -> tuple[pd.DataFrame, Work]:

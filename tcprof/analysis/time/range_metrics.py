@@ -1,4 +1,4 @@
-"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
+"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP, executed and useful."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -7,9 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
-from tcprof.analysis.ranges.instances import groups_of_paths, prepare_sums
-from tcprof.analysis.time.account import Account, Evidence
-from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
+from tcprof.analysis.ranges.instances import Evidence, groups_of_paths, prepare_sums
 from tcprof.arrays import Bools, Floats
 from tcprof.frames import LARGEST_UNCOVERED_PCT
 
@@ -23,19 +21,18 @@ _OF_INSTANCES = frozenset(
 
 
 def add_rates(
-    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
+    ranges: pd.DataFrame, instances: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The range summary and the instances of the evidence with the columns that come from the fit.
 
     The rows of one GPU of the ranges come after the other, each GPU's capture first, then its paths.
     """
-    launches = account.kernel_instances
-    values = values_of_launches(launches, account.kernels, evidence.activities["kind"])
+    values = values_of_launches(launches, kernels, evidence.activities["kind"])
     has_useful = bool(launches["useful_flop"].notna().any())
     if has_useful:
-        useful = useful_of_launches(launches, account.kernels).drop(columns="useful_tensor_flop")
+        useful = useful_of_launches(launches, kernels).drop(columns="useful_tensor_flop")
         values = chain(values, ((str(name), column.to_numpy(np.float64)) for name, column in useful.items()))
-    by_range, by_instance = sum_launches(ranges, account, evidence, values)
+    by_range, by_instance = sum_launches(ranges, launches, evidence, values)
     window, instance_window = time_of_work(ranges, evidence), time_of_instances(instances, evidence.window)
     rates, instance_rates = range_rates(by_range, window), _rate_instances(by_instance, instance_window)
     if has_useful:
@@ -79,13 +76,12 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
 
 def sum_launches(
-    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: Iterable[tuple[str, Floats]]
+    ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
     The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
     """
-    launched, activities = account.kernel_instances, evidence.attribution.activity
     group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
@@ -93,7 +89,7 @@ def sum_launches(
     of_gpu = captured[launched["gpu"].to_numpy()].to_numpy()
     of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
     of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
-    of_launch = of_launch[activities]
+    of_launch = of_launch[evidence.attribution.activity]
     add_up = prepare_sums(evidence.instances, evidence.work)
     totals: dict[str, Floats] = {}
     sums: dict[str, Floats] = {}
@@ -194,3 +190,31 @@ def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
     uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
     flop = sums["flop"].where(uncovered < 100)
     return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}
+
+
+def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
+    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known."""
+    of_kernel = launched["kernel"].to_numpy()
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
+    flop, duration = launched["useful_flop"], launched["duration_ns"]
+    return pd.DataFrame(
+        {
+            "useful_flop": flop.fillna(0),
+            "useful_tensor_flop": flop.where(is_tensor, 0).fillna(0),
+            "useful_unknown_ns": duration.where(flop.isna(), 0),
+            "useful_known_ns": duration.where(is_tensor & flop.notna(), 0),
+            "useful_boost_ns": (flop / peak * 1e-3).fillna(0),
+            "useful_peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
+        }
+    )
+
+
+def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP and their share of a window's peak, where known as a whole, from summed ``useful_of_launches``."""
+    unknown = sums["useful_unknown_ns"]
+    is_whole = 100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])
+    flop = sums["useful_flop"].where(is_whole)
+    has_peaks = 100 * sums["useful_peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
+    window = pd.Series(window_ns, sums.index).where(window_ns > 0)
+    return {"useful_flop": flop, "mfu_pct": 100 * sums["useful_boost_ns"].where(has_peaks) / window}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.analysis.replay.replay import measure_length
+from tcprof.analysis.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT, parse_name
-from tcprof.analysis.kernels.traits import read_traits
+from tcprof.analysis.kernels.patterns import read_traits
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.chips import lacks
 from tcprof.findings.pricing.builders import add, save, time_of

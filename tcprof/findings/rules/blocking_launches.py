@@ -15,7 +15,7 @@ Not when: the program is being debugged, or a tool such as compute-sanitizer mak
 """
 
 from tcprof import units
-from tcprof.analysis.replay.host import LAUNCH_THAT_BLOCKS
+from tcprof.analysis.host import LAUNCH_THAT_BLOCKS
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, Rule
 from tcprof.findings.pricing.builders import about_iteration, make_advice
 from tcprof.findings.pricing.calibration import MEASURED

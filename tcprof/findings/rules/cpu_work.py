@@ -17,7 +17,7 @@ docs/lessons.md took 1.7 times as long with them).
 """
 
 from tcprof import units
-from tcprof.analysis.replay.host import WORK
+from tcprof.analysis.host import WORK
 from tcprof.findings.pricing.advice import LOW, MEDIUM, Advice, IdleTime, Option, Rule
 from tcprof.findings.pricing.builders import TRY, about_ranges, make_advice, save
 from tcprof.findings.pricing.launching import are_pinned, tell_guess

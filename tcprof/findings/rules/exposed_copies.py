@@ -15,7 +15,7 @@ Not when: the copy takes longer than all kernels: then send less, such as uint8 
 """
 
 from tcprof import units
-from tcprof.analysis.replay.host import find_launching_ranges
+from tcprof.analysis.host import find_launching_ranges
 from tcprof.findings.pricing.advice import Advice, Option, Rule
 from tcprof.findings.pricing.builders import about_ranges, hide, make_advice, time_of
 from tcprof.findings.pricing.calibration import MEASURED

@@ -15,7 +15,7 @@ Not when: the product is tiny, or the matrix is a vector: then memory is the lim
 
 import numpy as np
 
-from tcprof.analysis.kernels.bound import MEMORY
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, time_of
 from tcprof.findings.pricing.calibration import MEASURED

@@ -21,8 +21,8 @@ Not when: the loss gets worse, or the model is not compiled. Leave the first and
 import numpy as np
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, time_of

@@ -13,7 +13,7 @@ Not when: the time of a step with and without recording is known: then that is w
 
 from collections.abc import Collection
 
-from tcprof.analysis.replay.host import LAUNCHES
+from tcprof.analysis.host import LAUNCHES
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import about_iteration, record_again
 from tcprof.findings.pricing.multi_gpu import times_of_communication

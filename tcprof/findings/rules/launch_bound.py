@@ -21,7 +21,7 @@ first.
 """
 
 from tcprof import units
-from tcprof.analysis.replay.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
+from tcprof.analysis.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, Rule
 from tcprof.findings.pricing.builders import about_iteration, make_advice
 from tcprof.findings.pricing.calibration import MEASURED

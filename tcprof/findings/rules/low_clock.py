@@ -18,8 +18,8 @@ they hide may wait for memory. Nor does communication, which waits for other GPU
 """
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import L2, MEMORY, UNKNOWN
 from tcprof.analysis.kernels.names import GRAPH
+from tcprof.analysis.kernels.summary import L2, MEMORY, UNKNOWN
 from tcprof.findings.pricing.advice import HIGH, Advice, Option, Rule
 from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice
 from tcprof.findings.pricing.step import Step

@@ -20,9 +20,9 @@ import re
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.kernels.traits import function_name
+from tcprof.analysis.kernels.patterns import function_name
+from tcprof.analysis.kernels.summary import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR
 from tcprof.findings.pricing.advice import HIGH, MEDIUM, Advice, Option, Rule
 from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.step import Step

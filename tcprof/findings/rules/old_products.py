@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import MEMORY
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.findings.pricing.advice import LOW, Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.findings.pricing.advice import LOW, Advice, Option, Rule
 from tcprof.findings.pricing.builders import TRY, about_kernels, list_kernels, make_advice, save, time_of
 from tcprof.findings.pricing.calibration import MEASURED

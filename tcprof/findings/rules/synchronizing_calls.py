@@ -28,7 +28,7 @@ waits.
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.host import (
+from tcprof.analysis.host import (
     FROM_MEMORY,
     FULL_QUEUE,
     LAUNCHES,

@@ -18,7 +18,7 @@ this GPU waits for its own launches as long, and how long it does so without rec
 """
 
 from tcprof import units
-from tcprof.analysis.replay.host import LAUNCHES
+from tcprof.analysis.host import LAUNCHES
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.builders import advise_on_kernels, save
 from tcprof.findings.pricing.calibration import MEASURED
