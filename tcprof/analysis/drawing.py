@@ -16,18 +16,12 @@ MOST_DEPTHS = 10
 
 @dataclass(frozen=True)
 class Lanes:
-    """Ranges that are drawn for one GPU, in frames of ``start_ns``, ``length_ns``, ``depth``, ``count`` and figures.
-
-    Attributes:
-        gpu: Bars from the instances' first activity on the GPU to their last.
-        merged_ns: Instances shorter than this may share a bar with their neighbours; 0 where each has its own.
-        hidden: Instances that are not drawn, since they are nested too deep, or since even shared bars are too many.
-    """
+    """Ranges that are drawn for one GPU, in frames of ``start_ns``, ``length_ns``, ``depth``, ``count`` and figures."""
 
     host: pd.DataFrame
-    gpu: pd.DataFrame
-    merged_ns: float
-    hidden: int
+    gpu: pd.DataFrame  # bars from the instances' first activity on the GPU to their last
+    merged_ns: float  # instances shorter than this may share a bar with their neighbours; 0 where each has its own
+    hidden: int  # instances that are not drawn, since they are nested too deep, or since even shared bars are too many
 
 
 def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
@@ -103,7 +97,7 @@ class Envelope:
 
 
 def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelope:
-    """The samples themselves where they are at most twice the bins, else one interval for each bin.
+    """The samples themselves where they are at most twice the bins, else smallest, mean and largest value of each bin.
 
     Samples do not overlap; NaN counts as a gap. Bins are of equal width, from the first start to the last end.
     """
@@ -117,16 +111,11 @@ def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelo
     left, right = left[seen], right[seen]
     first = np.searchsorted(samples.end, left, side="right")
     last = np.searchsorted(samples.start, right, side="left")
-    low, high = _extremes(samples.value, first, last)
+    pairs = np.column_stack((first, last)).ravel()  # every pair holds at least one sample
+    padded = np.append(samples.value, 0.0)  # so that the end of the last pair is an index
+    low, high = np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
     mean = np.clip(samples.integral(left, right) / covered[seen], low, high)  # a running sum rounds
     return Envelope(left, right, mean, low, high, float(edges[-1] - edges[0]) / bins)
-
-
-def _extremes(value: Floats, first: Ints, last: Ints) -> tuple[Floats, Floats]:
-    """Smallest and largest of value[first:last], for each pair; every pair holds at least one."""
-    pairs = np.column_stack((first, last)).ravel()
-    padded = np.append(value, 0.0)  # so that the end of the last pair is an index
-    return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
 
 
 def step_points(envelope: Envelope, values: Floats) -> tuple[Floats, Floats]:
@@ -158,11 +147,7 @@ def band_points(envelope: Envelope) -> tuple[Floats, Floats]:
 
 
 def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
-    """FLOP per second in each interval; unknown where a launch lies in it whose FLOP are.
-
-    Args:
-        start: Starts of the intervals in ns, ascending.
-    """
+    """FLOP per second on the Tensor Cores in each interval, in ascending order; unknown where a launch's FLOP are."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     flop = launched["tensor_flop"].to_numpy()
     if analysis.tensor_source == "none" or np.isnan(flop).all() or not len(start):

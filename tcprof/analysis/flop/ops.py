@@ -76,7 +76,8 @@ class Ops:
 def count_ops(hierarchy: Hierarchy) -> Ops | None:
     """The ops that count; None where no op has sizes."""
     sizes = hierarchy.ranges["sizes"].cat
-    if not (sizes.codes.to_numpy() != _code_of_none(sizes.categories)).any():
+    none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
+    if not (sizes.codes.to_numpy() != none).any():
         return None
     names = Names(hierarchy)
     counting = names.among(formulas.WHOLE) | names.among(formulas.CONVOLUTIONS)
@@ -88,10 +89,6 @@ def count_ops(hierarchy: Hierarchy) -> Ops | None:
     flop[rows] = _count_by_sizes(hierarchy, names, rows)
     count_convolutions(hierarchy, names, owner, flop)
     return Ops(owner, flop)
-
-
-def _code_of_none(categories: "pd.Index[str]") -> int:
-    return int(categories.get_indexer(pd.Index([""], dtype=categories.dtype))[0])
 
 
 def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:

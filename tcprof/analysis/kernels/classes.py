@@ -24,38 +24,25 @@ MOST_CLASSES, MOST_POOLS = 400, 100
 LEAST_LAUNCHES = 4  # of a place: fewer do not tell how far their mean is off
 REGULAR = 0.75  # of the steps are as long as each other, in launches
 MOST_KINDS = 400  # classes that are fitted to find out
-SIGNIFICANT = (
-    2.5  # standard errors between one place and the next: what is joined by mistake has too narrow an interval
-)
+SIGNIFICANT = 2.5  # standard errors between places: what is joined by mistake has too narrow an interval
 DIFFERENT = 0.005  # nor do places differ if it is by less than this share
 SAME_RATE = 0.03  # relative: launches that last longer and count as much more do more of the same work
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Which class each launch belongs to.
+    """Which class each launch belongs to."""
 
-    Attributes:
-        kind: Number of the class of each launch, without holes.
-        weight: What a launch counts relative to its class's mean: 1, or in a pool its duration over the mean.
-        pooled: For each class, whether it holds kernels of several kinds.
-    """
-
-    kind: Ints
-    weight: Floats
-    pooled: Bools
+    kind: Ints  # number of the class of each launch, without holes
+    weight: Floats  # what a launch counts relative to its class's mean: 1, or in a pool its duration over the mean
+    pooled: Bools  # for each class, whether it holds kernels of several kinds
 
 
 def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
-    """Group launches by name, geometry and duration, and pool what is rare.
+    """Group launches by the numbers of their names and geometries, and by duration, and pool what is rare.
 
     Pools are taken by name, and what is still rare, or too much, into one remainder; within a pool a launch counts in
     proportion to its duration.
-
-    Args:
-        name: Number of the name of each launch.
-        geometry: Number of the launch geometry.
-        duration: In ns.
     """
     kind = _split_by_duration(pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0], duration)
     groups = int(kind.max(initial=-1)) + 1
@@ -90,12 +77,7 @@ def _is_rare(kind: Ints, duration: Ints, most: int) -> Bools:
 
 
 def separate_places(launches: Launches, path_id: Ints) -> Launches:
-    """Launches with a class for each place; the same ones where there is nothing to split, or too much to ask.
-
-    Args:
-        launches: The launches of one GPU, in order of start.
-        path_id: The range of each.
-    """
+    """One GPU's launches with a class for each place; the same where there is nothing to split, or too much to ask."""
     before = np.append(-1, launches.kind[:-1])
     place = _join(launches.kind, path_id + 1, before + 1)
     for order in (*_orders(launches.kind, place), np.zeros_like(place)):
@@ -139,10 +121,7 @@ def _orders(kind: Ints, place: Ints) -> Iterator[Ints]:
 def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
     """Launches with a class for all places whose values follow each other without a gap that is significant.
 
-    Args:
-        launches: The launches.
-        places: The same with a class for each place.
-        fitted: The fit of these.
+    ``places`` are the launches with a class for each place, and ``fitted`` is the fit of these.
     """
     whole = np.zeros(len(fitted.value), dtype=np.int64)
     whole[places.kind] = launches.kind
@@ -165,17 +144,11 @@ def _with_kinds(launches: Launches, kind: Ints) -> Launches:
 
 
 def doubt_interrupted(name: Ints, geometry: Ints, launches: Launches, counted: Floats) -> Floats:
-    """How much of what each launch counts may be another process's.
+    """How much of what each launch counts may be another process's that had a slice of its time.
 
-    Args:
-        name: Number of the name of each launch.
-        geometry: Number of its launch geometry.
-        launches: The launches, in order of start.
-        counted: What each counts.
-
-    Returns:
-        The difference from what the usual launches of its kernel count, where those have the same neighbours and are
-        shorter by more than a class holds; else 0.
+    That makes it longer, and what runs meanwhile looks like its own: it is the difference from what the usual launches
+    of its kernel count, where those have the same neighbours and are shorter by more than a class holds; else 0. A
+    launch that does other work, as a network's last layer, most often has other neighbours.
     """
     kernel = pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0]
     count = np.bincount(launches.kind)

@@ -134,32 +134,21 @@ _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the ker
 
 @dataclass(frozen=True)
 class KernelName:
-    """What a kernel's name says.
+    """What a kernel's name says."""
 
-    Attributes:
-        named_tensor: Whether it is meant for the Tensor Cores.
-        communication: Whether it is a collective operation between GPUs.
-        precision: Of what it reads, such as bf16; empty where the name does not say. Several, as in fp16/bf16, where it
-            is one of these.
-        family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
-        shape: Of such an instruction, as 16x8x16, where the family has several; empty likewise.
-        tile: Of its products, such as 128x128x64; empty likewise.
-        accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
-        work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
-        words: The words that say what it does, in lower case.
-        of_pytorch: Whether only PyTorch has such a kernel.
-    """
-
-    named_tensor: bool
-    communication: bool
+    named_tensor: bool  # whether it is meant for the Tensor Cores
+    communication: bool  # whether it is a collective operation between GPUs
+    # of what it reads, such as bf16; empty where the name does not say. Several, as in fp16/bf16, where it is one of
+    # these
     precision: str
-    family: str
-    shape: str
-    tile: str
+    family: str  # its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise
+    shape: str  # of such an instruction, as 16x8x16, where the family has several; empty likewise
+    tile: str  # of its products, such as 128x128x64; empty likewise
+    # precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise
     accumulator: str
-    work: str
-    words: frozenset[str]
-    of_pytorch: bool
+    work: str  # what kind of work it does, for people, such as ``PRODUCT`` or softmax
+    words: frozenset[str]  # the words that say what it does, in lower case
+    of_pytorch: bool  # whether only PyTorch has such a kernel
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:

@@ -111,21 +111,13 @@ _TILES = re.compile(
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a name tells of a kernel's matrix instructions; each is empty where it does not tell.
+    """What a name tells of a kernel's matrix instructions; each is empty where it does not tell."""
 
-    Attributes:
-        precision: Of what they read, such as bf16. Several, as in fp16/bf16, where it is one of these.
-        family: mma.sync, wgmma or tcgen05.
-        shape: Rows, columns and depth of an instruction, such as 16x8x16, where the family has several.
-        tile: Of the products, such as 128x128x64.
-        accumulator: Precision in which products are added up: fp16, fp32.
-    """
-
-    precision: str = ""
-    family: str = ""
-    shape: str = ""
-    tile: str = ""
-    accumulator: str = ""
+    precision: str = ""  # of what they read, such as bf16. Several, as in fp16/bf16, where it is one of these
+    family: str = ""  # mma.sync, wgmma or tcgen05
+    shape: str = ""  # rows, columns and depth of an instruction, such as 16x8x16, where the family has several
+    tile: str = ""  # of the products, such as 128x128x64
+    accumulator: str = ""  # precision in which products are added up: fp16, fp32
 
 
 def read_instructions(name: str) -> Instructions | None:

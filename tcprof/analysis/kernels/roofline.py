@@ -16,12 +16,9 @@ _UNKNOWN = (np.nan, "")
 
 
 def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | None) -> dict[str, "pd.Series[Any]"]:
-    """The peak of each tensor kernel, in 10^12 FLOP/s, and where it is known from.
+    """The dense peak of each tensor kernel's precision at the boost clock, in 10^12 FLOP/s, and where it is known from.
 
-    Args:
-        kernels: Has gpu, tensor_kernel, precision and accumulator.
-        gpus: See ``tcprof.frames.GPUS``.
-        given_tflops: The peak for all of them, if it was given.
+    The kernels have gpu, tensor_kernel, precision and accumulator; a peak that was given is that of all of them.
     """
     known = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
     columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
@@ -60,19 +57,12 @@ PLACED, NO_FLOP, NO_BYTES = "placed", "no known FLOP", "bytes unresolved"
 
 @dataclass(frozen=True)
 class Roof:
-    """The most FLOP a second in a precision, on one GPU.
+    """The most FLOP a second in a precision, on one GPU."""
 
-    Attributes:
-        gpu: Number of the GPU.
-        precision: As the kernels have it, or ``CUDA_CORES``.
-        tflops: In 10^12 a second.
-        source: Where it is known from.
-    """
-
-    gpu: int
-    precision: str
-    tflops: float
-    source: str
+    gpu: int  # number of the GPU
+    precision: str  # as the kernels have it, or ``CUDA_CORES``
+    tflops: float  # in 10^12 a second
+    source: str  # where it is known from
 
 
 def has_bytes(kernels: pd.DataFrame) -> bool:
@@ -83,15 +73,10 @@ def has_bytes(kernels: pd.DataFrame) -> bool:
 def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     """The kernels with their place in the roofline.
 
-    Args:
-        kernels: See ``tcprof.frames.KERNELS``.
-        gpus: See ``tcprof.frames.GPUS``.
-
-    Returns:
-        The same rows with ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are
-        known, else of products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``;
-        ``intensity`` in FLOP for each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``;
-        ``roof_pct`` and ``memory_pct``, the shares of both roofs; and ``place``: ``PLACED``, or why it has none.
+    It has ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are known, else of
+    products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``; ``intensity`` in FLOP for
+    each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``; ``roof_pct`` and ``memory_pct``, the
+    shares of both roofs; and ``place``: ``PLACED``, or why it has none.
     """
     tensor = kernels["tensor_flop"].where((kernels["tensor_flop"] > 0) & ~kernels["fit"].isin(UNDECIDED))
     products = read_names(kernels["name"])["work"].to_numpy() == PRODUCT
@@ -137,12 +122,7 @@ def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
 
 
 def find_roofs(placed: pd.DataFrame, gpus: pd.DataFrame) -> list[Roof]:
-    """One roof for each GPU and precision that kernels have which are placed, the highest first.
-
-    Args:
-        placed: See ``place_kernels``.
-        gpus: See ``tcprof.frames.GPUS``.
-    """
+    """One roof for each GPU and precision that kernels have which are ``placed``, the highest first."""
     drawn = placed[(placed["place"] == PLACED) & placed["roof_tflops"].notna()]
     sources = {roof.gpu: roof.source for roof in cuda_roofs(gpus)}
     found = {

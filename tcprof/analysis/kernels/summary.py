@@ -47,15 +47,8 @@ def summarize_kernels(
 ) -> tuple[pd.DataFrame, Ints]:
     """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
 
-    Args:
-        kernel_fit: See ``fit_kernels``.
-        activities: As given to ``fit_kernels``.
-        paths: See ``tcprof.frames.PATHS``.
-        find_peaks: Gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
-        by_path: Whether a kernel that is launched in several ranges has a row for each.
-
-    Returns:
-        See ``tcprof.frames.KERNELS``; and for each launch its row there.
+    ``find_peaks`` gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
+    The row of each launch is returned as well.
     """
     launched = kernel_fit.kernel_instances
     if launched.empty:
@@ -162,20 +155,16 @@ def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str,
 def find_bounds(
     shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools, communication: Bools
 ) -> npt.NDArray[np.object_]:
-    """What each kernel is bound by.
+    """What each kernel is bound by; names tell which are ``fp32_products`` and which are collective operations.
+
+    ``COMMUNICATION`` of the latter: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
+    ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
+    ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
+    ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``. ``UNKNOWN`` where memory or issue slots are.
 
     Args:
         shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
         tensor_active: Tensor Active in percent.
-        fp32_products: Which multiply matrices of float32, as their names tell.
-        communication: Which are collective operations, as theirs do.
-
-    Returns:
-        ``COMMUNICATION`` of those: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
-        ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
-        ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
-        ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``.
-        ``UNKNOWN`` where memory or issue slots are.
     """
     memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
     compute = np.fmax(np.fmax(issue, fma), tensor_active)
@@ -231,12 +220,7 @@ def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.
 
 
 def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
-    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled.
-
-    Args:
-        percent: Tensor Active.
-        half_points: Half its 95 % interval.
-    """
+    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled."""
     return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 
@@ -250,9 +234,6 @@ def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
 
     The name tells nothing, and the samples cannot tell, or show the tensor pipe active, but not more than index
     arithmetic reaches.
-
-    Args:
-        kernels: See ``tcprof.frames.KERNELS``.
     """
     unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
     untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)

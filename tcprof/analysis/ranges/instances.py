@@ -243,17 +243,13 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
 
     They are in order of GPU and path; some may have no instance left.
     """
-    group, keys = _number_groups(instances, paths)
+    group, keys = number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
     return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
 
 
-def groups_of_paths(instances: pd.DataFrame, paths: pd.DataFrame) -> Ints:
-    """Only the group of each instance, see ``group_by_path``."""
-    return _number_groups(instances, paths)[0]
-
-
-def _number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+def number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+    """The group of each instance, see ``group_by_path``; and a number for the GPU and path of each group."""
     keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
     return np.where(instances["warm_up"], -1, group), keys
 

@@ -26,22 +26,14 @@ from tcprof.analysis.kernels.summary import (
 from tcprof.analysis.ranges.instances import group_by_path, united_windows
 from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
 from tcprof.analysis.samples.sampling import Windows
-from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu
+from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS, LEDGER, TIMELINE, WHOLE_CAPTURE
 
-# Columns of TIMELINE, without their unit.
+# Columns of TIMELINE, without their unit. Where activities of several classes run at once, the first has the time: what
+# the Tensor Cores do counts before everything else, and a copy counts only where nothing else runs.
 TIME_CLASSES = (
-    "tensor_kernel",
-    "memory_bound",
-    "fp32_bound",
-    "issue_bound",
-    "small_grid",
-    "other_kernel",
-    "unresolved_kernel",
-    "graph",
-    "communication",
-    "copy",
-    "idle",
+    *("tensor_kernel", "memory_bound", "fp32_bound", "issue_bound", "small_grid", "other_kernel"),
+    *("unresolved_kernel", "graph", "communication", "copy", "idle"),
 )
 IDLE = TIME_CLASSES.index("idle")
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
@@ -146,7 +138,7 @@ def keep_ledger(
     kernel_fit: KernelFit,
     kernels: pd.DataFrame,
 ) -> pd.DataFrame:
-    """What became of each GPU's activity time, kernel time and tensor-active time: each adds up to all of it."""
+    """The ledger: what became of each GPU's activity, kernel and tensor-active time; each adds up to all of it."""
     rows = []
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
         mine = (activities["gpu"] == gpu).to_numpy()
@@ -187,9 +179,14 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     amount = tensor_counts(known)[0]
     traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
     total, inside = float(amount.sum()), float(amount[traced].sum())
+    launches = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    start = launches["start_ns"].to_numpy()
+    end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
+    sampled = StepFunction(known["start_ns"].to_numpy(), known["end_ns"].to_numpy(), np.ones(len(known)))
+    sampled_share = sampled.covered(start, end) / (end - start)  # of each launch: less than all where samples are lost
     # A fit that resolves little may give launches more than was sampled: no more than all of it is fitted.
     under_kernels = min(counted.sampled, inside)
-    fitted = min(float((counted.per_launch * _sampled_share(known, activities)).sum()), under_kernels)
+    fitted = min(float((counted.per_launch * sampled_share).sum()), under_kernels)
     active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
     unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
@@ -206,16 +203,6 @@ def _rest(whole: float, part: float) -> float:
     return rest if abs(rest) > _ROUNDING * whole else 0.0
 
 
-def _sampled_share(samples: pd.DataFrame, activities: pd.DataFrame) -> Floats:
-    """What part of each launch was sampled: less than all of it where samples are missing."""
-    launches = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    start = launches["start_ns"].to_numpy()
-    end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
-    sampled = StepFunction(samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy(), np.ones(len(samples)))
-    covered: Floats = sampled.covered(start, end) / (end - start)
-    return covered
-
-
 @dataclass(frozen=True)
 class Exposure:
     """The exposed time of all activities of a recording."""
@@ -228,7 +215,7 @@ class Exposure:
 
 
 def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> Exposure:
-    """The exposed time on one GPU, of activities of all; 0 on others.
+    """The time that activities of one GPU have for themselves, nothing else that works running on it; 0 on others.
 
     NCCL's kernels send and wait for the slowest GPU alike. The one that communicates least waits least, so that what
     another one's last beyond is taken for waiting.
@@ -236,7 +223,9 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
     rows = np.flatnonzero(activities["gpu"] == gpu)
     start, end = (activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
-    communicates = is_kernel & _are_communication(activities["name"])
+    code, names = pd.factorize(activities["name"])
+    communication = np.array([parse_name(str(name)).communication for name in names], dtype=bool)
+    communicates = is_kernel & np.append(communication, False)[code]  # -1, without a name, is the last
     exposed = np.zeros(len(activities))
     exposed[rows] = time_alone(start, end, inside)
     exposed[rows[is_kernel[rows]]] = time_alone(start[is_kernel[rows]], end[is_kernel[rows]], inside)
@@ -245,21 +234,11 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
     if communicates[rows].any() and works.any():
         alone = exposed[rows[works]]
         beside = time_alone(start[works], end[works], inside) - alone
-        exposed[rows[works]] += _share_of_waiting(activities[communicates], gpu) * beside
+        # How much of this GPU's communication lasts beyond that of the one that communicates least.
+        lasts = (activities["end_ns"] - activities["start_ns"])[communicates].groupby(activities["gpu"]).sum()
+        exposed[rows[works]] += float(1 - lasts.min() / max(lasts[gpu], 1)) * beside
         certain = float(alone.sum() / max(exposed[rows[works]].sum(), 1.0))
     return Exposure(exposed, alone_ns, certain)
-
-
-def _are_communication(names: "pd.Series[str]") -> Bools:
-    code, known = pd.factorize(names)
-    found = np.array([parse_name(str(name)).communication for name in known], dtype=bool)
-    return np.asarray(np.append(found, False)[code], dtype=bool)
-
-
-def _share_of_waiting(communication: pd.DataFrame, gpu: int) -> float:
-    """How much of a GPU's communication lasts beyond that of the one that communicates least."""
-    lasts = (communication["end_ns"] - communication["start_ns"]).groupby(communication["gpu"]).sum()
-    return float(1 - lasts.min() / max(lasts[gpu], 1))
 
 
 def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
-from tcprof.analysis.ranges.instances import Evidence, groups_of_paths, prepare_sums
-from tcprof.arrays import Bools, Floats
+from tcprof.analysis.ranges.instances import Evidence, number_groups, prepare_sums
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT
 
 _OF_INSTANCES = frozenset(
@@ -32,9 +32,19 @@ def add_rates(
     if has_useful:
         useful = useful_of_launches(launches, kernels).drop(columns="useful_tensor_flop")
         values = chain(values, ((str(name), column.to_numpy(np.float64)) for name, column in useful.items()))
-    by_range, by_instance = sum_launches(ranges, launches, evidence, values)
-    window, instance_window = time_of_work(ranges, evidence), time_of_instances(instances, evidence.window)
-    rates, instance_rates = range_rates(by_range, window), _rate_instances(by_instance, instance_window)
+    group, _ = number_groups(evidence.instances, evidence.hierarchy.paths)
+    by_range, by_instance = sum_launches(ranges, launches, evidence, group, values)
+    # Length of the windows that the work lies in; unknown where some end before their work does.
+    window: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
+    late = group[end_before_work(evidence.instances, evidence.window)]
+    window[np.flatnonzero((ranges["depth"] > 0).to_numpy())[np.unique(late[late >= 0])]] = np.nan
+    instance_window = time_of_instances(instances, evidence.window)
+    rates, flop = range_rates(by_range, window), known_flop(by_instance)
+    instance_rates = {
+        **flop,
+        "dram_bytes": by_instance["dram_bytes"].where(are_seen(by_instance)),
+        "hfu_pct": _hfu(by_instance, flop["tensor_flop"], instance_window),
+    }
     if has_useful:
         rates |= rate_useful(by_range, window)
         instance_rates |= rate_useful(by_instance, instance_window)
@@ -47,16 +57,6 @@ def add_rates(
         unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
         **{name: column.where(traced_instances).to_numpy() for name, column in instance_rates.items()},
     )
-
-
-def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
-    """Length of the windows that the work of each row lies in; unknown where some end before their work does."""
-    found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
-    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
-    late = group[end_before_work(evidence.instances, evidence.window)]
-    rows = np.flatnonzero((ranges["depth"] > 0).to_numpy())
-    found[rows[np.unique(late[late >= 0])]] = np.nan
-    return found
 
 
 def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
@@ -76,13 +76,16 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
 
 def sum_launches(
-    ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, values: Iterable[tuple[str, Floats]]
+    ranges: pd.DataFrame,
+    launched: pd.DataFrame,
+    evidence: Evidence,
+    group: Ints,
+    values: Iterable[tuple[str, Floats]],
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
     The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
     """
-    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
@@ -101,16 +104,6 @@ def sum_launches(
         if name in _OF_INSTANCES:
             sums[name] = of_instance
     return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
-
-
-def _rate_instances(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
-    """Columns of instances: their FLOP, HFU and bytes."""
-    flop = known_flop(sums)
-    rates = {
-        "dram_bytes": sums["dram_bytes"].where(are_seen(sums)),
-        "hfu_pct": _hfu(sums, flop["tensor_flop"], window_ns),
-    }
-    return flop | rates
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
