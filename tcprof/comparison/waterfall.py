@@ -12,8 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints, rows_of_gpu
-from tcprof.comparison.matching.kernels import HIDDEN, Matching
-from tcprof.comparison.matching.scope import Spans, compared_gpus, compared_spans
+from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
 from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
