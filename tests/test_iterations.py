@@ -9,7 +9,7 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.ranges.paths import OTHERS
+from tcprof.analysis.ranges.nesting import OTHERS
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError

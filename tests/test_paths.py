@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
 from tcprof.analysis.ranges.projection import Hierarchy, build_hierarchy
 from tcprof.frames import NVTX_RANGES
 

@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import compute_envelope, step_points
 from tcprof.analysis.intervals import run_starts
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.time.account import classes_of_activities
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison import Comparison

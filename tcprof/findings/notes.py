@@ -6,7 +6,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED
-from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 from tcprof.untrusted import one_line

@@ -81,7 +81,11 @@ def separate_places(launches: Launches, path_id: Ints) -> Launches:
     before = np.append(-1, launches.kind[:-1])
     place = _join(launches.kind, path_id + 1, before + 1)
     for order in (*_orders(launches.kind, place), np.zeros_like(place)):
-        kind = _often(launches, _join(place, order))
+        # Places of classes that are not opaque with enough launches have a class of their own.
+        finer = _join(place, order)
+        count = np.bincount(finer)
+        apart = (count[finer] >= LEAST_LAUNCHES) & ~launches.opaque[launches.kind]
+        kind = np.unique(np.where(apart, finer, len(count) + launches.kind), return_inverse=True)[1]
         if int(launches.kind.max()) < int(kind.max()) < MOST_KINDS:
             return _with_kinds(launches, kind)
     return launches
@@ -92,13 +96,6 @@ def _join(first: Ints, *others: Ints) -> Ints:
     for other in others:
         first = np.unique(first * (int(other.max()) + 1) + other, return_inverse=True)[1]
     return first
-
-
-def _often(launches: Launches, place: Ints) -> Ints:
-    """The places of classes that are not opaque with enough launches; the class for all others."""
-    count = np.bincount(place)
-    apart = (count[place] >= LEAST_LAUNCHES) & ~launches.opaque[launches.kind]
-    return np.unique(np.where(apart, place, len(count) + launches.kind), return_inverse=True)[1]
 
 
 def _orders(kind: Ints, place: Ints) -> Iterator[Ints]:

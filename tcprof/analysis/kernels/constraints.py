@@ -31,7 +31,10 @@ def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
     fewest, tries = len(right) + 1, TRIES
     negligible = ROUNDING * np.abs(right).max(initial=0)
     for _ in range(MOST_STEPS * len(right)):
-        found = _solve(matrix, right, free)
+        found = np.zeros(len(right))
+        if free.any():
+            factor = cho_factor(matrix[np.ix_(free, free)], lower=True, check_finite=False)
+            found[free] = cho_solve(factor, right[free], check_finite=False)
         wrong = np.where(free, found < 0, matrix @ found - right < -negligible)
         count = int(np.count_nonzero(wrong))
         if not count:
@@ -44,15 +47,6 @@ def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
             wrong[: np.flatnonzero(wrong)[-1]] = False
         free ^= wrong
     return np.maximum(found, 0)
-
-
-def _solve(matrix: Floats, right: Floats, free: Bools) -> Floats:
-    """The minimum where some values are free, and the others 0."""
-    found = np.zeros(len(right))
-    if free.any():
-        factor = cho_factor(matrix[np.ix_(free, free)], lower=True, check_finite=False)
-        found[free] = cho_solve(factor, right[free], check_finite=False)
-    return found
 
 
 def conserve(

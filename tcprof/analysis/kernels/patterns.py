@@ -127,14 +127,12 @@ def read_instructions(name: str) -> Instructions | None:
         return None
     tile = next((group for group in match.groups() if group), "") if (match := _TILES.search(name)) else ""
     precision = first(_PRECISIONS, name)
-    shape = _read_shape(name, precision) if family == "mma.sync" else ""
+    shape = ""
+    if family == "mma.sync":
+        numbers = match.groups() if (match := _SHAPE.search(name)) else ()
+        shape = "x".join(number for number in numbers if number) or first(_SHAPES, name)
+        shape = shape or (_SHAPES_OF_WMMA.get(precision, "") if _WMMA.search(name) else "")
     return Instructions(precision, family, shape, tile, first(_ACCUMULATORS, name))
-
-
-def _read_shape(name: str, precision: str) -> str:
-    if match := _SHAPE.search(name):
-        return "x".join(group for group in match.groups() if group)
-    return first(_SHAPES, name) or (_SHAPES_OF_WMMA.get(precision, "") if _WMMA.search(name) else "")
 
 
 def first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:

@@ -142,14 +142,10 @@ def _name_ops(hierarchy: Hierarchy, back: Backward) -> npt.NDArray[np.object_]:
     codes = names.codes.to_numpy()
     short = np.full(len(names.categories), "", dtype=object)
     for code in np.unique(codes[is_op]):  # there may be millions of other names
-        short[code] = _shorten(names.categories[code])
+        name = names.categories[code]  # aten::mm, Optimizer.step#AdamW.step, or the engine's own
+        short[code] = name.removeprefix(ENGINE).rpartition("#")[2].rpartition("::")[2] or name
     shortened: npt.NDArray[np.object_] = short[codes[shown]]
     return shortened
-
-
-def _shorten(name: str) -> str:
-    """``aten::mm``, ``Optimizer.step#AdamW.step`` and the engine's own, as one would say them."""
-    return name.removeprefix(ENGINE).rpartition("#")[2].rpartition("::")[2] or name
 
 
 def trace_back(hierarchy: Hierarchy) -> Backward:
@@ -174,7 +170,11 @@ def trace_back(hierarchy: Hierarchy) -> Backward:
     forward_of_engine[parent[nodes]] = _find_makers(ranges, nodes, made)
     is_numbered = np.zeros(len(ranges), dtype=bool)
     is_numbered[parent[nodes]] = True
-    _give_to_accumulation(forward_of_engine, np.flatnonzero(is_engine), is_numbered, hierarchy.lane)
+    # Nodes without a number accumulate a parameter's gradient, just after the node that computed it.
+    engines, lane = np.flatnonzero(is_engine), hierarchy.lane
+    before = np.maximum.accumulate(np.where(is_numbered[engines], np.arange(len(engines)), -1))
+    held = (before >= 0) & (lane[engines[before]] == lane[engines])
+    forward_of_engine[engines] = np.where(held, forward_of_engine[engines[before]], NONE)
     return Backward(engine, forward_of_engine[engine], recompute, optimizer)
 
 
@@ -214,13 +214,6 @@ def _last_before(group: Ints, time: Ints, of_group: Ints, start: Ints) -> Ints:
     place = np.searchsorted(key, group * span + (time - low)) - 1
     held = (place >= 0) & (of_group[order][place] == group)
     return np.where(held, order[place], NONE)
-
-
-def _give_to_accumulation(forward: Ints, engines: Ints, is_numbered: Bools, lane: Ints) -> None:
-    """Nodes without a number accumulate a parameter's gradient, just after the node that computed it."""
-    before = np.maximum.accumulate(np.where(is_numbered[engines], np.arange(len(engines)), -1))
-    held = (before >= 0) & (lane[engines[before]] == lane[engines])
-    forward[engines] = np.where(held, forward[engines[before]], NONE)
 
 
 def _kind(name: str) -> str:

@@ -45,7 +45,10 @@ def summarize_modules(
     keys = _keys_by_depth(launches, iterations, assignment)
     sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
     counted = are_counted(launches, iterations)
-    own = _own_time(values["kernel_ns"].to_numpy(), gpu, module, phase, counted, len(assignment.modules))
+    # The time of the kernels that belong to each module itself, by the same keys.
+    own = np.zeros((int(gpu.max(initial=0)) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=np.int64)
+    for rows in (phase, np.full(len(phase), len(PHASES))):
+        np.add.at(own, _keys(gpu, module, rows, assignment)[counted], values["kernel_ns"].to_numpy()[counted])
     place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
     on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
     gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
@@ -117,16 +120,6 @@ def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.D
     _, gpu = np.unique(fit.kernel_instances["gpu"].to_numpy(), return_inverse=True)
     half = GroupSums(fit, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
     return sums.assign(half_ns=half).set_index(keys)
-
-
-def _own_time(time: Ints, gpu: Ints, module: Ints, phase: Ints, counted: Bools, modules: int) -> Ints:
-    """The time of the kernels that belong to each module itself, by the same keys."""
-    place = gpu * (modules + 1) + module + 1
-    size = (int(gpu.max(initial=0)) + 1) * (modules + 1) * len(_ROWS)
-    found = np.zeros(size, dtype=np.int64)
-    for row in (phase, np.full(len(phase), len(PHASES))):
-        np.add.at(found, (place * len(_ROWS) + row)[counted], time[counted])
-    return found
 
 
 def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:

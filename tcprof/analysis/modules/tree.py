@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.ranges.paths import tree_order
+from tcprof.analysis.ranges.nesting import tree_order
 from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.ranges import DOMAIN
 from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE

@@ -153,7 +153,9 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
     crossing = np.flatnonzero(work.counted > 0)
-    stop = _around(instances, work.instance[crossing], work.counted[crossing])
+    stop, depths = work.instance[crossing], instances["depth"].to_numpy()
+    while len(index := np.flatnonzero(depths[stop] > work.counted[crossing])):  # the instance down to which they count
+        stop[index] = parent[stop[index]]
 
     def add(weight: _Numbers) -> _Numbers:
         total = np.zeros(len(instances), dtype=weight.dtype)
@@ -164,15 +166,6 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
         return total
 
     return add
-
-
-def _around(instances: pd.DataFrame, row: Ints, depth: Ints) -> Ints:
-    """The instance of a depth that an instance lies in, or is."""
-    parent, depths = instances["parent"].to_numpy(), instances["depth"].to_numpy()
-    while len(index := np.flatnonzero(depths[row] > depth)):
-        row = row.copy()
-        row[index] = parent[row[index]]
-    return row
 
 
 def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:

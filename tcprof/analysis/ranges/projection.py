@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
-from tcprof.analysis.ranges.nesting import Nesting, bring_home
-from tcprof.analysis.ranges.paths import name_paths
+from tcprof.analysis.ranges.nesting import Nesting, bring_home, name_paths
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 

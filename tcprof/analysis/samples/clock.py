@@ -13,7 +13,7 @@ from tcprof.analysis.intervals import StepFunction, open_times, run_starts
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.arrays import Bools, Floats, Ints, pick_rows
+from tcprof.arrays import Floats, Ints, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
@@ -43,11 +43,14 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
         of_gpu = pick_rows(activities, is_kernel & is_mine)
         if not sampled["gr_active_pct"].notna().any() or of_gpu.empty:
             continue
-        busy = _busy(of_gpu)
+        begin, finish = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
+        bridged = open_times(begin, np.maximum(finish, begin + 1) + BRIDGED_NS)  # kernels that soon follow one another
+        busy = replace(bridged, end=bridged.end - BRIDGED_NS)
         chosen = sampled.iloc[_choose(busy, sampled)]
-        chosen = chosen[
-            chosen["gr_active_pct"].notna() & ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), chosen)
-        ]
+        # Not samples that show a copy within the memory, or a set: by the SMs that is GR Active, by an engine not.
+        near = chosen["start_ns"].to_numpy() - BRIDGED_NS, chosen["end_ns"].to_numpy() + BRIDGED_NS
+        moved = find_own_moves(pick_rows(activities, is_mine & ~is_kernel)).covered(*near)
+        chosen = chosen[chosen["gr_active_pct"].notna() & (moved == 0)]
         whole = (int(sampled["start_ns"].iloc[0]), int(sampled["end_ns"].iloc[-1]))
         rows.append({"gpu": gpu, **_measure(busy, chosen, whole)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
@@ -175,20 +178,6 @@ def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
 
 def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
     return samples.assign(start_ns=samples["start_ns"] - late, end_ns=samples["end_ns"] - late)
-
-
-def _busy(kernels: pd.DataFrame) -> StepFunction:
-    """1 while a kernel runs, or is about to follow the one before."""
-    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-    bridged = open_times(start, np.maximum(end, start + 1) + BRIDGED_NS)
-    return replace(bridged, end=bridged.end - BRIDGED_NS)
-
-
-def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:
-    """Whether a sample shows a copy within the memory, or a set: by the SMs that is GR Active, by an engine not."""
-    start, end = samples["start_ns"].to_numpy() - BRIDGED_NS, samples["end_ns"].to_numpy() + BRIDGED_NS
-    shown: Bools = find_own_moves(activities).covered(start, end) > 0
-    return shown
 
 
 def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS

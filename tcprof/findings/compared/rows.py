@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import of_means
 from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
