@@ -11,7 +11,6 @@ not recorded, one that no op took is not known.
 
 import json
 from collections.abc import Container
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -57,24 +56,18 @@ class Names:
 
     def of(self, row: int) -> str:
         """The name of a range."""
-        name: str = self._plain[self._codes[row]]
-        return name
+        return str(self._plain[self._codes[row]])
 
     def _spread(self, of_names: list[bool]) -> Bools:
         found: Bools = np.array(of_names, dtype=bool)[self._codes]
         return found
 
 
-@dataclass(frozen=True)
-class Ops:
-    """The ops that count; one value for each range."""
+def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
+    """For each range the op that counts for it, ``NONE`` for none, and its own FLOP; None where no op has sizes.
 
-    owner: Ints  # the op that counts for a range: it lies in it or is it; ``NONE`` for none
-    flop: Floats  # FLOP of an op that counts, unknown where its sizes do not tell; 0 for other ranges
-
-
-def count_ops(hierarchy: Hierarchy) -> Ops | None:
-    """The ops that count; None where no op has sizes."""
+    A range lies in that op or is it. FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
+    """
     sizes = hierarchy.ranges["sizes"].cat
     none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
     if not (sizes.codes.to_numpy() != none).any():
@@ -88,7 +81,7 @@ def count_ops(hierarchy: Hierarchy) -> Ops | None:
     rows = np.flatnonzero(owner == np.arange(len(owner)))
     flop[rows] = _count_by_sizes(hierarchy, names, rows)
     count_convolutions(hierarchy, names, owner, flop)
-    return Ops(owner, flop)
+    return owner, flop
 
 
 def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
@@ -136,9 +129,9 @@ def count_useful_flop(
         return np.broadcast_to(np.nan, len(launches))
     kinds, activity = evidence.activities["kind"], launches["activity"].to_numpy()
     op, _ = innermost_of_domain(evidence.hierarchy, evidence.attribution, OPS_DOMAIN, len(kinds))
-    owner = np.append(ops.owner, NONE)[op[activity]]
+    owner = np.append(ops[0], NONE)[op[activity]]
     is_tensor = np.logical_or.reduce(tensor_launches(launches, kernels, kinds))
-    flop = np.append(ops.flop, np.nan)[owner]
+    flop = np.append(ops[1], np.nan)[owner]
     rows = np.flatnonzero(owner >= 0)
     order = rows[np.lexsort((rows, ~is_tensor[rows], owner[rows]))]
     first = order[np.append(True, np.diff(owner[order]) != 0)[: len(order)]]

@@ -61,10 +61,7 @@ _SHAPES = (
     ("8x8x4", re.compile(r"(?i:[shd]884)|fmha_cutlass[FB]_f16_\w{0,200}_sm70")),
     ("8x8x16", re.compile(r"(?i:i8816)")),
     ("16x8x8", re.compile(r"(?i:[shd]1688|tensor1688)|fmha_cutlass[FB]_(?:f32_\w{0,200}_sm80|f16_\w{0,200}_sm75)")),
-    (
-        "16x8x16",
-        re.compile(r"(?i:[shdi]16816|[sh]161616|flash_(?:fwd|bwd))|fmha_cutlass[FB]_b?f16_\w{0,200}_sm80"),
-    ),
+    ("16x8x16", re.compile(r"(?i:[shdi]16816|[sh]161616|flash_(?:fwd|bwd))|fmha_cutlass[FB]_b?f16_\w{0,200}_sm80")),
     ("16x8x32", re.compile(r"(?i:i16832)")),
     ("16x8x64", re.compile(r"(?i:i16864)")),
 )

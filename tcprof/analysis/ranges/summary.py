@@ -72,12 +72,7 @@ def _tensor_columns(
 
 
 def summarize_paths(
-    instances: pd.DataFrame,
-    windows: Windows,
-    work: Work,
-    paths: pd.DataFrame,
-    functions: Functions,
-    rounded: bool,
+    instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, rounded: bool
 ) -> pd.DataFrame:
     """One row for each GPU and path, without warm-up.
 

@@ -76,11 +76,7 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
 
 def sum_launches(
-    ranges: pd.DataFrame,
-    launched: pd.DataFrame,
-    evidence: Evidence,
-    group: Ints,
-    values: Iterable[tuple[str, Floats]],
+    ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, group: Ints, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
