@@ -80,7 +80,7 @@ def list_instances(
         counted=attribution.counted,
         start=activities["start_ns"].to_numpy()[attribution.activity],
         end=activities["end_ns"].to_numpy()[attribution.activity],
-        alone=_run_unprofiled(gpu_of, activities)[attribution.activity],
+        alone=_run_alone(gpu_of, activities)[attribution.activity],
     )
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[attribution.activity]
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
@@ -176,7 +176,7 @@ def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
-def _run_unprofiled(gpu: Ints, activities: pd.DataFrame) -> Bools:
+def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
     """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
     alone = np.zeros(len(activities), dtype=bool)
     for number in np.unique(gpu):
