@@ -21,7 +21,7 @@ from slow import first, slow
 import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
-from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.judge import list_names
 from tcprof.findings.pricing.advice import Advice, Rule

@@ -9,8 +9,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
+from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.kernels.summary import RESOLVED, could_be_tensor
-from tcprof.analysis.kernels.traits import read_traits
 from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.arrays import Ints
 from tcprof.findings.checks import describe_shift

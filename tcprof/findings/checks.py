@@ -9,8 +9,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED
-from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
-from tcprof.analysis.time.ledger import ACTIVITY_TIME, KERNEL_TIME
+from tcprof.analysis.samples.clock import LOWEST_CORRELATION
+from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"

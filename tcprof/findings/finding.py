@@ -53,7 +53,7 @@ def texts_of(findings: Iterable[Finding]) -> tuple[str, ...]:
 
 
 def class_title(name: str) -> str:
-    """What a time class is called, one of ``tcprof.analysis.time.timeline.TIME_CLASSES``."""
+    """What a time class is called, one of ``tcprof.analysis.time.account.TIME_CLASSES``."""
     return TIMELINE[f"{name}_ns"].title
 
 

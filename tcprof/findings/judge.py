@@ -7,8 +7,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpus import busiest_gpus, keep_gpus
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.analysis import busiest_gpus, keep_gpus
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import Check, list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults

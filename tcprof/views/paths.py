@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.untrusted import one_line
 from tcprof.views.tables import Cell, Row
 

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.ranges.projection import Attribution
-from tcprof.analysis.samples.bootstrap import bootstrap_interval
+from tcprof.analysis.samples.interval_estimates import bootstrap_interval
 from tcprof.analysis.samples.sampling import (
     MINIMUM_COVERAGE,
     NORMAL_95,
@@ -73,12 +73,7 @@ def _tensor_columns(
 
 
 def summarize_paths(
-    instances: pd.DataFrame,
-    windows: Windows,
-    work: Work,
-    paths: pd.DataFrame,
-    functions: Functions,
-    samples: Samples,
+    instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
     """One row for each GPU and path, without warm-up.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.replay import measure_length
+from tcprof.analysis.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import Condition, FindingCondition

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.lanes import Lanes
+from tcprof.analysis.drawing import Lanes
 from tcprof.arrays import Floats
 from tcprof.views.figures.plain import Settings, bar, label
 
