@@ -23,10 +23,9 @@ from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advise import advise
-from tcprof.findings.compared.judge import list_names
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.step import Step, measure_step
-from tcprof.findings.rules import load_rules
+from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.report import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice
@@ -486,7 +485,7 @@ def test_a_gate_asks_for_a_finding(run: Run) -> None:
 
 @pytest.mark.parametrize("name", often(ALL))
 def test_every_name_of_a_finding_is_one_that_a_gate_knows(name: str) -> None:
-    assert {each.rule for each in advice_on(name)} - {"all-well"} <= set(list_names())
+    assert {each.rule for each in advice_on(name)} - {"all-well"} <= set(rules_of_findings())
 
 
 def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path: Path) -> None:
