@@ -13,6 +13,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
+from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (
@@ -90,7 +91,7 @@ def make_analysis(
         "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
-        "iterations_active": dict.fromkeys(gpus, math.nan),
+        "tensor": tensor_functions(changes.get("samples", samples)),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})
