@@ -16,8 +16,8 @@ from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows
+from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html.comparison import render_comparison, write_comparison
-from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.tables import Table
 

@@ -28,8 +28,8 @@ from tcprof.frames import (
     SCHEMAS,
     WHOLE_CAPTURE,
 )
-from tcprof.render.html import report as page
-from tcprof.render.html.options import USUAL, PageOptions
+from tcprof.render.html import USUAL, PageOptions
+from tcprof.render.html import pages as page
 from tcprof.sources import Recording
 from tcprof.views.document import Summary
 from tcprof.views.recording.summary import summarize as view_summaries

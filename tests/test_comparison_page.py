@@ -29,10 +29,10 @@ from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.advice import compare_advice, describe_won
 from tcprof.findings.compared.rows import find_row
 from tcprof.render.formats._tables import brief_columns
+from tcprof.render.html import PageOptions
 from tcprof.render.html.comparison import write_comparison
-from tcprof.render.html.options import PageOptions
 from tcprof.views.comparison import view_comparison
-from tcprof.views.comparison.kernels import MOST_KERNELS, list_kernel_changes
+from tcprof.views.comparison.changes import MOST_KERNELS, list_kernel_changes
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts

@@ -29,7 +29,7 @@ from tcprof.cli.streams import echo_error, echo_path
 from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
-from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side

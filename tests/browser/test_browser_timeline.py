@@ -11,8 +11,8 @@ from slow import slow
 import tcprof
 from tcprof import units
 from tcprof.frames import SAMPLES
-from tcprof.render.html.timeline.data import RANGE_STEPS
-from tcprof.views.figures.lanes import scale_colors
+from tcprof.render.html.timeline import RANGE_STEPS
+from tcprof.views.figures.bars import scale_colors
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 

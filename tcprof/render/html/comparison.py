@@ -10,8 +10,8 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings, judge_comparison
-from tcprof.render.html.options import USUAL, PageOptions
-from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page
+from tcprof.render.html import USUAL, PageOptions
+from tcprof.render.html.pages import read_asset, render_macros, render_page, write_page
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.comparison.page import TRUST, ComparedSide, view_comparison_page
 from tcprof.views.document import Document, Notes, Part, Section

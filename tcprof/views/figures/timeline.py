@@ -11,6 +11,7 @@ from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.lanes import Lanes, choose_lanes
 from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats, rows_of_gpu
+from tcprof.views.figures.bars import TENSOR_SCALE, lane_traces
 from tcprof.views.figures.curves import (
     BUSY,
     MEASURED,
@@ -28,7 +29,6 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.lanes import TENSOR_SCALE, lane_traces
 from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 
 TITLE_PIXELS = 26

@@ -1,35 +1,44 @@
-"""All that is said of one recording, in sections, for a page; and the figures among its tables."""
+"""All that is said of one recording: in some lines, on one screen, and in sections with figures for a page."""
 
 from collections.abc import Sequence
+
+import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
-from tcprof.findings import Findings
+from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
+from tcprof.findings.modules import describe_homes, describe_modules, describe_useful, describe_utilization
 from tcprof.findings.notes import describe_peaks
+from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
-from tcprof.views.figures.time_classes import figure_time_classes
-from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.advice import list_leads, view_sections
+from tcprof.views.figures.bars import figure_time_classes
+from tcprof.views.paths import MOST_ROWS, keep_largest
+from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
     describe_base,
     describe_date,
+    describe_recording,
     make_document,
     view_provenance,
 )
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
-from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
-from tcprof.views.recording.kernels import describe_fit, list_kernels
+from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import cut_ranges
-from tcprof.views.recording.roofline import list_rooflines
+from tcprof.views.recording.ranges import cut_ranges, list_ranges
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, describe_iterations, list_ledger, list_time
+from tcprof.views.recording.time import (
+    MEANING,
+    MOST_POINTS,
+    describe_iterations,
+    figure_iteration_strip,
+    list_ledger,
+    list_time,
+)
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 _ADVICE = "Advice: what to do first, and what it is likely to win"
@@ -130,3 +139,44 @@ def _time(analysis: Analysis) -> tuple[Part, ...]:
 
 def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
     return (Notes((note,)), *parts) if parts else ()
+
+
+MOST_RANGES, MOST_KERNELS = 8, 6  # of each GPU, so that all of it is one screen
+
+
+def view_recording(
+    analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
+) -> Document:
+    """What a first look at a recording should see."""
+    shown = {
+        "ranges": _longest(analysis.ranges, ranges),
+        "kernels": analysis.kernels.groupby("gpu", sort=False).head(kernels),
+    }
+    base = describe_base(analysis)
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((*findings.verdict, *describe_utilization(analysis))),
+        Notes(view_best(analysis, advise(analysis))),
+        Notes((*summarize_checks(findings.checks), *base)),
+        Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
+        Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
+    )
+    base = (*base, *describe_peaks(analysis))
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=shown["ranges"])
+
+
+def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """The whole capture and the paths with most time, each with what it lies in; ops only where there is no other."""
+    no_ops = rows[rows["domain"] != OPS_DOMAIN]
+    rows = no_ops if (no_ops["depth"] > 0).any() else rows
+    return pd.concat(
+        [keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for _, of_gpu in rows.groupby("gpu", sort=False)]
+    )
+
+
+def view_verdict(analysis: Analysis, findings: Findings) -> Document:
+    """A recording in some lines: its name, the verdict, the checks, and what is left out."""
+    base = describe_base(analysis)
+    name = one_line(analysis.recording.file, 120)
+    parts: tuple[Part, ...] = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
+    return Document(kind="recording", parts=parts, faults=findings.faults, base=base)
