@@ -36,7 +36,7 @@ def main() -> None:
         write_report(new, new.findings, page)
         take(browser, page, "report", "light")
         comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
-        write_comparison([comparison], [judge_comparison(comparison)], page)
+        write_comparison([judge_comparison(comparison)], page)
         take(browser, page, "comparison", "dark")
         browser.close()
 

@@ -1,7 +1,7 @@
 """The findings on a comparison: for each GPU the verdict, what makes the sides hard to compare, and each side's own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -31,8 +31,9 @@ class ComparedGpu:
 
 @dataclass(frozen=True)
 class ComparedFindings:
-    """What a comparison says."""
+    """A comparison, and what it says."""
 
+    comparison: Comparison = field(repr=False, compare=False)
     gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
     cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
     base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
@@ -71,6 +72,7 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
     return ComparedFindings(
+        comparison=comparison,
         gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
@@ -81,7 +83,6 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 def judge_gate(
     conditions: Sequence[Condition | FindingCondition],
-    comparison: Comparison,
     findings: ComparedFindings,
     strict: bool = False,
     rows: pd.DataFrame | None = None,
@@ -91,6 +92,7 @@ def judge_gate(
     Raises:
         UsageError: A condition names a path that neither side has, or several have.
     """
+    comparison = findings.comparison
     rows = comparison.rows if rows is None else rows
     asked = any(isinstance(each, FindingCondition) for each in conditions)
     named = findings_by_name(comparison.new) if asked else []

@@ -30,7 +30,6 @@ from tcprof.views.tables import Table
 
 
 def view_comparison(
-    comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     rows: Sequence[pd.DataFrame] | None = None,
     gate: Gate | None = None,
@@ -39,19 +38,20 @@ def view_comparison(
     """What is said of comparisons with one baseline.
 
     Args:
-        comparisons: The comparisons: of one all tables are shown, of several one row a side.
+        findings: Of one comparison all tables are shown, of several one row a side.
         rows: Rows of each that were asked for; None for all.
         gate: A gate, where there is one comparison.
     """
+    comparisons = [each.comparison for each in findings]
     rows = [each.rows for each in comparisons] if rows is None else rows
     advice = [compare_advice(each) for each in comparisons]
     judged = gate.judgements if gate else ()
-    data = [_data(*each, judged) for each in zip(comparisons, findings, rows, advice, strict=True)]
+    data = [_data(*each, judged) for each in zip(findings, rows, advice, strict=True)]
     base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
-    faults, warnings = name_findings(comparisons, findings)
+    faults, warnings = name_findings(findings)
     won = describe_compared(comparisons[0], advice[0]) if len(comparisons) == 1 else ()
-    said = Notes((*_sentences(comparisons, findings), *won, *describe_recordings(comparisons), *base))
+    said = Notes((*_sentences(findings), *won, *describe_recordings(comparisons), *base))
     return Document(
         kind="comparison",
         parts=(said, *(table for table in tables if table.rows)),
@@ -71,22 +71,20 @@ def title_sides(comparisons: Sequence[Comparison]) -> str:
     return (" → " if len(names) == 2 else ", ").join(names)
 
 
-def name_findings(
-    comparisons: Sequence[Comparison], findings: Sequence[ComparedFindings]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The faults and the warnings of all sides, each once; those of one side begin with what it is called."""
-    (base, _), *others = name_sides(comparisons)
+    (base, _), *others = name_sides([each.comparison for each in findings])
     each = list(zip((name for name, _ in others), findings, strict=True))
     faults = dict.fromkeys(text for new, found in each for text in found.name_faults(base, new))
     warnings = dict.fromkeys(text for new, found in each for text in found.name_warnings(base, new))
     return tuple(faults), tuple(warnings)
 
 
-def _sentences(comparisons: Sequence[Comparison], findings: Sequence[ComparedFindings]) -> list[str]:
+def _sentences(findings: Sequence[ComparedFindings]) -> list[str]:
     lines = []
-    for comparison, found in zip(comparisons, findings, strict=True):
+    for found in findings:
         for of_gpu in found.gpus:
-            title = gpu_title_of_several(comparison.base.first, of_gpu.gpu)
+            title = gpu_title_of_several(found.comparison.base.first, of_gpu.gpu)
             lines += [*([title] if title else []), *of_gpu.sentences]
     return lines
 
@@ -116,12 +114,12 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
 
 
 def _data(
-    comparison: Comparison,
     findings: ComparedFindings,
     rows: pd.DataFrame,
     advice: Sequence[ComparedAdvice],
     judged: Sequence[Judgement],
 ) -> dict[str, Any]:
+    comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
     return {
         "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},

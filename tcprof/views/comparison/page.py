@@ -55,7 +55,6 @@ class ComparedSide(Section):
 
 
 def view_comparison_page(
-    comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     gate: Gate | None = None,
     title: str = "",
@@ -71,10 +70,11 @@ def view_comparison_page(
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
         choosable: Whether the page has a document for each side as the baseline.
     """
+    comparisons = [each.comparison for each in findings]
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
-    faults, _ = name_findings(comparisons, findings)
+    faults, _ = name_findings(findings)
     noise = list_noise(comparisons)
     cautions = texts_of(caution for each in findings for caution in each.cautions)
     return Document(
