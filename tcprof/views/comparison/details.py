@@ -27,8 +27,7 @@ from tcprof.views.comparison.changes import (
     list_module_changes,
 )
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
-from tcprof.views.comparison.series import BETTER_COLOR, LONGEST_NAME, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.comparison.sides import shared_gpus, title_of
+from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, SIDE_COLORS, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section

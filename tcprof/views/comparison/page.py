@@ -14,9 +14,16 @@ from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.document import GateView, name_findings, title_sides, view_gate
-from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
-from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
-from tcprof.views.comparison.sides import compare_provenance, list_left_out, list_noise, list_sides, shared_gpus
+from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations, figure_small_multiples
+from tcprof.views.comparison.sides import (
+    ShownSide,
+    compare_provenance,
+    list_left_out,
+    list_noise,
+    list_sides,
+    shared_gpus,
+    shown_sides,
+)
 from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
 from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 

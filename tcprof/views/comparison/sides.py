@@ -1,6 +1,8 @@
 """The sides of a comparison: what they are called, the time of each against the baseline, and their recordings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
@@ -29,6 +31,40 @@ from tcprof.views.tables import (
     time_cell,
     word_cell,
 )
+
+# Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
+# is orange, which is Tensor Active.
+SIDE_COLORS = ("#7A8CA3", "#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C")
+# Apart with every colour vision (by 72 or more in CIELAB, by Machado's model), and 3:1 or more on white and on black.
+BETTER_COLOR, WORSE_COLOR = "#3B9C3B", "#9B3FA8"
+RECEDED = {"marker": {"opacity": 0.35}}  # of bars beside those that are chosen
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon")
+LONGEST_NAME = 32
+
+
+@dataclass(frozen=True)
+class ShownSide:
+    """A side as it is drawn."""
+
+    name: str
+    role: str  # base or new: its columns in the comparison's rows
+    number: int  # 0 for the baseline, then in the order given
+    side: Side
+    comparison: Comparison
+    color: str
+    symbol: str  # plotly's name of it
+
+
+def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
+    """The baseline, then the other side of each comparison."""
+    first = comparisons[0]
+    sides = [("base", first.base, first), *(("new", each.new, each) for each in comparisons)]
+    looks = zip(cycle(SIDE_COLORS), cycle(_SYMBOLS), strict=False)
+    return [
+        ShownSide(side_names(each)[role == "new"], role, number, side, each, *look)
+        for number, ((role, side, each), look) in enumerate(zip(sides, looks, strict=False))
+    ]
+
 
 _SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")

@@ -14,7 +14,7 @@ from tcprof.comparison.typical_step import TypicalStep, find_steps, join_work, m
 from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.findings.words import class_title
-from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
+from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.bars import BAR_OUTLINE, BAR_TEXT, CLASS_COLORS, scale_colors
 from tcprof.views.figures.curves import tensor_axis
