@@ -192,8 +192,8 @@ class TestMetricsThatAreNoPercentages:
             for module in (timeline, html_timeline, figure):
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
-            strips = figure.GpuStrips(0, {curve: 700.0}, lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100))
-            return figure_timeline(analysis), figure.draw_skeleton(analysis, strips).to_plotly()
+            drawn = lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100)
+            return figure_timeline(analysis), figure.draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()
 
         return draw
 

@@ -79,7 +79,12 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
 
 
 def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
-    spans = _spans(analysis)
+    frames = [
+        (analysis.samples, "start_ns", "end_ns"),
+        (analysis.activities, "start_ns", "end_ns"),
+        (analysis.instances, "host_start_ns", "host_end_ns"),
+    ]
+    spans = [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
     low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
     return {
         "range": [low, high],
@@ -91,15 +96,6 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
         "nticks": 9,
         "title": {"text": "time since the recording began", "standoff": 6},
     }
-
-
-def _spans(analysis: Analysis) -> list[tuple[float, float]]:
-    frames = [
-        (analysis.samples, "start_ns", "end_ns"),
-        (analysis.activities, "start_ns", "end_ns"),
-        (analysis.instances, "host_start_ns", "host_end_ns"),
-    ]
-    return [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
 
 
 def highest_range(analysis: Analysis) -> float:
@@ -139,22 +135,14 @@ def figure_timeline(analysis: Analysis) -> PlotlyFigure:
 
     Long captures are drawn as an envelope, and of very many ranges only the longest: the page says so.
     """
-    return stack_panels(_panels(analysis), analysis)
-
-
-def _panels(analysis: Analysis) -> list[Panel]:
-    """The strips of a recording; the first one of each GPU says which it is, where there are several."""
-    panels = []
+    panels: list[Panel] = []
     gpus = shown_gpus(analysis)
     for gpu in gpus:
         lanes = choose_lanes(analysis, gpu, BARS // 2 // len(gpus))
-        mine = [
-            *sample_panels(analysis, gpu, tensor_peak(analysis)),
-            *_lane_panels(lanes, gpu),
-        ]
+        mine = [*sample_panels(analysis, gpu, tensor_peak(analysis)), *_lane_panels(lanes, gpu)]
         head = f"<b>GPU {gpu}</b> · " if len(gpus) > 1 else ""
         panels += [replace(panel, title=head + panel.title) for panel in mine[:1]] + mine[1:]
-    return panels
+    return stack_panels(panels, analysis)
 
 
 def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
@@ -162,8 +150,11 @@ def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
     panels = []
     tensor = _envelope(analysis, gpu, TENSOR)
     if len(tensor):
-        traces = [_band(tensor), _line(tensor, TENSOR, True)]
-        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
+        traces = [_line(tensor, TENSOR, True)]
+        if tensor.bin_ns:
+            x, y = band_points(tensor)
+            traces.insert(0, empty_band().set(x=x, y=y.astype(np.float32)))
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, traces, tensor_axis(peak)))
     others = []
     for metric in METRICS:
         envelope = _envelope(analysis, gpu, metric)
@@ -215,28 +206,15 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
     line = empty_line(metric, visible)
+    of_bin = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
     told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
     return line.set(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
         fill="tozeroy" if metric is TENSOR and not binned else None,
-        hovertemplate=_hover_template(metric, binned),
+        hovertemplate=f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}{of_bin}<extra></extra>",
     )
-
-
-def _hover_template(metric: Metric, binned: bool) -> str:
-    """What the pointer shows over a sample, or over a bin of several: texts, as plotly writes "700W"."""
-    head = f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}"
-    rest = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
-    return f"{head}{rest}<extra></extra>"
-
-
-def _band(envelope: Envelope) -> Settings | None:
-    if not envelope.bin_ns:
-        return None
-    x, y = band_points(envelope)
-    return empty_band().set(x=x, y=y.astype(np.float32))
 
 
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:

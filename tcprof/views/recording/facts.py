@@ -11,7 +11,7 @@ from tcprof.findings import Findings, describe_folding, describe_kernel_order, d
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.document import Document, Facts, Part
+from tcprof.views.document import Document, Part
 from tcprof.views.tables import Heading, Row, Table
 
 WINDOW_MEANINGS = {
@@ -169,11 +169,6 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Windows", WINDOW_MEANINGS[analysis.window]),
         ("tcprof", __version__),
     ]
-
-
-def view_provenance(analysis: Analysis) -> Facts:
-    """Where the figures come from."""
-    return Facts(tuple((name, False, ((text,),)) for name, text in list_provenance(analysis)))
 
 
 def _describe_gpu(gpu: Mapping[Any, Any]) -> str:

@@ -80,6 +80,7 @@ class _Tree:
         least = _LEAST * max(self.time, default=0.0)
         kept = [node for node, time in enumerate(self.time) if time >= least]
         number = {node: place for place, node in enumerate(kept)}
+        active = [100 * self.active[node] / self.time[node] for node in kept]
         texts: dict[str, int] = {"": 0}
         named = [[texts.setdefault(self.places[node].name, len(texts)) for node in kept]]
         named.append([texts.setdefault(self.places[node].link, len(texts)) for node in kept])
@@ -89,15 +90,11 @@ class _Tree:
             "time": [round(self.time[node]) for node in kept],
             "launches": [round(self.launches[node], 1) for node in kept],
             "start": [round(self.start[node]) for node in kept],
-            "active": [self._active_of(node) for node in kept],
+            "active": [None if math.isnan(each) else round(float(min(each, 100.0)), 3) for each in active],
             "name": named[0],
             "link": named[1],
             "texts": list(texts),
         }
-
-    def _active_of(self, node: int) -> float | None:
-        value = 100 * self.active[node] / self.time[node]
-        return None if math.isnan(value) else round(float(min(value, 100.0)), 3)
 
 
 def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:

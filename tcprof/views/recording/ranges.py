@@ -63,8 +63,12 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
 def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     if limit is None or len(rows) <= limit:
         return rows
+    return keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
+
+
+def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Of each GPU so many rows: those with most time on it, and what these lie in."""
     of_gpus = [of_gpu for _, of_gpu in rows.groupby("gpu", sort=False)]
-    most = max(limit // len(of_gpus), _FEWEST_SHOWN)
     return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import pandas as pd
-
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
@@ -13,9 +11,9 @@ from tcprof.findings.modules import describe_homes, describe_modules, describe_u
 from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Figure, Notes, Part, Section
+from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
 from tcprof.views.figures.bars import figure_time_classes
-from tcprof.views.paths import MOST_ROWS, keep_largest
+from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.facts import (
     SOURCE_NOTES,
@@ -23,13 +21,13 @@ from tcprof.views.recording.facts import (
     describe_base,
     describe_date,
     describe_recording,
+    list_provenance,
     make_document,
-    view_provenance,
 )
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import cut_ranges, list_ranges
+from tcprof.views.recording.ranges import cut_ranges, keep_largest_of_gpus, list_ranges
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import (
     MEANING,
@@ -64,6 +62,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     icicles = _noted(EXPLAINED, list_icicles(analysis))
     return_freed_memory()
+    provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     sections = (
         Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
@@ -80,7 +79,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
             _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
             linked="Ledger",
         ),
-        Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
+        Section("provenance", "Where the figures come from", (Facts(provenance),)),
     )
     parts: tuple[Part, ...] = (
         Notes((describe_date(analysis),), "subtitle"),
@@ -148,8 +147,9 @@ def view_recording(
     analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
 ) -> Document:
     """What a first look at a recording should see."""
+    rows = analysis.ranges[analysis.ranges["domain"] != OPS_DOMAIN]  # ops only where there is no other
     shown = {
-        "ranges": _longest(analysis.ranges, ranges),
+        "ranges": keep_largest_of_gpus(rows if (rows["depth"] > 0).any() else analysis.ranges, ranges),
         "kernels": analysis.kernels.groupby("gpu", sort=False).head(kernels),
     }
     base = describe_base(analysis)
@@ -163,15 +163,6 @@ def view_recording(
     )
     base = (*base, *describe_peaks(analysis))
     return make_document(analysis, findings, "recording", parts, shown, base=base, rows=shown["ranges"])
-
-
-def _longest(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """The whole capture and the paths with most time, each with what it lies in; ops only where there is no other."""
-    no_ops = rows[rows["domain"] != OPS_DOMAIN]
-    rows = no_ops if (no_ops["depth"] > 0).any() else rows
-    return pd.concat(
-        [keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for _, of_gpu in rows.groupby("gpu", sort=False)]
-    )
 
 
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:

@@ -13,11 +13,12 @@ from markupsafe import Markup
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.flop_rate import flop_rate
+from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.envelope import compute_envelope
 from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.findings.words import class_title
-from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
+from tcprof.render.html.timeline.figure import draw_skeleton
 from tcprof.render.html.timeline.lanes import (
     MOST_BARS,
     STREAM_ROWS,
@@ -26,7 +27,6 @@ from tcprof.render.html.timeline.lanes import (
     cut_names,
     lay_lanes,
     name_work,
-    short_names,
 )
 from tcprof.render.html.timeline.packing import ArrayStore, add_instances, add_launches, add_totals, add_windows
 from tcprof.views.figures.bars import CLASS_COLORS, TENSOR_SCALE, UNKNOWN_COLOR, scale_colors, text_on
@@ -62,24 +62,22 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         return None
     store = ArrayStore()
     works = name_work(analysis)
-    strips, headers, notes = [], [], []
-    for gpu in gpus:
+    several = len(gpus) > 1
+    skeletons, headers, notes = [], [], []
+    for place, gpu in enumerate(gpus):
         curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
-        strips.append(GpuStrips(gpu, curves, lanes))
-        headers.append(
-            {"gpu": gpu, "tracks": track, **_add_lanes(store, lanes), **_add_details(store, analysis, gpu, lanes)}
-        )
+        head = f"<b>GPU {gpu}</b> · " if several else ""
+        skeletons.append(draw_skeleton(analysis, curves, lanes, place, head).to_dict())
+        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, analysis, gpu, lanes)})
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.merged:
             note.append(
                 f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
             )
-        notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if len(gpus) > 1 else note
+        notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
-    several = len(strips) > 1
-    skeletons = [draw_skeleton(analysis, each, place, several).to_dict() for place, each in enumerate(strips)]
     header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
@@ -102,7 +100,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
         "gpuOfKernel": analysis.kernels["gpu"].tolist(),
         "works": {
             "names": [label(name, 90) for name in work["name"]],
-            "cuts": cut_names(short_names(work)),
+            "cuts": cut_names(work["name"].map(short_name)),
             "geometry": [label(text) for text in work["launch_geometry"]],
             "class": work["time_class"].tolist(),
             "kernels": len(analysis.kernels),
@@ -181,16 +179,6 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
 
 
-def _add_details(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
-    return {
-        "iterations": _add_iterations(store, analysis, gpu),
-        "launches": add_launches(store, lanes.work),
-        "instances": add_instances(store, analysis, gpu, lanes.host),
-        "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
-        "totals": add_totals(store, analysis, gpu),
-    }
-
-
 def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """Where the iterations of a GPU did their work on it, of those that did any, and on the CPU."""
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
@@ -206,7 +194,7 @@ def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     }
 
 
-def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
+def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
 
     def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
         percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
@@ -226,5 +214,15 @@ def _add_lanes(store: ArrayStore, lanes: GpuLanes) -> Header:
         }
         for kind, bars in (("host", lanes.host), ("windows", lanes.gpu))
     }
-    work = add(lanes.work, "work", "tensor_active_pct")
-    return {**ranges, "work": work, "percentStep": PERCENT_STEP / 10, "labels": dict(lanes.labels), "rows": STREAM_ROWS}
+    return {
+        **ranges,
+        "work": add(lanes.work, "work", "tensor_active_pct"),
+        "percentStep": PERCENT_STEP / 10,
+        "labels": dict(lanes.labels),
+        "rows": STREAM_ROWS,
+        "iterations": _add_iterations(store, analysis, gpu),
+        "launches": add_launches(store, lanes.work),
+        "instances": add_instances(store, analysis, gpu, lanes.host),
+        "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
+        "totals": add_totals(store, analysis, gpu),
+    }
