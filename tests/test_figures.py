@@ -15,11 +15,10 @@ from tcprof.frames import SAMPLES, Column
 from tcprof.render.html import timeline as html_timeline
 from tcprof.render.html.timeline import figure, lanes
 from tcprof.untrusted import one_line
-from tcprof.views.figures import curves, timeline
-from tcprof.views.figures.curves import Metric
-from tcprof.views.figures.plain import label, unit_ticks
+from tcprof.views.figures import label, timeline, traces, unit_ticks
 from tcprof.views.figures.timeline import BINS
 from tcprof.views.figures.timeline import figure_timeline as draw_timeline
+from tcprof.views.figures.traces import Metric
 
 figure_timeline = as_plotly(draw_timeline)
 
@@ -188,7 +187,7 @@ class TestMetricsThatAreNoPercentages:
         def draw(unit):
             power = Column("power_w", "float64", "Power.", title="GPU power", unit=unit)
             curve = Metric("GPU power", ("power_w",), "#9467BD")
-            monkeypatch.setattr(curves, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
+            monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
             for module in (timeline, html_timeline, figure):
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))

@@ -17,7 +17,7 @@ from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
 from tcprof.frames.quantities import IDLE, USEFUL_RATE
 from tcprof.render.formats import Style, markdown, text
-from tcprof.views.comparison.document import describe_judgement, name_condition, view_gate
+from tcprof.views.comparison import describe_judgement, name_condition, view_gate
 from tcprof.views.document import Document
 
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"

@@ -18,7 +18,7 @@ from test_cli import Outcome
 import tcprof
 from tcprof.errors import OutputError
 from tcprof.outputs import replace_file, replace_folder
-from tcprof.render.authorship import is_made_by_tcprof
+from tcprof.render import is_made_by_tcprof
 from tcprof.render.files import FRAMES, list_files, write_frames
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

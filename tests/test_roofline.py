@@ -23,7 +23,7 @@ from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLAC
 from tcprof.chips import find_chip
 from tcprof.cli.export import FigureName
 from tcprof.nsys import schema
-from tcprof.render.authorship import is_made_by_tcprof
+from tcprof.render import is_made_by_tcprof
 from tcprof.render.files import write_figure
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time

@@ -22,7 +22,7 @@ from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline import pack_timeline
 from tcprof.render.html.timeline import packing as details
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.bars import CLASS_COLORS, text_on
+from tcprof.views.figures.traces import CLASS_COLORS, text_on
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -74,7 +74,7 @@ def export(
     _check_usage(output, chrome_trace, figure)
     import tcprof
     from tcprof.render.files import list_files, write_frames
-    from tcprof.views.recording.facts import describe_base
+    from tcprof.views.recording import describe_base
 
     if output is not None and figure is None:
         check_folder(output, list_files(file_format), (recording,), force=force)
@@ -110,7 +110,7 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
         InputError: There is nothing to draw.
     """
     from tcprof.render.files import write_figure
-    from tcprof.views.figures.plain import label
+    from tcprof.views.figures import label
     from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]

@@ -53,7 +53,7 @@ def report(
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.pages import write_report
-        from tcprof.views.recording.facts import describe_base
+        from tcprof.views.recording import describe_base
 
         write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)

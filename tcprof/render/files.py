@@ -12,13 +12,13 @@ from tcprof.analysis import Analysis
 from tcprof.errors import OutputError
 from tcprof.findings import Findings
 from tcprof.outputs import replace_file, replace_folder
-from tcprof.render.authorship import PARQUET_KEY
+from tcprof.render import PARQUET_KEY
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
 from tcprof.render.formats.spreadsheet import without_formulas
 from tcprof.version import __version__
-from tcprof.views.figures.plain import PlotlyFigure
-from tcprof.views.recording.facts import document_data
+from tcprof.views.figures import PlotlyFigure
+from tcprof.views.recording import document_data
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -152,5 +152,5 @@ class Document:
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows
     if_empty: str = "Nothing in the recording is what the options ask for."  # what is said where there are no rows
-    gate: Any = None  # what a gate says, see ``tcprof.views.comparison.document``
+    gate: Any = None  # what a gate says, see ``tcprof.views.comparison``
     title: str = ""  # what it is called where several documents are shown

@@ -12,7 +12,7 @@ import tcprof
 from tcprof import units
 from tcprof.frames import SAMPLES
 from tcprof.render.html.timeline import RANGE_STEPS
-from tcprof.views.figures.bars import scale_colors
+from tcprof.views.figures.traces import scale_colors
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 

@@ -17,7 +17,7 @@ from tcprof.outputs import replace_file
 from tcprof.render.chrome_trace.events import OUTSIDE, Drawing, Lane, Slices, Texts, clean_json, open_events, quoted
 from tcprof.render.formats.json import plain
 from tcprof.version import __version__
-from tcprof.views.recording.facts import recording_data
+from tcprof.views.recording import recording_data
 
 FAULTS = 2 * OUTSIDE  # the process that they are drawn in; GPUs are processes from OUTSIDE on
 _UNITS = {"pct": ("%", 1.0), "hz": ("MHz", 1e-6)}  # unit of a column -> that of its track, and the scale factor

@@ -7,7 +7,7 @@ from tcprof.render.formats import Style, Writer
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
-    from tcprof.views.comparison.document import ConditionView, GateView
+    from tcprof.views.comparison import ConditionView, GateView
     from tcprof.views.document import Document
 
 HAS = ("faults", "warnings", "base", "gate")

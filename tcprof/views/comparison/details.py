@@ -31,11 +31,11 @@ from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, SIDE_COLOR
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
+from tcprof.views.figures import PlotlyFigure, label
 from tcprof.views.figures.circles import as_table, size_circles
-from tcprof.views.figures.plain import PlotlyFigure, label
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.facts import gpu_title_of_several
+from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Heading, Row, Table, word_cell
 
 _QUANTITIES = (

@@ -13,7 +13,7 @@ from tcprof.comparison import Comparison
 from tcprof.findings.compared.rows import find_row, iteration_name, time_row
 from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.comparison.sides import LONGEST_NAME, ShownSide, shown_sides
-from tcprof.views.figures.plain import (
+from tcprof.views.figures import (
     AXIS,
     LEGEND,
     PlotlyFigure,

@@ -12,8 +12,8 @@ from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
+from tcprof.views.comparison import GateView, name_findings, title_sides, view_gate
 from tcprof.views.comparison.details import list_details
-from tcprof.views.comparison.document import GateView, name_findings, title_sides, view_gate
 from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations, figure_small_multiples
 from tcprof.views.comparison.sides import (
     ShownSide,
@@ -25,7 +25,7 @@ from tcprof.views.comparison.sides import (
     shown_sides,
 )
 from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
-from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
+from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare

@@ -12,7 +12,7 @@ from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     describe_recording,
     describe_source,
     gpu_title,

@@ -16,9 +16,8 @@ from tcprof.findings.compared.rows import iteration_name, side_names
 from tcprof.findings.words import class_title
 from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
-from tcprof.views.figures.bars import BAR_OUTLINE, BAR_TEXT, CLASS_COLORS, scale_colors
-from tcprof.views.figures.curves import tensor_axis
-from tcprof.views.figures.plain import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures.traces import BAR_OUTLINE, BAR_TEXT, CLASS_COLORS, scale_colors, tensor_axis
 
 MOST_JOINED = 60
 _NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen

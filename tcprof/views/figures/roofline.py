@@ -10,8 +10,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
 from tcprof.chips import find_chip
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, base_layout, label, log_ticks, scatter
 from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
-from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, base_layout, label, log_ticks, scatter
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).

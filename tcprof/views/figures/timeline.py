@@ -11,8 +11,8 @@ from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.lanes import Lanes, choose_lanes
 from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats, rows_of_gpu
-from tcprof.views.figures.bars import TENSOR_SCALE, lane_traces
-from tcprof.views.figures.curves import (
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
+from tcprof.views.figures.traces import (
     BUSY,
     MEASURED,
     MEASURED_PIXELS,
@@ -21,15 +21,16 @@ from tcprof.views.figures.curves import (
     PERCENT_AXIS,
     TENSOR,
     TENSOR_PIXELS,
+    TENSOR_SCALE,
     Metric,
     empty_band,
     empty_line,
+    lane_traces,
     measured_axis,
     shown_gpus,
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48

@@ -16,7 +16,7 @@ from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.paths import kernel_names, link, module_names, range_names
-from tcprof.views.recording.facts import describe_base, describe_recording, document_data, make_document
+from tcprof.views.recording import describe_base, describe_recording, document_data, make_document
 
 _BASE = (
     "A step is from its first activity on the GPU to the next one's; gains are of what it takes without recording, as "

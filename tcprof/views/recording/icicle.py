@@ -18,9 +18,9 @@ from tcprof.findings.words import class_title
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
-from tcprof.views.figures.bars import UNKNOWN_COLOR, scale_colors, text_on
+from tcprof.views.figures.traces import UNKNOWN_COLOR, scale_colors, text_on
 from tcprof.views.paths import kernel_names, link, module_names, range_names, shorten
-from tcprof.views.recording.facts import gpu_title, gpu_title_of_several
+from tcprof.views.recording import gpu_title, gpu_title_of_several
 
 _LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
 _COLORS = 20  # steps of the scale, from 0 to 100 %

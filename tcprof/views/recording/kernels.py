@@ -18,11 +18,11 @@ from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part
+from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
-from tcprof.views.figures.plain import PlotlyFigure
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
-from tcprof.views.recording.facts import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")

@@ -28,7 +28,7 @@ from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest
-from tcprof.views.recording.facts import describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, share_cell
 

@@ -14,7 +14,7 @@ from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     describe_base,
     describe_recording,
     describe_source,

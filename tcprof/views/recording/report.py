@@ -12,10 +12,9 @@ from tcprof.findings.notes import describe_peaks
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
-from tcprof.views.figures.bars import figure_time_classes
+from tcprof.views.figures.traces import figure_time_classes
 from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.advice import list_leads, view_best, view_sections
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
     describe_base,
@@ -24,6 +23,7 @@ from tcprof.views.recording.facts import (
     list_provenance,
     make_document,
 )
+from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules

@@ -17,7 +17,7 @@ from tcprof.findings.verdict import describe_span
 from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Summary, Tile
-from tcprof.views.recording.facts import gpu_title
+from tcprof.views.recording import gpu_title
 
 MOST_TILES = 5  # the first of those that are known
 NOT_TRACED = "no work on a GPU was recorded"

@@ -17,10 +17,7 @@ from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
-from tcprof.views.figures.bars import shown_classes
-from tcprof.views.figures.circles import as_table
-from tcprof.views.figures.curves import TENSOR_COLOR
-from tcprof.views.figures.plain import (
+from tcprof.views.figures import (
     AXIS,
     PlotlyFigure,
     Settings,
@@ -31,8 +28,10 @@ from tcprof.views.figures.plain import (
     scatter,
     unit_ticks,
 )
+from tcprof.views.figures.circles import as_table
+from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, keep_longest, link, path_rows
-from tcprof.views.recording.facts import describe_base, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Row, Table, heading, share_cell, sort_key, time_cell, word_cell
 

@@ -29,12 +29,24 @@ from tcprof.render.html.timeline.lanes import (
     name_work,
 )
 from tcprof.render.html.timeline.packing import ArrayStore, add_instances, add_launches, add_totals, add_windows
-from tcprof.views.figures.bars import CLASS_COLORS, TENSOR_SCALE, UNKNOWN_COLOR, scale_colors, text_on
-from tcprof.views.figures.curves import CLOCK, FLOP_RATE, MEASURED, METRICS, TENSOR, Metric, shown_gpus
-from tcprof.views.figures.plain import label
+from tcprof.views.figures import label
 from tcprof.views.figures.timeline import highest_range
+from tcprof.views.figures.traces import (
+    CLASS_COLORS,
+    CLOCK,
+    FLOP_RATE,
+    MEASURED,
+    METRICS,
+    TENSOR,
+    TENSOR_SCALE,
+    UNKNOWN_COLOR,
+    Metric,
+    scale_colors,
+    shown_gpus,
+    text_on,
+)
 from tcprof.views.paths import kernel_names, range_names
-from tcprof.views.recording.facts import gpu_title
+from tcprof.views.recording import gpu_title
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01

@@ -11,7 +11,9 @@ from typing import Any
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
-from tcprof.views.figures.curves import (
+from tcprof.views.figures import PlotlyFigure, Settings, scatter, unit_ticks
+from tcprof.views.figures.timeline import Panel, stack_panels
+from tcprof.views.figures.traces import (
     CLOCK,
     FLOP_RATE,
     MEASURED,
@@ -28,8 +30,6 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter, unit_ticks
-from tcprof.views.figures.timeline import Panel, stack_panels
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
