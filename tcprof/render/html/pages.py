@@ -98,16 +98,8 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
     for part in parts:
         if isinstance(part, Notes):
             notes.setdefault(part.role, []).extend(part.lines)
-    sections = [
-        {
-            "name": part.name,
-            "title": part.title,
-            "linked": part.linked,
-            "parts": [_with_kind(each) for each in part.parts],
-        }
-        for part in parts
-        if isinstance(part, Section)
-    ]
+    found = [part for part in parts if isinstance(part, Section)]
+    sections = [{**vars(part), "parts": [_with_kind(each) for each in part.parts]} for part in found]
     return {"notes": notes, "sections": [section for section in sections if not _is_undrawn(section["parts"])]}
 
 

@@ -169,6 +169,8 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
         ", ".join(gpus),
         f"recorded {first.started_utc}" if first.started_utc else "",
     )
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    names = names if len(names) > 1 else ["its report"]
     is_base = shown.role == "base"
     return ComparedSide(
         name=f"side-{shown.number}",
@@ -177,15 +179,8 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
         role="baseline" if is_base else "new",
         color=shown.color,
         facts=tuple(fact for fact in facts if fact),
-        reports=_name_reports(shown, reports),
+        reports=tuple((name, link) for name, link in zip(names, reports, strict=True) if link),
     )
-
-
-def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    recordings = shown.side.recordings
-    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
-    named = zip(names if len(names) > 1 else ["its report"], links, strict=True)
-    return tuple((name, link) for name, link in named if link)
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:

@@ -110,11 +110,7 @@ def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     """Several sides against one baseline: one row each, one table for each GPU."""
-    return [_list_sides(comparisons, gpu) for gpu in shared_gpus(comparisons)]
-
-
-def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
-    first = comparisons[0]
+    first, tables = comparisons[0], []
     headings = (
         Heading(
             "time", "The GPU window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
@@ -125,25 +121,23 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
         heading(HEADLINE.column, spare=2),
         heading(_SHARE.column, spare=3),
     )
-    rows = [_side_row(side_names(first)[0], first, gpu, "base")]
-    rows += [_side_row(side_names(each)[1], each, gpu, "new") for each in comparisons]
-    title = gpu_title_of_several(first.base.first, gpu)
-    return Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu)
+    for gpu in shared_gpus(comparisons):
+        rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
+        title = gpu_title_of_several(first.base.first, gpu)
+        tables.append(Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu))
+    return tables
 
 
-def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
-    time = time_row(comparison, gpu)
-    shares = [side_cell(each, find_row(comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
-    change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
-    return Row(name, (time_cell(time[side]), *change, *shares))
-
-
-def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
-    time = time_row(comparison, gpu)
-    row = decisive(time)
-    interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
-    verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-    return change_cell(row["ratio"], False), interval, word_cell(verdict)
+def _side_row(shown: ShownSide, gpu: int) -> Row:
+    time, side = time_row(shown.comparison, gpu), shown.role
+    shares = [side_cell(each, find_row(shown.comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
+    change = [_NONE] * 3
+    if side == "new":
+        row = decisive(time)
+        interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
+        verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
+        change = [change_cell(row["ratio"], False), interval, word_cell(verdict)]
+    return Row(shown.name, (time_cell(time[side]), *change, *shares))
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:

@@ -139,15 +139,13 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
             listed.append(Row(str(account), (share_cell(total_ns, total_ns, "s"), Cell("", ""))))
-            listed += [_ledger_row(entry, total_ns) for entry in parts.to_dict("records")]
+            for entry in parts.to_dict("records"):
+                remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
+                cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+                name, around = one_line(entry["entry"], 90), f"{account}: "
+                listed.append(Row(name, cells, depth=2, ancestors=around, nested=True))
         tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
     return tables
-
-
-def _ledger_row(entry: Mapping[Any, Any], total_ns: float) -> Row:
-    remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-    cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
-    return Row(one_line(entry["entry"], 90), cells, depth=2, ancestors=f"{entry['account']}: ", nested=True)
 
 
 def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
@@ -217,7 +215,7 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
         axis, axis_name = axis_names("y", place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
-        top = _highest(iterations, column) * scale
+        top = _highest(iterations[column], iterations["warm_up"]) * scale
         domain = [max(high - _STRIP / inner, 0), high]
         ticks = {"ticksuffix": " %", "nticks": 5} if column.endswith("_pct") else unit_ticks(0, top, "s")
         shared = {**AXIS, "anchor": "x", "fixedrange": True, "domain": domain, "range": [0, 1.08 * top]}
@@ -236,9 +234,8 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
     return figure.update_layout(meta=as_table(drawn, _COLUMNS), xaxis=across)
 
 
-def _highest(iterations: pd.DataFrame, column: str) -> float:
-    steady = iterations.loc[~iterations["warm_up"], column].max()
-    largest = iterations[column].max()
+def _highest(values: "pd.Series[float]", warm_up: "pd.Series[bool]") -> float:
+    steady, largest = values[~warm_up].max(), values.max()
     return float(min(largest, _HIGHEST * steady) if steady > 0 else largest) or 1.0
 
 
