@@ -5,8 +5,8 @@
     python benchmarks/comparison.py --write docs/statistics.md
 
 A synthetic program is the path of a recording, and its iterations are the path's instances, so that one comparison
-holds 1000 pairs. Runs differ by what ``tcprof/comparison/statistics/noise.py`` assumes, and iterations of a run depend
-on those before. ``docs/statistics.md`` says what the tables' columns mean.
+holds 1000 pairs. Runs differ by what ``tcprof/comparison/statistics/estimates.py`` assumes, and iterations of a run
+depend on those before. ``docs/statistics.md`` says what the tables' columns mean.
 """
 
 import argparse
@@ -23,11 +23,11 @@ from programs import PROGRAMS, Program, make_recording
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Side, compare
-from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics import estimates
 
 PAIRS = 1000
 SIDES = (1, 3, 5)
-SPREADS = (0.005, 0.01, 0.02)  # true deviations of runs, where noise.WORK is assumed
+SPREADS = (0.005, 0.01, 0.02)  # true deviations of runs, where estimates.WORK is assumed
 SHIFTS = (1.02, 1.05, 1.10, 1.50, 3.00)
 CLAIMS = ("higher", "lower")
 STATISTICS = ("median", "mean", "either")
@@ -35,7 +35,7 @@ TIMES = ("host_ns", "gpu_window_ns", "kernel_ns", "tensor_active_mean_pct")
 
 
 def compare_runs(
-    program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS, spread: float = noise.WORK
+    program: Program, recordings: int, shift: float, seed: int, pairs: int = PAIRS, spread: float = estimates.WORK
 ) -> pd.DataFrame:
     """The rows of pairs of sides, one of which takes so many times as long as the other."""
     generator = np.random.default_rng(seed)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
-from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics import estimates
 from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
 from tcprof.sources import Recording
 
@@ -56,7 +56,7 @@ def make_recording(
     generator: np.random.Generator,
     shift: float = 1.0,
     pairs: int = 1000,
-    spread: float = noise.WORK,
+    spread: float = estimates.WORK,
 ) -> Analysis:
     """One run of so many programs of a kind, each as a path of its own.
 
@@ -67,7 +67,7 @@ def make_recording(
         pairs: Number of paths.
         spread: Deviation of runs' logarithm, of the time under kernels.
     """
-    parts = [(program.busy_ns, spread), (program.waiting_ns, noise.WAITING)]
+    parts = [(program.busy_ns, spread), (program.waiting_ns, estimates.WAITING)]
     busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
     factor = _draw_factors(program, generator, pairs)
     late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))

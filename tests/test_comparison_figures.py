@@ -16,7 +16,7 @@ import tcprof
 from tcprof.comparison import Side, compare
 from tcprof.comparison.moved import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.rows import find_row
+from tcprof.findings.compared.verdict import find_row
 from tcprof.frames import WATERFALL
 from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.comparison.details import figure_moved as draw_moved

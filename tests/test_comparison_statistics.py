@@ -11,7 +11,7 @@ from scipy import stats
 from slow import slow
 
 from tcprof.analysis.samples.interval_estimates import find_means, find_medians
-from tcprof.comparison.statistics import noise
+from tcprof.comparison.statistics import estimates
 from tcprof.comparison.statistics.estimates import (
     STUDENT_95,
     Estimate,
@@ -19,8 +19,7 @@ from tcprof.comparison.statistics.estimates import (
     compare_estimates,
     estimate_within,
 )
-from tcprof.comparison.statistics.repeats import compare_repeats, is_measured
-from tcprof.comparison.statistics.verdicts import mann_whitney
+from tcprof.comparison.statistics.verdicts import compare_repeats, is_measured, mann_whitney
 
 sys.path.append(str(Path(__file__).parent.parent / "benchmarks"))
 benchmark = importlib.import_module("comparison")
@@ -219,44 +218,44 @@ def deviations(window="gpu", rounded=False, **medians):
     names = ("host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "activity_count", "awaited_ns")
     names += ("tensor_active_s", "tensor_cycles", "tensor_active_peak_pct", "tensor_active_mean_pct")
     values = {name: np.array([float(medians.get(name, 0))]) for name in names}
-    return noise.run_deviations(values, window, 50_000.0, rounded)
+    return estimates.run_deviations(values, window, 50_000.0, rounded)
 
 
 class TestNoise:
     def test_a_window_full_of_work_reproduces(self):
         found = deviations(gpu_window_ns=10e6, kernel_ns=10e6, idle_ns=0, activity_count=100)
-        assert found["gpu_window_ns"][0] == pytest.approx(noise.WORK)
+        assert found["gpu_window_ns"][0] == pytest.approx(estimates.WORK)
 
     def test_gaps_between_queued_kernels_are_not_waiting(self):
         found = deviations(gpu_window_ns=10e6, kernel_ns=9.802e6, idle_ns=0.198e6, activity_count=100)
-        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(noise.WORK * 0.9802, noise.GAPS * 0.0198))
+        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(estimates.WORK * 0.9802, estimates.GAPS * 0.0198))
 
     def test_copies_wait_for_the_hosts_memory(self):
         found = deviations(gpu_window_ns=5e6, kernel_ns=3e6)
-        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(noise.WORK * 0.6, noise.COPYING * 0.4))
+        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(estimates.WORK * 0.6, estimates.COPYING * 0.4))
         busy = deviations(window="busy", gpu_window_ns=5e6, kernel_ns=3e6)["tensor_active_mean_pct"]
         assert busy[0] == found["gpu_window_ns"][0]
 
     def test_waiting_for_the_cpu_does_not(self):
         found = deviations(gpu_window_ns=2e6, kernel_ns=0.4e6, idle_ns=1.6e6, activity_count=1, host_ns=2.1e6)
-        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(noise.WORK * 0.2, noise.WAITING * 0.8))
-        assert found["host_ns"][0] == found["idle_ns"][0] == noise.WAITING
+        assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(estimates.WORK * 0.2, estimates.WAITING * 0.8))
+        assert found["host_ns"][0] == found["idle_ns"][0] == estimates.WAITING
         assert found["tensor_active_mean_pct"][0] == found["gpu_window_ns"][0]
 
     def test_time_that_the_cpu_awaited_the_gpu_is_the_gpus(self):
         found = deviations(gpu_window_ns=10e6, host_ns=10e6, awaited_ns=10e6)
-        assert found["host_ns"][0] == pytest.approx(noise.WORK)
+        assert found["host_ns"][0] == pytest.approx(estimates.WORK)
 
     def test_samples_at_the_border_and_rounding(self):
         amounts = {"gpu_window_ns": 1e6, "tensor_active_s": 1e-4, "tensor_cycles": 2e6, "tensor_active_peak_pct": 80}
         found = deviations(**amounts)
-        border_ns = noise.BORDER * 50_000 * 0.8
+        border_ns = estimates.BORDER * 50_000 * 0.8
         assert found["tensor_active_s"][1] == pytest.approx(border_ns * 1e-9)
         assert found["tensor_cycles"][1] == pytest.approx(border_ns / 1e5 * 2e6)
         assert found["tensor_active_mean_pct"][1] == pytest.approx(100 * border_ns / 1e6)
         rounded = deviations(rounded=True, **amounts)
         assert rounded["tensor_active_mean_pct"][1] == pytest.approx(
-            np.hypot(100 * border_ns / 1e6, noise.ROUNDING_PCT)
+            np.hypot(100 * border_ns / 1e6, estimates.ROUNDING_PCT)
         )
 
     def test_counts_are_exact(self):

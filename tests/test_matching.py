@@ -16,9 +16,8 @@ from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.comparison.matching import slots
-from tcprof.comparison.matching.families import classify_kernels, similarities
 from tcprof.comparison.matching.kernels import match_kernels
-from tcprof.comparison.matching.slots import align
+from tcprof.comparison.matching.slots import align, classify_kernels, similarities
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
 

@@ -13,8 +13,7 @@ from slow import first, slow
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.comparison.matching.kernels import match_kernels
-from tcprof.comparison.matching.scope import Spans
+from tcprof.comparison.matching.kernels import Spans, match_kernels
 from tcprof.comparison.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
 from tcprof.sources.nsys_sqlite import NsysExport

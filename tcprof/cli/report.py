@@ -1,6 +1,5 @@
 """``tcprof report``."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,14 +41,11 @@ def report(
 ) -> None:
     """Write one HTML page about a recording; it is self-contained and opens offline."""
     import tcprof
-    from tcprof.arrays import return_freed_memory
 
     target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
     with progress(f"Reading {recording.name}"):
         analysis = tcprof.read(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
-        analysis = replace(analysis, tensor={})  # only a comparison asks for it again
-        return_freed_memory()
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.pages import write_report

@@ -11,17 +11,19 @@ from tcprof.analysis import Analysis
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.places import (
     Renaming,
+    Side,
     check_mapping,
+    count_once,
     find_renamings,
     find_unmapped,
+    join_facts,
     list_places,
     rename_paths,
     share_iterations,
 )
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.side import Side, count_once, join_facts
-from tcprof.comparison.statistics.repeats import is_measured
 from tcprof.comparison.statistics.rows import list_rows
+from tcprof.comparison.statistics.verdicts import is_measured
 from tcprof.comparison.waterfall import explain_changes
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts

@@ -12,7 +12,7 @@ from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.modules.tree import ALL, NO_MODULE, make_tree
 from tcprof.analysis.samples.interval_estimates import Centers, find_means
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.comparison.statistics.noise import TIMER_NS, WORK
+from tcprof.comparison.statistics.estimates import TIMER_NS, WORK
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known
 from tcprof.frames import MODULE_CHANGES

@@ -14,8 +14,8 @@ from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL,
 from tcprof.comparison.gate.parse import Condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.findings.compared import ComparedFindings
-from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
-from tcprof.findings.compared.rows import list_gpus
+from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
+from tcprof.findings.compared.verdict import list_gpus
 from tcprof.frames import quantity_of
 from tcprof.untrusted import printable
 from tcprof.views import ROWS_SHOWN

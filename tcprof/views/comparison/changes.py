@@ -9,8 +9,8 @@ from tcprof.analysis.modules.tree import ALL
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.verdicts import INCONCLUSIVE
 from tcprof.comparison.waterfall import part_of_kernel
-from tcprof.findings.compared.rows import iteration_name
-from tcprof.findings.modules import are_resolved
+from tcprof.findings.compared.verdict import iteration_name
+from tcprof.findings.notes import are_resolved
 from tcprof.frames import KERNEL_CHANGES, MODULE_CHANGES
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.waterfall import part_label

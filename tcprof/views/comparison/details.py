@@ -13,12 +13,12 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
+from tcprof.comparison.matching.places import gpu_models
 from tcprof.comparison.moved import MOST_MOVED, list_moved
-from tcprof.comparison.side import gpu_models
 from tcprof.comparison.typical_step import has_steps
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_won
-from tcprof.findings.compared.rows import iteration_name, side_names
+from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_won
+from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.views.comparison.changes import (
     MEANING,
     MOST_KERNELS,

@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison
-from tcprof.findings.compared.rows import find_row, iteration_name, time_row
+from tcprof.findings.compared.verdict import find_row, iteration_name, time_row
 from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.comparison.sides import LONGEST_NAME, ShownSide, shown_sides
 from tcprof.views.figures import (

@@ -12,7 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.lanes import Lanes
 from tcprof.analysis.time.timeline import TIME_CLASSES
 from tcprof.arrays import Floats
-from tcprof.findings.words import class_title
+from tcprof.findings.finding import class_title
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.views.figures import (
     GRID,

@@ -7,8 +7,13 @@ from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
 from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.modules import describe_homes, describe_modules, describe_useful, describe_utilization
-from tcprof.findings.notes import describe_peaks
+from tcprof.findings.notes import (
+    describe_homes,
+    describe_modules,
+    describe_peaks,
+    describe_useful,
+    describe_utilization,
+)
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section

@@ -17,7 +17,7 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.envelope import compute_envelope
 from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
-from tcprof.findings.words import class_title
+from tcprof.findings.finding import class_title
 from tcprof.render.html.timeline.figure import draw_skeleton
 from tcprof.render.html.timeline.lanes import (
     MOST_BARS,
