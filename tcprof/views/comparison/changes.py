@@ -171,7 +171,16 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
         name=f"kernels-{gpu}",
         title=f"kernels, by change per {iteration_name(comparison)}",
         first="Kernel",
-        headings=tuple(_kernel_heading(name) for name in _COLUMNS),
+        headings=tuple(
+            heading(
+                KERNEL_CHANGES[name],
+                brief=name in _BRIEF,
+                shown=name not in _FURTHER,
+                short=SHORT_TITLES.get(name, ""),
+                spare=int(name == "base_tensor_active_pct"),
+            )
+            for name in _COLUMNS
+        ),
         rows=tuple(_kernel_row(row) for row in kept.to_dict("records")),
         hidden=len(rows) - len(kept),
         more=_KERNELS_LEFT_OUT,
@@ -197,12 +206,6 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
     if named:
         told.append(f"They are those of one typical recording of a side: {', '.join(named)}.")
     return (*told, _STATUSES)
-
-
-def _kernel_heading(name: str) -> Heading:
-    spare = int(name == "base_tensor_active_pct")  # on a narrow terminal
-    shown, short = name not in _FURTHER, SHORT_TITLES.get(name, "")
-    return heading(KERNEL_CHANGES[name], brief=name in _BRIEF, shown=shown, short=short, spare=spare)
 
 
 def _kernel_row(row: Mapping[Any, Any]) -> Row:

@@ -36,6 +36,7 @@ _ITERATIONS = (
     "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: how the iterations are "
     "distributed. Drag to zoom in all strips at once, double-click to see all again."
 )
+_BLOCKS = f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn."
 _NO_ITERATIONS = "The sides have no iterations to draw: no range of theirs has five instances with work on this GPU."
 _MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
 _NOISE = (
@@ -141,7 +142,7 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
             f"iterations-{gpu}",
             "Time and Tensor Active of each iteration, of all sides over each other",
             partial(figure_iterations, comparisons, gpu),
-            _iteration_notes(comparisons, gpu),
+            (_BLOCKS,) if _has_blocks(comparisons, gpu) else (),
             _NO_ITERATIONS,
         )
     )
@@ -152,12 +153,9 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"iterations-of-{gpu}", f"{title}: Iterations" if title else "Iterations", tuple(parts))
 
 
-def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, ...]:
+def _has_blocks(comparisons: Sequence[Comparison], gpu: int) -> bool:
     recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
-    most = max(int((each.iterations["gpu"] == gpu).sum()) for each in recordings)
-    if most <= MOST_POINTS:
-        return ()
-    return (f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn.",)
+    return any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:

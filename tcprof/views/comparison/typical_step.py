@@ -99,22 +99,19 @@ def _add_work(
         color = {"color": CLASS_COLORS["idle"]}
         figure.add_bar(**idle, orientation="h", yaxis="y2", marker=color, hoverinfo="skip", showlegend=False)
     drawn = pd.concat(bars, ignore_index=True)
-    parts = [part_label(part_of_kernel(row)) for row in comparison.matching.changes.to_dict("records")]
+    changes = comparison.matching.changes.to_dict("records")
+    parts = {NONE: _NO_KERNEL, **{number: part_label(part_of_kernel(row)) for number, row in enumerate(changes)}}
     for number, found in drawn.groupby("time_class"):
         name = TIME_CLASSES[int(number)]
+        chosen = [[*dict.fromkeys(parts[row] for row in of_bar)] for of_bar in found["rows"]]
         figure.add_bar(
             **_bars(found),
             name=class_title(name),
             marker={"color": CLASS_COLORS[name], "line": {"width": 0}},
             hovertext=[_describe_work(row, class_title(name)) for row in found.to_dict("records")],
             unselected=RECEDED,
-            **({"customdata": _list_parts(found["rows"], parts), "meta": {"chooses": table}} if table else {}),
+            **({"customdata": chosen, "meta": {"chooses": table}} if table else {}),
         )
-
-
-def _list_parts(rows: Iterable[tuple[int, ...]], parts: list[str]) -> list[list[str]]:
-    """The parts of the change that each bar's kernels are in; copies are in none of these."""
-    return [[*dict.fromkeys(_NO_KERNEL if row == NONE else parts[row] for row in of_bar)] for of_bar in rows]
 
 
 def _describe_work(row: dict[str, object], title: str) -> str:

@@ -87,7 +87,9 @@ def list_modules(
     tables = []
     whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == ALL)]
     wholes = dict(zip(whole["gpu"], whole["kernel_ns"], strict=True))
-    useful = _useful_columns(analysis)
+    useful: Mapping[str, int] = {}
+    if has_useful(analysis):
+        useful = _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
     for gpu, of_gpu in split_by_gpu(rows):
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
@@ -125,13 +127,6 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
     row = {module: place for place, module in enumerate(tree.index) if module >= 0}
     keys = [(module >= 0, size) for module, size in zip(tree.index, sizes, strict=True)]
     return tree.iloc[tree_order([row.get(parent, -1) for parent in tree["parent_id"]], keys)]
-
-
-def _useful_columns(analysis: Analysis) -> Mapping[str, int]:
-    """Columns of useful FLOP that a recording has; where a terminal is narrow, those with the highest number leave."""
-    if not has_useful(analysis):
-        return {}
-    return _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
 
 
 def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:

@@ -57,24 +57,20 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     if math.isnan(figures.tensor_kernel_share_pct):
         kernels = f"not known: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
+    times = []
+    if typical := find_typical(analysis, gpu):
+        time = typical.window_ns
+        caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
+        ends = units.format_interval(time.low, time.high, units.format_ns)
+        times.append(Tile("Time per iteration", units.format_ns(time.value), ends, caption))
     return (
-        *_time_tile(analysis, gpu),
+        *times,
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
         Tile(idle, units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
         *_rate_tiles(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         _peak_tile(analysis, row),
     )
-
-
-def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
-    typical = find_typical(analysis, gpu)
-    if typical is None:
-        return ()
-    time = typical.window_ns
-    caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
-    interval = units.format_interval(time.low, time.high, units.format_ns)
-    return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
 
 def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
