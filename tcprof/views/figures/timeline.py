@@ -140,61 +140,46 @@ def figure_timeline(analysis: Analysis) -> PlotlyFigure:
     gpus = shown_gpus(analysis)
     for gpu in gpus:
         lanes = choose_lanes(analysis, gpu, BARS // 2 // len(gpus))
-        mine = [*sample_panels(analysis, gpu, tensor_peak(analysis)), *_lane_panels(lanes, gpu)]
+        mine = [*_sample_panels(analysis, gpu, max(BINS // len(gpus), 200)), *_lane_panels(lanes, gpu)]
         head = f"<b>GPU {gpu}</b> · " if len(gpus) > 1 else ""
         panels += [replace(panel, title=head + panel.title) for panel in mine[:1]] + mine[1:]
     return stack_panels(panels, analysis)
 
 
-def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
+def _sample_panels(analysis: Analysis, gpu: int, bins: int) -> list[Panel]:
     """Tensor Active on its own scale, the other percentages from 0 to 100 %, and each other metric in its unit."""
+    samples = rows_of_gpu(analysis.samples, gpu)
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    drawn = {each: compute_envelope(start, end, each.values(samples), bins) for each in (TENSOR, *METRICS, *MEASURED)}
+    drawn = {metric: envelope for metric, envelope in drawn.items() if len(envelope)}
     panels = []
-    tensor = _envelope(analysis, gpu, TENSOR)
-    if len(tensor):
-        traces = [_line(tensor, TENSOR, True)]
-        if tensor.bin_ns:
-            x, y = band_points(tensor)
+    if TENSOR in drawn:
+        traces = [_line(drawn[TENSOR], TENSOR, True)]
+        if drawn[TENSOR].bin_ns:
+            x, y = band_points(drawn[TENSOR])
             traces.insert(0, empty_band().set(x=x, y=y.astype(np.float32)))
-        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, traces, tensor_axis(peak)))
-    others = []
-    for metric in METRICS:
-        envelope = _envelope(analysis, gpu, metric)
-        if len(envelope):
-            others.append(_line(envelope, metric, metric.visible))
-    busy = _busy(analysis, gpu)
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, traces, tensor_axis(tensor_peak(analysis))))
+    others = [_line(drawn[metric], metric, metric.visible) for metric in METRICS if metric in drawn]
+    busy = _busy(analysis, gpu, bins)
     if len(busy):
         others.append(_line(busy, BUSY, True if not others else "legendonly"))
     if others:
         title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
         panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
-    for metric in MEASURED:
-        envelope = _envelope(analysis, gpu, metric)
-        if len(envelope):
-            line = _line(envelope, metric, metric.visible)
-            panels.append(Panel(metric.name, MEASURED_PIXELS, [line], measured_axis(metric, envelope.high.max())))
+    for metric in (each for each in MEASURED if each in drawn):
+        axis = measured_axis(metric, drawn[metric].high.max())
+        panels.append(Panel(metric.name, MEASURED_PIXELS, [_line(drawn[metric], metric, metric.visible)], axis))
     return panels
 
 
-def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
-    mine = rows_of_gpu(analysis.samples, gpu)
-    return compute_envelope(
-        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
-    )
-
-
-def _bins(analysis: Analysis) -> int:
-    return max(BINS // max(len(shown_gpus(analysis)), 1), 200)
-
-
-def _busy(analysis: Analysis, gpu: int) -> Envelope:
+def _busy(analysis: Analysis, gpu: int, bins: int) -> Envelope:
     mine = rows_of_gpu(analysis.activities, gpu)
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
     if not len(low):
         nothing = np.empty(0)
         return Envelope(low, high, nothing, nothing, nothing, 0.0)
-    edges = np.linspace(low[0], high[-1], _bins(analysis) + 1).round().astype(np.int64)
-    edges = np.unique(edges)
+    edges = np.unique(np.linspace(low[0], high[-1], bins + 1).round().astype(np.int64))
     left, right = edges[:-1], edges[1:]
     full = StepFunction(low, high, np.full(len(low), 100.0))
     busy: Floats = full.integral(left, right) / (right - left).astype(np.float64)
