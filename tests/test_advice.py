@@ -27,7 +27,7 @@ from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
-from tcprof.render.html.report import write_report
+from tcprof.render.html.pages import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -43,7 +43,7 @@ class JudgedComparison(Judged, Comparison):
         """
         texts = [conditions] if isinstance(conditions, str) else conditions
         parsed = [parse_condition(text, [*rules_of_findings()]) for text in texts]
-        return judge_gate(parsed, self, self.findings, strict)
+        return judge_gate(parsed, self.findings, strict)
 
     def __repr__(self) -> str:
         names = " → ".join(side.name for side in (self.base, self.new))
@@ -53,7 +53,7 @@ class JudgedComparison(Judged, Comparison):
         from tcprof.render.notebook import render_html
         from tcprof.views.comparison import view_comparison
 
-        return render_html(view_comparison([self], [self.findings], limit=_KERNELS_SHOWN))
+        return render_html(view_comparison([self.findings], limit=_KERNELS_SHOWN))
 
 
 def compare(

@@ -28,7 +28,7 @@ class FrameFormat(StrEnum):
 
 
 class FigureName(StrEnum):
-    """What can be drawn; see ``tcprof.views.recording.roofline.FIGURES``."""
+    """What can be drawn; see ``tcprof.views.recording.kernels.FIGURES``."""
 
     ROOFLINE = "roofline"
     TENSOR_TIME = "tensor-time"
@@ -73,8 +73,8 @@ def export(
     """
     _check_usage(output, chrome_trace, figure)
     import tcprof
-    from tcprof.render.frames import list_files, write_frames
-    from tcprof.views.recording.facts import describe_base
+    from tcprof.render.files import list_files, write_frames
+    from tcprof.views.recording import describe_base
 
     if output is not None and figure is None:
         check_folder(output, list_files(file_format), (recording,), force=force)
@@ -92,7 +92,7 @@ def export(
         with progress(f"Writing {output}"):
             written += write_frames(analysis, analysis.findings, output, file_format)
     if chrome_trace is not None:
-        from tcprof.render.chrome_trace.chrome_trace import write_chrome_trace
+        from tcprof.render.chrome_trace import write_chrome_trace
 
         with progress(f"Writing {chrome_trace.name}"):
             write_chrome_trace(analysis, analysis.findings, chrome_trace)
@@ -109,9 +109,9 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
     Raises:
         InputError: There is nothing to draw.
     """
-    from tcprof.render.figures import write_figure
-    from tcprof.views.figures.plain import label
-    from tcprof.views.recording.roofline import FIGURES, why_undrawn
+    from tcprof.render.files import write_figure
+    from tcprof.views.figures import label
+    from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]
     drawn = make(analysis)
@@ -144,7 +144,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
 
 def _check_drawing(output: Path | None, figure: FigureName) -> None:
     """The same for a figure."""
-    from tcprof.render.figures import SUFFIXES, check_drawing
+    from tcprof.render.files import SUFFIXES, check_drawing
 
     if output is None or output.suffix not in SUFFIXES:
         given = "without -o" if output is None else f"-o {output}"

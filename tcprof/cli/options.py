@@ -9,7 +9,7 @@ import typer
 from tcprof.cli.targets import check_target
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for, load_format
-from tcprof.render.html.options import PlotlyScript, Theme
+from tcprof.render.html import PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd

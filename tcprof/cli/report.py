@@ -20,7 +20,7 @@ from tcprof.cli.options import (
 from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
 from tcprof.cli.streams import echo_path
 from tcprof.cli.targets import check_target, origin_of
-from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -48,8 +48,8 @@ def report(
         analysis = tcprof.read(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
-        from tcprof.render.html.report import write_report
-        from tcprof.views.recording.facts import describe_base
+        from tcprof.render.html.pages import write_report
+        from tcprof.views.recording import describe_base
 
         write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)

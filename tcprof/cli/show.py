@@ -33,7 +33,7 @@ def show(
 ) -> None:
     """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
     import tcprof
-    from tcprof.views.recording.show import view_recording
+    from tcprof.views.recording.report import view_recording
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     with progress(f"Reading {recording.name}"):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -35,8 +35,9 @@ class ComparedGpu:
 
 @dataclass(frozen=True)
 class ComparedFindings:
-    """What a comparison says."""
+    """A comparison, and what it says."""
 
+    comparison: Comparison = field(repr=False, compare=False)
     gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
     cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
     base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
@@ -78,6 +79,7 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
     return ComparedFindings(
+        comparison=comparison,
         gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
@@ -88,7 +90,6 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 def judge_gate(
     conditions: Sequence[Condition | FindingCondition],
-    comparison: Comparison,
     findings: ComparedFindings,
     strict: bool = False,
     rows: pd.DataFrame | None = None,
@@ -98,6 +99,7 @@ def judge_gate(
     Raises:
         UsageError: A condition names a path that neither side has, or several have.
     """
+    comparison = findings.comparison
     rows = comparison.rows if rows is None else rows
     asked = any(isinstance(each, FindingCondition) for each in conditions)
     named = [  # of one name the best

@@ -1,4 +1,4 @@
-"""What all pages share: one file that asks nothing of the network, its options, and figures in it.
+"""The page of one recording, and what all pages share: one file that asks nothing of the network.
 
 Names in a report are untrusted. The templates escape all text; in figures' JSON no character can end the element
 around it; and a content security policy forbids every request.
@@ -16,11 +16,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings
+from tcprof.findings.judge import keep_busiest
 from tcprof.outputs import replace_file
-from tcprof.render.html.options import PageOptions, PlotlyScript
+from tcprof.render.html import USUAL, PageOptions, PlotlyScript
+from tcprof.render.html.timeline import pack_timeline
 from tcprof.units import join_units
 from tcprof.version import __version__
-from tcprof.views.document import Figure, Icicle, Notes, Part, Section
+from tcprof.views.document import Figure, Icicle, Leads, Notes, Part, Section, Summary
+from tcprof.views.recording.report import view_report
 
 # plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
 # whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
@@ -93,16 +98,8 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
     for part in parts:
         if isinstance(part, Notes):
             notes.setdefault(part.role, []).extend(part.lines)
-    sections = [
-        {
-            "name": part.name,
-            "title": part.title,
-            "linked": part.linked,
-            "parts": [_with_kind(each) for each in part.parts],
-        }
-        for part in parts
-        if isinstance(part, Section)
-    ]
+    found = [part for part in parts if isinstance(part, Section)]
+    sections = [{**vars(part), "parts": [_with_kind(each) for each in part.parts]} for part in found]
     return {"notes": notes, "sections": [section for section in sections if not _is_undrawn(section["parts"])]}
 
 
@@ -161,3 +158,41 @@ def provide_script(page: Path, source: PlotlyScript) -> None:
     if source is PlotlyScript.DIRECTORY and not beside.exists():
         with replace_file(beside) as path:
             path.write_text(read_bundle(), encoding="utf-8")
+
+
+def write_report(analysis: Analysis, findings: Findings, path: Path, options: PageOptions = USUAL) -> None:
+    """Write the page of one recording.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    write_page(path, render_report(analysis, findings, options), options)
+
+
+def render_report(analysis: Analysis, findings: Findings, options: PageOptions = USUAL) -> str:
+    """The page of one recording, as text."""
+    analysis, findings = keep_busiest(analysis, findings)
+    document = view_report(analysis, findings, options.title or "")
+    parts = split_parts(document.parts)
+    summaries = [part for part in document.parts if isinstance(part, Summary)]
+    values = {
+        "title": document.title,
+        "faults": [("", document.faults)],
+        "warnings": document.warnings,
+        "summaries": summaries,
+        "columns": _list_columns(summaries),
+        "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
+        "notes": parts["notes"],
+        "sections": parts["sections"],
+        "timeline": pack_timeline(analysis),
+        "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
+    }
+    return render_page("report.html", values, options)
+
+
+def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Titles of the tiles of all GPUs, each with what they say below it, if all say the same."""
+    captions: dict[str, set[str]] = {}
+    for tile in (tile for summary in summaries for tile in summary.tiles):
+        captions.setdefault(tile.title, set()).add(tile.caption)
+    return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]
