@@ -13,8 +13,7 @@ from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
-from tcprof.record.recording import RecordedRun, Session
-from tcprof.record.unprofiled import LONGEST_S
+from tcprof.record.recording import LONGEST_S, RecordedRun, Session
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)

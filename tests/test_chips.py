@@ -12,10 +12,11 @@ import yaml
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.chips import Board, files, find_chip, lacks
+from tcprof.chips import Board, find_chip, lacks
+from tcprof.chips import chip as chip_data
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
-from tcprof.nsys.metricset import build_metric_set
+from tcprof.nsys.capabilities import build_metric_set
 from tcprof.sources.nsys_sqlite import samples
 
 
@@ -85,7 +86,7 @@ def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
     assert math.isnan(find_chip(chip).peak_flop_per_cycle(precision))
 
 
-FILES = {path.name: files.read_file(path) for path in sorted(files.DATA.glob("*.toml"))}
+FILES = {path.name: chip_data.read_file(path) for path in sorted(chip_data.DATA.glob("*.toml"))}
 NOT_A_COLUMN = {"sm_cycles"}  # read for the percentages, and not kept
 BOARDS = [
     (file.chips[0], name, precision)
@@ -242,7 +243,7 @@ def test_a_file_with_a_mistake(content: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(content)
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
-        files.read_file(path)
+        chip_data.read_file(path)
     assert str(path) in str(caught.value)
 
 
@@ -278,9 +279,9 @@ def write_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
     def write(content: str) -> None:
         folder = tmp_path / "chips"
-        shutil.copytree(files.DATA, folder)
+        shutil.copytree(chip_data.DATA, folder)
         (folder / "gx999.toml").write_text(content)
-        monkeypatch.setattr(files, "DATA", folder)
+        monkeypatch.setattr(chip_data, "DATA", folder)
 
     return write
 

@@ -12,6 +12,7 @@ import test_cli
 from slow import slow
 
 import tcprof
+from tcprof.cli.app import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -20,8 +21,6 @@ Run = Callable[..., test_cli.Outcome]
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
-NO_COMMANDS = ("__init__", "alone", "app", "options", "output", "signals", "streams", "targets")
-COMMANDS = sorted(path.stem for path in (ROOT / "tcprof" / "cli").glob("*.py") if path.stem not in NO_COMMANDS)
 
 
 def console_commands(page: Path) -> list[str]:

@@ -18,8 +18,7 @@ from builders import TraceBuilder
 from slow import first, slow
 
 from tcprof import cli
-from tcprof.cli import ranges as ranges_command
-from tcprof.cli import streams
+from tcprof.cli import streams, views
 from tcprof.errors import InputError, NsysError
 
 run = test_cli.run
@@ -136,7 +135,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(ranges_command, "choose_format", fail)
+    monkeypatch.setattr(views, "choose_format", fail)
 
 
 class AdbcError(Exception):

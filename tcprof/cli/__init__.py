@@ -1,4 +1,4 @@
-"""The command line: one file a command, which parses, calls and prints.
+"""The command line: one function a command, which parses, calls and prints; ``app.COMMANDS`` says where each is.
 
 Exit status: 0 done, 1 a gate failed, 2 wrong use, 3 the input lacks what is needed or an output cannot be written, 4
 nsys failed, 70 a defect of tcprof; ended by a signal, or by a reader that has gone, 128 and the signal's number.
@@ -15,8 +15,7 @@ from importlib import import_module
 import typer
 
 from tcprof.cli.app import COMMANDS, app
-from tcprof.cli.signals import ended_in_order
-from tcprof.cli.streams import READER_GONE, close_streams, echo_error, open_streams
+from tcprof.cli.streams import READER_GONE, close_streams, echo_error, ended_in_order, open_streams
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
 from tcprof.version import __version__
 
@@ -27,9 +26,8 @@ _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which 
 
 def main() -> None:
     """Run the command line, whatever happens, to an exit status and lines that its user understands."""
-    gc.set_threshold(
-        *GARBAGE
-    )  # each walks what pandas and SQLAlchemy have loaded, a tenth of the time; loading makes 250,000
+    # Each walks what pandas and SQLAlchemy have loaded, a tenth of the time; loading makes 250,000.
+    gc.set_threshold(*GARBAGE)
     open_streams()
     try:
         status = _run()
@@ -48,10 +46,9 @@ def main() -> None:
 
 def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
-    asked = sys.argv[1:2]
-    for name in asked if asked and asked[0] in COMMANDS else COMMANDS:  # typer prepares the options of all it is given
-        import_module(f"{__name__}.{name}")  # which adds its command
-
+    asked = [COMMANDS[arg] for arg in sys.argv[1:2] if arg in COMMANDS]
+    for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
+        import_module(f"{__name__}.{name}")  # which adds its commands
     with ended_in_order():
         status = app(standalone_mode=False)
     return status if isinstance(status, int) else 0

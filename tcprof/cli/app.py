@@ -9,23 +9,23 @@ import tcprof
 from tcprof.cli.streams import echo
 from tcprof.errors import StoppedError
 
-# Each is added by the module of its name. As users meet them: can it be recorded, record it, what does it show, in more
+# In which module of this package each is. As users meet them: can it be recorded, record it, what does it show, in more
 # detail, did a change help, pass it on.
-COMMANDS = (
-    "doctor",
-    "profile",
-    "show",
-    "advise",
-    "report",
-    "ranges",
-    "kernels",
-    "modules",
-    "timeline",
-    "compare",
-    "export",
-    "redact",
-    "workloads",
-)
+COMMANDS = {
+    "doctor": "views",
+    "profile": "profile",
+    "show": "views",
+    "advise": "views",
+    "report": "report",
+    "ranges": "views",
+    "kernels": "views",
+    "modules": "views",
+    "timeline": "views",
+    "compare": "compare",
+    "export": "export",
+    "redact": "redact",
+    "workloads": "views",
+}
 
 
 class Commands(TyperGroup):
@@ -33,7 +33,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, in the order of the help text."""
-        return sorted(super().list_commands(ctx), key=COMMANDS.index)
+        return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named.

@@ -24,9 +24,8 @@ from tcprof.cli.options import (
     format_option,
     select_rows,
 )
-from tcprof.cli.output import open_page, print_document, progress
+from tcprof.cli.output import check_target, find_reports, open_page, print_document, progress
 from tcprof.cli.streams import echo_error, echo_path
-from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme

@@ -8,9 +8,8 @@ import typer
 
 from tcprof.cli.app import app
 from tcprof.cli.options import ForceOption, RecordingArgument, WarmUpOption, WindowOption
-from tcprof.cli.output import print_faults, print_notes, progress
+from tcprof.cli.output import check_folder, check_target, print_faults, print_notes, progress
 from tcprof.cli.streams import echo_path
-from tcprof.cli.targets import check_folder, check_target
 from tcprof.errors import InputError, UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.targets import check_target
+from tcprof.cli.output import check_target
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for, load_format
 from tcprof.render.html.options import PlotlyScript, Theme

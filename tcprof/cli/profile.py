@@ -11,10 +11,9 @@ from typer.core import TyperCommand
 
 from tcprof.cli.app import app
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
-from tcprof.cli.output import print_document, print_lines, print_notes, progress
+from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
 from tcprof.cli.redact import name_copy, write_copy
 from tcprof.cli.streams import echo, echo_error, echo_path
-from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class ProfileCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keeps the options for nsys in the context, and gives the rest to the command."""
-        from tcprof.record.program import split_arguments
+        from tcprof.record.command import split_arguments
 
         options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
         takes_value = {

@@ -7,9 +7,8 @@ import typer
 
 from tcprof.cli.app import app
 from tcprof.cli.options import ForceOption, RecordingArgument
-from tcprof.cli.output import print_lines, progress
+from tcprof.cli.output import check_target, print_lines, progress
 from tcprof.cli.streams import echo_path
-from tcprof.cli.targets import check_target
 from tcprof.errors import InputError
 
 

@@ -18,9 +18,8 @@ from tcprof.cli.options import (
     WarmUpOption,
     WindowOption,
 )
-from tcprof.cli.output import open_page, print_faults, print_lines, print_notes, progress
+from tcprof.cli.output import check_target, open_page, origin_of, print_faults, print_lines, print_notes, progress
 from tcprof.cli.streams import echo_path
-from tcprof.cli.targets import check_target, origin_of
 from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
 
 

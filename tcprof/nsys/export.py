@@ -9,9 +9,7 @@ from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import check_is_file, check_is_unpacked
-from tcprof.nsys.importer import import_stream
-from tcprof.nsys.locate import Nsys
-from tcprof.nsys.problems import explain
+from tcprof.nsys.locate import Nsys, import_stream
 from tcprof.nsys.report import (
     REPORT_MAGIC,
     REPORT_SUFFIXES,
@@ -20,7 +18,7 @@ from tcprof.nsys.report import (
     ReportFiles,
     read_report_version,
 )
-from tcprof.nsys.run import Completed, run_quietly
+from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 

@@ -6,9 +6,8 @@ from typing import Literal
 
 from tcprof.errors import NsysError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
-from tcprof.nsys.importer import find_importer
-from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
-from tcprof.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
+from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, find_importer, survey_nsys
+from tcprof.nsys.run import COUNTERS_CLOSED, SAMPLER_HELD, explain
 from tcprof.record.machine import Machine, read_machine
 
 Status = Literal["pass", "warn", "fail"]

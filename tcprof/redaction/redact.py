@@ -48,10 +48,10 @@ from tcprof.redaction.allowed import (
 )
 from tcprof.redaction.copy_check import (
     CheckedNames,
+    blanking,
     check_copy,
     find_text_among_numbers,
 )
-from tcprof.redaction.messages import blanking
 from tcprof.redaction.own_words import set_functions
 from tcprof.redaction.private_texts import (
     TELLING_TABLES,

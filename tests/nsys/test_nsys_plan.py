@@ -16,10 +16,9 @@ import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
-from tcprof.record import metrics
+from tcprof.record import plan as planning
 from tcprof.record.command import RecordOptions
-from tcprof.record.metrics import try_metric_set, write_metric_set
-from tcprof.record.plan import Plan
+from tcprof.record.plan import Plan, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
 from tcprof.views.commands import describe_plan
 
@@ -117,7 +116,7 @@ def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None
 
 
 def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", lambda *_: pytest.fail("sampled"))
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
     for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
         with pytest.raises(UsageError):
             plan(machine, **change)
@@ -306,8 +305,8 @@ def test_profile_from_python(machine: Path) -> None:
 
 def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[list[str]] = []
-    real = metrics.run_quietly
-    monkeypatch.setattr(metrics, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
+    real = planning.run_quietly
+    monkeypatch.setattr(planning, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
     for frequency in (20_000, 10):
         plan(machine, frequency_hz=frequency)
     assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]
@@ -347,7 +346,7 @@ def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: P
             raise NsysError("it needs two passes.")
         return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_sums)
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", refuse_sums)
     planned = plan(machine)
     assert len(asked) == 3
     assert planned.notes == ("Tensor cycles are recorded, but no bytes and no instructions: it needs two passes.",)
@@ -365,7 +364,7 @@ def test_sums_of_caches_that_are_refused_leave_the_others(
             raise NsysError("it needs two passes.")
         return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_caches)
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", refuse_caches)
     planned = plan(machine)
     assert planned.notes == ("Tensor cycles are recorded, but nothing of the caches: it needs two passes.",)
     assert len(asked) == 2

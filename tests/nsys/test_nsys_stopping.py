@@ -19,8 +19,7 @@ from tcprof.record import family, stopping
 from tcprof.record import run_shown as process
 from tcprof.record.family import Family
 from tcprof.record.run_shown import run_shown
-from tcprof.record.status_line import StatusLine
-from tcprof.record.stopping import Stopping, caught_signals
+from tcprof.record.stopping import StatusLine, Stopping, caught_signals
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 ROLES = ("nsys", "launcher", "program", "child", "orphan", "agent")

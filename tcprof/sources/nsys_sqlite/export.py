@@ -21,7 +21,7 @@ from tcprof.nsys import schema
 from tcprof.nsys.export import find_export, read_tables
 from tcprof.nsys.locate import find_nsys
 from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
-from tcprof.redaction.messages import without_private
+from tcprof.redaction.copy_check import without_private
 from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
