@@ -17,9 +17,9 @@ from tcprof.cli.streams import echo, echo_error, echo_path
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
+    from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
-    from tcprof.unprofiled import UnprofiledRuns
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
@@ -158,9 +158,9 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
+    from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session, become_root
-    from tcprof.unprofiled import UnprofiledRuns
     from tcprof.views.commands import describe_end, describe_plan
 
     session = Session(program, output, repeat)

@@ -15,14 +15,7 @@ from sqlalchemy.pool import StaticPool
 from tcprof.errors import OutputError
 from tcprof.nsys import schema
 from tcprof.nsys.opening import OpenedExport
-from tcprof.redaction.allowed import (
-    KERNEL_STRINGS,
-    KNOWN_TABLES,
-    NVTX_STRINGS,
-    is_number,
-    reflect_tables,
-    users_of,
-)
+from tcprof.redaction.allowed import KERNEL_STRINGS, KNOWN_TABLES, NVTX_STRINGS, is_number, reflect_tables, users_of
 from tcprof.redaction.own_words import is_own, set_functions
 from tcprof.redaction.private_texts import TELLING_TABLES, Found, PrivateTexts, as_text, gather_private
 

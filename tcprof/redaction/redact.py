@@ -46,12 +46,7 @@ from tcprof.redaction.allowed import (
     reflect_tables,
     wanted,
 )
-from tcprof.redaction.copy_check import (
-    CheckedNames,
-    blanking,
-    check_copy,
-    find_text_among_numbers,
-)
+from tcprof.redaction.copy_check import CheckedNames, blanking, check_copy, find_text_among_numbers
 from tcprof.redaction.own_words import set_functions
 from tcprof.redaction.private_texts import (
     TELLING_TABLES,

@@ -93,7 +93,7 @@ def test_several_recordings_share_one_run(run, machine: Path) -> None:
 
 @pytest.mark.slow
 def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tcprof.unprofiled.LONGEST_S", 0.001)
+    monkeypatch.setattr("tcprof.api.recording.LONGEST_S", 0.001)
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert runs(machine) == ["False"]
     assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0

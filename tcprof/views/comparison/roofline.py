@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
-from tcprof.comparison.moved import list_moved
+from tcprof.comparison.details import list_moved
 from tcprof.findings.compared.rows import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
