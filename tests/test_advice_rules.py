@@ -10,7 +10,7 @@ from builders import TraceBuilder
 from slow import first, slow
 
 import tcprof
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.findings.pricing.calibration import MEASURED

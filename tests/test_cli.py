@@ -16,7 +16,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof import cli
-from tcprof.cli.app import COMMANDS
+from tcprof.cli import COMMANDS
 from tcprof.render.frames import FRAMES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -12,7 +12,7 @@ import test_cli
 from slow import slow
 
 import tcprof
-from tcprof.cli.app import COMMANDS
+from tcprof.cli import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
-from tcprof.cli.export import FigureName
+from tcprof.cli.files import FigureName
 from tcprof.nsys import schema
 from tcprof.render.authorship import is_made_by_tcprof
 from tcprof.render.figures import write_figure
@@ -264,7 +265,7 @@ class TestPage:
 
 class TestExport:
     def test_every_figure_can_be_asked_for(self):
-        assert set(FigureName) == set(FIGURES)
+        assert set(get_args(FigureName)) == set(FIGURES)
 
     @pytest.mark.parametrize("name", first(1, [*FIGURES]))
     def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):

@@ -25,8 +25,7 @@ from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import FORWARD
+from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
-from tcprof.annotate.ranges import open_ranges
-from tcprof.annotate.steps import STEP_TIMES, StepTimes
+from tcprof.annotate.steps import STEP_TIMES, StepTimes, open_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

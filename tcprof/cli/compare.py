@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcprof.cli.app import app
+from tcprof.cli import app
 from tcprof.cli.options import (
     TEXT,
     DepthOption,

@@ -119,12 +119,6 @@ def choose_format(
 ) -> str:
     """The format that was asked for, or the one that the output's name ends in.
 
-    Args:
-        given: The option, if there is one.
-        output: The file to write, if there is one.
-        inputs: Files that it must not be.
-        force: Whether a file that tcprof did not write may be replaced.
-
     Raises:
         UsageError: The name does not end in a suffix of these, and no format was given.
         OutputError: The output cannot be written, or must not be.

@@ -28,11 +28,6 @@ _OTHER_NAME = "Choose another name with -o."
 def print_document(document: "Document", format_name: str, output: Path | None = None, *, wide: bool = False) -> None:
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
-    Args:
-        format_name: One of ``tcprof.render.formats.FORMATS`` that can show it.
-        output: The file to write; None for the terminal.
-        wide: Whether tables are as wide as they need to be.
-
     Raises:
         OutputError: The file cannot be written.
     """
@@ -100,11 +95,7 @@ def wrapped(text: str) -> str:
 
 
 def width(stream: TextIO | None) -> int:
-    """The columns of a line: as many as COLUMNS says, else as the terminal has.
-
-    Args:
-        stream: What is written to; None for a file.
-    """
+    """The columns of a line: as many as COLUMNS says, else as the terminal has; of a file some usual number."""
     given = os.environ.get("COLUMNS", "")
     columns = int(given) if given.isdecimal() else 0
     if not columns and stream is not None and stream.isatty():
@@ -160,8 +151,6 @@ def check_target(
     """Make sure, before anything is read, that a file may be written.
 
     Args:
-        inputs: What the command reads, as it was given.
-        force: Whether a file that tcprof did not write may be replaced.
         origin: What a page must be of to be replaced, see ``origin_of``; empty where the user gave its name.
         for_recording: Whether what is written is a recording itself, which may replace another.
 
@@ -215,7 +204,6 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
 
     Args:
         given: The recordings, as ``tcprof.sources.registry.find_recordings`` takes them.
-        files: The names of those that are wanted.
 
     Returns:
         A link for each of these; empty where there is no report on it.

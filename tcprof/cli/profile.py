@@ -2,17 +2,16 @@
 
 import shlex
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
-from tcprof.cli.app import app
+from tcprof.cli import app
+from tcprof.cli.files import name_copy, write_copy
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
 from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
-from tcprof.cli.redact import name_copy, write_copy
 from tcprof.cli.streams import echo, echo_error, echo_path
 from tcprof.errors import StoppedError
 
@@ -24,21 +23,8 @@ if TYPE_CHECKING:
 FOR_NSYS = "tcprof.options_for_nsys"
 
 
-class GraphTrace(StrEnum):
-    """How CUDA graphs are traced."""
-
-    GRAPH = "graph"
-    NODE = "node"
-
-
-class Annotate(StrEnum):
-    """What of a program gets ranges that it does not open itself."""
-
-    AUTO = "auto"
-    OFF = "off"
-    MODULES = "modules"
-    OPS = "ops"
-    SHAPES = "shapes"
+GraphTrace = Literal["graph", "node"]
+Annotate = Literal["auto", "off", "modules", "ops", "shapes"]  # what of a program gets ranges that it does not open
 
 
 class ProfileCommand(TyperCommand):
@@ -144,7 +130,7 @@ def profile(
     delay: DelayOption = None,
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
-    annotate: AnnotateOption = Annotate.AUTO,
+    annotate: AnnotateOption = "auto",
     unprofiled: UnprofiledOption = None,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
@@ -178,8 +164,8 @@ def profile(
         capture_range=capture_range,
         delay_s=delay,
         duration_s=duration,
-        cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
-        annotate=annotate.value,
+        cuda_graph_trace=cuda_graph_trace,
+        annotate=annotate,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
     with ExitStack() as stack:

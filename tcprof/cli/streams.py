@@ -96,7 +96,6 @@ def echo_error(text: str, *, styled: bool = False) -> None:
     """Write lines to the error stream; where it is closed or full there is nobody to tell.
 
     Args:
-        text: The lines, without the last one's end.
         styled: Whether their names are printable already, and they may have colours.
     """
     try:

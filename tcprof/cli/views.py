@@ -1,12 +1,11 @@
 """The commands that only show: a recording in one view or another, this machine, the workloads."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from tcprof.cli.app import app
+from tcprof.cli import app
 from tcprof.cli.options import (
     LIST_FORMATS,
     DepthOption,
@@ -133,19 +132,13 @@ def ranges(
     print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)
 
 
-class Rows(StrEnum):
-    """What a row of the table stands for."""
-
-    KERNEL = "kernel"
-    PATH = "path"
-
-
 @app.command(epilog="Example: tcprof kernels run.nsys-rep --filter nvjet --by path")
 def kernels(
     recording: RecordingArgument,
     by: Annotated[
-        Rows, typer.Option("--by", help="One row for each kernel and launch geometry, or also for each path.")
-    ] = Rows.KERNEL,
+        Literal["kernel", "path"],
+        typer.Option("--by", help="One row for each kernel and launch geometry, or also for each path."),
+    ] = "kernel",
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     limit: Annotated[
@@ -167,11 +160,10 @@ def kernels(
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops)
-    table = analysis.kernels_by_path if by is Rows.PATH else analysis.kernels
-    rows = select_rows(table, gpu, pattern, None, column="name")
-    print_document(
-        view_kernels(analysis, analysis.findings, rows, by is Rows.PATH, limit or None), chosen, output, wide=wide
-    )
+    by_path = by == "path"
+    rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
+    document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None)
+    print_document(document, chosen, output, wide=wide)
 
 
 @app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")

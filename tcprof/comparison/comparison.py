@@ -69,7 +69,6 @@ def compare(
     Args:
         mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
             a path.
-        allow_mismatch: Whether to compare even where the figures mean nothing.
 
     Raises:
         UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.

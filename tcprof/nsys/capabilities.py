@@ -49,9 +49,7 @@ def build_metric_set(
     """The text of a small metric set with tensor cycles.
 
     Args:
-        own: Text of the installed nsys's general metric set for the chip.
         alias: Name of the set; its file must be called ``ALIAS.config``.
-        keep_links: Keep the metrics of NVLink and PCIe as well.
         with_work: Also add the sums of what else the GPU did, bytes and instructions, that the chip is known to have.
         with_caches: Of these, also what tells how busy its caches were.
 

@@ -189,9 +189,6 @@ def explain_library(library: str) -> str:
 def import_stream(stream: Path, nsys: Iterable[Nsys] | None = None) -> Path:
     """Turns a raw recording (``X.qdstrm``) into a report (``X.nsys-rep``) beside it; the raw recording is kept.
 
-    Args:
-        nsys: Those whose importers may be used, best first; all of this machine by default.
-
     Raises:
         InputError: No importer here can read it; the message repeats what each one said.
         OutputError: The report cannot be written.

@@ -100,7 +100,6 @@ def annotated(command: tuple[str, ...], level: str, step_times: Path | None = No
     The environment is set in the command, so that what is printed can be run as it stands.
 
     Args:
-        level: See ``RecordOptions.annotate``.
         step_times: A folder that the times of its steps are written to, in place of ranges.
     """
     if level == OFF:
@@ -158,9 +157,6 @@ def build_profile_command(
 
     CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
     are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
-
-    Args:
-        metric_set: A metric-set file to sample; None for nsys's own.
 
     Raises:
         UsageError: An option has no meaning.

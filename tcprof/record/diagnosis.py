@@ -40,12 +40,7 @@ class Diagnosis:
 
 
 def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tuple[str, ...] = ()) -> Diagnosis:
-    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission.
-
-    Args:
-        explicit: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``become_root``.
-    """
+    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.found[0], prefix=prefix) if survey.found else None

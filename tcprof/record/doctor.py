@@ -30,12 +30,7 @@ _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under n
 
 
 def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, ...]:
-    """All checks, in the order in which things are needed.
-
-    Args:
-        folder: Where reports are to be written.
-        explicit: The nsys to use; None looks for one.
-    """
+    """All checks, in the order in which things are needed."""
     machine = read_machine()
     diagnosis = diagnose(explicit)
     return (

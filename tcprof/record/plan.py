@@ -62,11 +62,6 @@ def plan_recording(
     A metric set of our own is tried with a short sampling first. It is a temporary file that lasts as long as the
     context.
 
-    Args:
-        program: The program and its arguments, as they are started.
-        nsys: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``become_root``.
-
     Raises:
         MachineError: This machine cannot record.
         InputError: The metric-set file does not exist.
@@ -196,10 +191,6 @@ def write_metric_set(
 
     NVLink and PCIe are kept where there are several GPUs, since they work together.
 
-    Args:
-        folder: A temporary folder that outlives the recording.
-        with_work: See ``build_metric_set``.
-
     Raises:
         NsysError: This nsys or these GPUs allow none; nsys's own set records percentages all the same.
     """
@@ -227,14 +218,7 @@ _LONGEST_S = 60.0
 def try_metric_set(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, metric_set: Path | None
 ) -> tuple[str, ...]:
-    """Samples the GPUs for a moment, as the recording will.
-
-    Args:
-        options: How to record: the GPUs and the frequency count.
-        metric_set: The metric set to try; None for nsys's own.
-
-    Returns:
-        The names of the metrics that were sampled, in alphabetical order.
+    """Samples the GPUs for a moment, as the recording will; returns the names of the metrics that it gave, sorted.
 
     Raises:
         NsysError: If nsys refuses, or samples no tensor cycles although the metric set asks for them.

@@ -38,10 +38,7 @@ class UnprofiledRun:
 
 
 def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> UnprofiledRun:
-    """Runs a program by itself, in silence, and times its steps.
-
-    Args:
-        limit_s: Seconds after which it is ended; None: it runs to its end.
+    """Runs a program by itself, in silence, for so many seconds at most, and times its steps.
 
     Raises:
         NsysError: It cannot be started.
@@ -103,9 +100,7 @@ class Session:
     """Recordings of one program: one, or several alike, each with a report of its own.
 
     Args:
-        program: As the user names it; a Python script or module gets its interpreter.
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
-        repeat: How often to record it; the reports of more than one are numbered.
 
     Raises:
         UsageError: There is no program.
@@ -152,9 +147,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
     recording that nsys could not turn into a report is imported, if any importer here can.
-
-    Args:
-        argv: The command, from ``build_profile_command``.
 
     Raises:
         NsysError: There is no report afterwards; the message says why and what to do.

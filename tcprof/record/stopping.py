@@ -122,11 +122,7 @@ def _width(stream: TextIO) -> int:
 
 @contextlib.contextmanager
 def caught_signals() -> Iterator[deque[int]]:
-    """Collects the signals that ask tcprof to end, in place of what they do otherwise; only the main thread can.
-
-    Yields:
-        The numbers of those that came, oldest first; take them out.
-    """
+    """Collects the signals that ask tcprof to end, for the caller to take out; only the main thread can."""
     received: deque[int] = deque()
     if not can_catch_signals():
         yield received

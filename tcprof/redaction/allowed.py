@@ -132,7 +132,6 @@ def reflect_tables(
 
     Args:
         database: The name that it is attached under.
-        only: Names of the tables that are looked at; all are by default.
     """
     inspector = inspect(connection)
     return {

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -119,6 +120,6 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 
 
 def test_profile_has_the_levels_of_the_annotation():
-    assert {level.value for level in Annotate} == {*LEVELS, AUTO, OFF}
+    assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
     assert (command.AUTO, command.OFF, command.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
     assert command.STEP_TIMES_VARIABLE == steps.STEP_TIMES

@@ -20,8 +20,7 @@ from tcprof.analysis.flop.formulas import (
 )
 from tcprof.analysis.modules.backward import NONE, Backward, trace_back
 from tcprof.analysis.ranges.projection import Hierarchy
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD
+from tcprof.annotate.steps import BACKWARD, DOMAIN
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 

@@ -7,8 +7,7 @@ import pandas as pd
 
 from tcprof.analysis.ranges.paths import tree_order
 from tcprof.analysis.ranges.projection import Hierarchy
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
+from tcprof.annotate.steps import BACKWARD, DATA, DOMAIN, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import MODULE_TREE
 

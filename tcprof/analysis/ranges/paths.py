@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN, PATHS
 

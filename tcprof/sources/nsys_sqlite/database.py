@@ -26,8 +26,8 @@ from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.nsys import schema
 from tcprof.nsys.opening import OpenedExport, decode
 from tcprof.nsys.schema import STRINGS, Limits
+from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
-from tcprof.sources.source import InvalidValues
 
 READ_AT_ONCE = 65_536
 ROWS_OF_PART = 2_000_000  # of a table that is read by several threads
