@@ -73,9 +73,7 @@ def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -
         ("GA100", 108, 1.41, "fp64", 19.5),
     ],
 )
-def test_peaks_are_those_of_the_white_papers(
-    chip: str, sms: int, boost_ghz: float, precision: str, tflops: float
-) -> None:
+def test_peaks_are_those_of_the_white_papers(chip, sms, boost_ghz, precision, tflops):
     assert find_chip(chip).peak_flop_per_cycle(precision) * sms * 4 * boost_ghz / 1000 == pytest.approx(
         tflops, rel=0.01
     )
@@ -327,9 +325,7 @@ def test_a_new_chip_without_its_file_has_no_figures(tmp_path: Path) -> None:
     assert builder.trace(tmp_path).samples().tensor_source == "none"
 
 
-def test_a_new_metric_is_a_column_and_its_names(
-    write_stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_metric_is_a_column_and_its_names(write_stub, tmp_path, monkeypatch):
     write_stub(STUB + POWER)
     power = replace(SAMPLES.columns[-1], name="power_w")
     monkeypatch.setattr(samples, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
@@ -360,9 +356,7 @@ def test_cycles_of_aligned_products_are_their_arithmetic(product_flop: dict[str,
         ("bf16", (128, 128, 32), 0.02),
     ],
 )
-def test_cycles_of_others_are_that_of_whole_tiles(
-    product_flop: dict[str, float], name: str, tile: tuple[int, int, int], error: float
-) -> None:
+def test_cycles_of_others_are_that_of_whole_tiles(product_flop, name, tile, error):
     padded = math.prod(math.ceil(4097 / side) * side for side in tile)
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
 

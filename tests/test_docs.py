@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from tcprof.cli import COMMANDS
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -3,7 +3,6 @@
 import builtins
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -39,7 +38,7 @@ figure_tensor_time = as_plotly(draw_tensor_time)
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 SMS, CLOCK_HZ, PERIOD = 132, 1_980_000_000, 10_000
 CYCLES = SMS * CLOCK_HZ * PERIOD // 10**9  # of the SMs in a sample

@@ -81,4 +81,4 @@ def compare(
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
         read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))
-    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch)))
+    return compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch, JudgedComparison)

@@ -111,7 +111,7 @@ def compare(
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
     with progress("Comparing"):
-        comparisons = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
+        comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)

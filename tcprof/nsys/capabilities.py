@@ -25,7 +25,7 @@ def read_chips(text: str) -> tuple[str, ...]:
     Raises:
         NsysError: If the text is no metric-set file.
     """
-    return tuple(str(chip) for chip in _first_set(_parse(text)).get("chips", ()))
+    return tuple(str(chip) for chip in _parse(text)["metricSets"][0].get("chips", ()))
 
 
 def count_metrics(text: str) -> int:
@@ -34,7 +34,8 @@ def count_metrics(text: str) -> int:
     Raises:
         NsysError: If the text is no metric-set file.
     """
-    return sum(len(_flatten(metric.get("subMetrics", []))) for metric in _first_set(_parse(text)).get("metrics", []))
+    metrics = _parse(text)["metricSets"][0].get("metrics", [])
+    return sum(len(_flatten(metric.get("subMetrics", []))) for metric in metrics)
 
 
 def build_metric_set(
@@ -57,7 +58,7 @@ def build_metric_set(
         NsysError: The chip has no counter for the tensor pipe alone (Turing counts it together with FP16).
     """
     document = _parse(own)
-    source = _first_set(document)
+    source = document["metricSets"][0]
     known = find_chip(chip)
     sums = _choose_sums(known, with_work, with_caches)
     replaced = {metric.replaces for metric in sums.values()}
@@ -102,7 +103,7 @@ def read_sums(text: str) -> dict[str, str]:
     """
     return {
         f"{metric['name']} [{sub['name']}]": str(metric["name"])
-        for metric in _first_set(_parse(text)).get("metrics", [])
+        for metric in _parse(text)["metricSets"][0].get("metrics", [])
         for sub in _flatten(metric.get("subMetrics", []))
         if sub.get("suffix") == _SUFFIX
     }
@@ -141,13 +142,8 @@ def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: boo
 def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
     """The rows of nsys's timeline, with the metrics that are left."""
     kept = [{**row, "metrics": [name for name in row.get("metrics", []) if name in names]} for row in rows]
-    return [row for row in kept if row["metrics"]] or [
-        {
-            "name": "GPU",
-            "type": "overlay",
-            "metrics": sorted(names),
-        }  # newer formats have views instead of rows
-    ]
+    instead = {"name": "GPU", "type": "overlay", "metrics": sorted(names)}  # newer formats have views
+    return [row for row in kept if row["metrics"]] or [instead]
 
 
 def _counter(metric: _Mapping) -> str:
@@ -164,20 +160,15 @@ def _flatten(subs: list[Any]) -> list[_Mapping]:
 
 
 def _parse(text: str) -> _Mapping:
+    """A metric-set file, of which the first set is read."""
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise NsysError(f"nsys's metric set cannot be read as YAML: {error}") from error
-    if not isinstance(document, dict):
-        raise NsysError("nsys's metric set is not in the form that tcprof knows.")
-    return document
-
-
-def _first_set(document: _Mapping) -> _Mapping:
-    sets = document.get("metricSets")
+    sets = document.get("metricSets") if isinstance(document, dict) else None
     if not isinstance(sets, list) or not sets or not isinstance(sets[0], dict):
         raise NsysError("nsys's metric set is not in the form that tcprof knows.")
-    return sets[0]
+    return dict(document)
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,7 @@ def runs(folder: Path) -> list[str]:
     return (folder / "runs").read_text(encoding="utf-8").split()
 
 
-def test_the_steps_are_timed_and_every_later_command_knows_it(
-    run, machine: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capfd):
     assert run("profile", "--gpus", "none", "train.py") == 0
     shown = capfd.readouterr()
     assert runs(machine) == ["False", "True"]
@@ -101,9 +99,7 @@ def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machi
 
 
 @pytest.mark.slow
-def test_a_program_without_steps_is_run_once(
-    run, machine: Path, monkeypatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_without_steps_is_run_once(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"))
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
