@@ -6,6 +6,7 @@ which one thing was changed: of fixtures/, and with FOLDER of those in it, whose
 """
 
 import csv
+import inspect
 import re
 import statistics
 import sys
@@ -13,9 +14,9 @@ from pathlib import Path
 
 import tcprof
 from tcprof import units
-from tcprof.findings import all_well
+from tcprof.findings.advise import find_all_well
 from tcprof.findings.pricing.step import measure_step
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import load_rules
 
 ROOT = Path(__file__).parent.parent
 PAGE, KEPT = ROOT / "docs" / "advice.md", ROOT / "docs" / "advice_pairs.csv"
@@ -33,10 +34,8 @@ def render(page: str) -> str:
 
 def render_rules() -> str:
     """Each rule with its documentation."""
-    modules = {name.replace("_", "-"): load_rule(name) for name in RULES} | {"all-well": all_well}
-    return "\n\n".join(
-        f"### {name}\n\n{_emphasize((module.__doc__ or '').strip())}" for name, module in modules.items()
-    )
+    makers = {rule.names[0]: rule.find for rule in load_rules()} | {"all-well": find_all_well}
+    return "\n\n".join(f"### {name}\n\n{_emphasize(inspect.getdoc(make) or '')}" for name, make in makers.items())
 
 
 def _emphasize(text: str) -> str:

@@ -1,6 +1,7 @@
 """Advice: each rule fires where it should and not close by; prices are of exposed time, and hold what was won."""
 
 import csv
+import inspect
 import io
 import json
 import math
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import test_cli
 from builders import TraceBuilder
@@ -20,12 +22,11 @@ import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
-from tcprof.findings import all_well
 from tcprof.findings.advise import advise
-from tcprof.findings.compared.advice import list_names
-from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.compared.judge import list_names
+from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.step import Step, measure_step
-from tcprof.findings.rules import RULES, load_rule
+from tcprof.findings.rules import load_rules
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.report import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice
@@ -327,10 +328,9 @@ def test_recorded_steps_can_be_played_again(name: str) -> None:
 
 def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
     step = step_on("mlp_fp32")
-    whole = (step.busy_ns,) * 3
-    gain = step.price_kernels(whole)
+    gain = step.price_kernels(np.full(3, step.busy_ns))
     assert gain.low_ns == pytest.approx(step.length_ns - step.cpu_ns, rel=0.01)
-    assert step.price_kernels((0.0, 0.0, 0.0)).likely_ns == 0
+    assert step.price_kernels(np.zeros(3)).likely_ns == 0
     assert gain.likely_pct < 100
 
 
@@ -348,20 +348,18 @@ def test_unknown_chips_have_no_price(tmp_path: Path) -> None:
     assert advice.confidence == "low"
 
 
-@pytest.mark.parametrize("name", RULES)
-def test_every_rule_is_documented_under_the_name_of_its_finding(name: str) -> None:
-    text = load_rule(name).__doc__ or ""
-    assert load_rule(name).RULE.name == name.replace("_", "-")
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.names[0])
+def test_every_rule_is_documented_under_the_name_of_its_finding(rule: Rule) -> None:
+    text = inspect.getdoc(rule.find) or ""
     for section in ("What", "Thresholds:", "Do:", "Not when:"):
         assert re.search(rf"^{section}", text, re.MULTILINE), section
-    assert f"### {name.replace('_', '-')}\n" in (ROOT / "docs" / "advice.md").read_text()
+    assert f"### {rule.names[0]}\n" in (ROOT / "docs" / "advice.md").read_text()
 
 
 def test_the_page_on_rules_is_up_to_date() -> None:
     page = (ROOT / "docs" / "advice.md").read_text()
     generated = runpy.run_path(str(ROOT / "docs" / "generate_advice.py"))
     assert generated["render"](page) == page, "run: python docs/generate_advice.py"
-    assert (all_well.__doc__ or "").splitlines()[0] in page
 
 
 @pytest.mark.slow

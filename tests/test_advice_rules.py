@@ -12,8 +12,8 @@ from slow import first, slow
 import tcprof
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
+from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.findings.pricing.calibration import MEASURED
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

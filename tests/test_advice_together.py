@@ -8,8 +8,8 @@ from builders import TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advise import advise
+from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import Advice
-from tcprof.findings.words import name_gpus
 from tcprof.views.recording.advice import list_advice, list_leads, view_best
 
 US, MS = 1_000, 1_000_000

@@ -16,7 +16,7 @@ import tcprof
 from tcprof.comparison import Side, compare
 from tcprof.comparison.details import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.rows import find_row
+from tcprof.findings.compared.verdict import find_row
 from tcprof.frames import WATERFALL
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.iterations import figure_iterations as draw_iterations

@@ -26,8 +26,8 @@ from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.errors import OutputError
 from tcprof.findings.compared import judge_comparison
-from tcprof.findings.compared.advice import compare_advice, describe_won
-from tcprof.findings.compared.rows import find_row
+from tcprof.findings.compared.judge import compare_advice, describe_won
+from tcprof.findings.compared.verdict import find_row
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html.comparison import write_comparison
 from tcprof.render.html.options import PageOptions

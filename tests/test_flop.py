@@ -28,8 +28,7 @@ from tcprof.analysis.flop.formulas import (
 from tcprof.annotate.steps import DOMAIN
 from tcprof.comparison import Side, compare
 from tcprof.findings import judge
-from tcprof.findings.modules import describe_useful
-from tcprof.findings.notes import describe_peaks
+from tcprof.findings.notes import describe_peaks, describe_useful
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.text import render
 from tcprof.sources import InvalidValues

@@ -13,7 +13,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.folding import fold_layers
 from tcprof.annotate.steps import DOMAIN
-from tcprof.findings.modules import describe_homes
+from tcprof.findings.notes import describe_homes
 from tcprof.frames import OPS_DOMAIN
 from tcprof.sources.torch_ops import split_names
 

@@ -16,7 +16,7 @@ from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
 from tcprof.analysis.samples.clock import align_samples, check_clocks
-from tcprof.analysis.samples.sampling import Tensor, tensor_functions, without_errors
+from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
 from tcprof.analysis.time.account import NO_ACCOUNT, Evidence
@@ -67,7 +67,8 @@ class Analysis:
     ledger: pd.DataFrame
     clocks: pd.DataFrame
     outside: pd.DataFrame
-    tensor: Mapping[int, Tensor]  # of each GPU, as functions of time: samples shared among their launches
+    # Of each GPU mean Tensor Active (%) over the GPU windows of the iterations, each whole, without warm-up.
+    iterations_active: Mapping[int, float]
     observed: Observed
 
     @cached_property
@@ -129,23 +130,23 @@ def analyze(
     instances = summary.measure_instances(instances, windows, tensor)
     iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    rounded = recorded.samples.tensor_source == "rounded"
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
-    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, rounded)
-    tensor = without_errors(tensor)
+    is_rounded = recorded.samples.tensor_source == "rounded"
+    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, is_rounded)
+    outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
+    iterations_active = summary.measure_iterations(iterations, instances, tensor)
+    del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, placed.hierarchy, attribution, instances, work, peak_tflops, window)
+    frames = {"gpus": gpus, "samples": samples, "nvtx_ranges": placed.hierarchy.ranges, "paths": paths}
     return kind(
         window=window,
         tensor_source=recorded.samples.tensor_source,
-        gpus=gpus,
-        samples=samples,
-        nvtx_ranges=placed.hierarchy.ranges,
-        paths=paths,
-        iterations=iterations,
+        **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations),
-        outside=summary.measure_outside(used, activities, samples, duration_ns, tensor),
-        tensor=tensor,
+        iterations=iterations,
+        outside=outside,
+        iterations_active=iterations_active,
         observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
     )
 

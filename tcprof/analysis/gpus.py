@@ -37,9 +37,7 @@ def keep_gpus(analysis: _Any, gpus: Collection[int]) -> _Any:
         by_path = analysis.kernels_by_path
         return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
 
-    tensor = {gpu: function for gpu, function in analysis.tensor.items() if gpu in gpus}
-    others = {"kernel_instances": launched.assign(**keys), "tensor": tensor, "split_by_path": split_by_path}
-    return replace(analysis, **{**frames, **others})
+    return replace(analysis, **{**frames, "kernel_instances": launched.assign(**keys), "split_by_path": split_by_path})
 
 
 def _renumber(rows: Ints, kept: Bools) -> Ints:

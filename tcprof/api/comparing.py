@@ -12,7 +12,7 @@ from tcprof.comparison import compare as compare_sides
 from tcprof.comparison.gate.judge import Gate
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_gate
-from tcprof.findings.compared.advice import list_names
+from tcprof.findings.compared.judge import list_names
 from tcprof.untrusted import one_line
 
 _Input: TypeAlias = str | PathLike[str] | Analysis

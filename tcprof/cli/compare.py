@@ -103,7 +103,7 @@ def compare(
     from tcprof.comparison import compare as compare_sides
     from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
-    from tcprof.findings.compared.advice import list_names
+    from tcprof.findings.compared.judge import list_names
     from tcprof.views.comparison import view_comparison
 
     conditions = [parse_condition(text, list_names()) for text in fail_if or ()]

@@ -1,6 +1,5 @@
 """The commands that write files of a recording: a page, its data and figures, a copy that is safe to share."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -58,13 +57,9 @@ def report(
     force: ForceOption = False,
 ) -> None:
     """Write one HTML page about a recording; it is self-contained and opens offline."""
-    from tcprof.arrays import return_freed_memory
-
     target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
     analysis = read_recording(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
-    analysis = replace(analysis, tensor={})  # only a comparison asks for it again
-    return_freed_memory()
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.report import write_report

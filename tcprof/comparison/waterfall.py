@@ -10,7 +10,6 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
-from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
 from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
@@ -146,12 +145,10 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
 
 def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
     """Mean Tensor Active over the sampled part of the windows, as a share; NaN where that is too little of them."""
-    order = np.argsort(spans.start, kind="stable")
-    count = len(order)
-    windows = Windows(np.zeros(count, dtype=np.int64), np.full(count, gpu), spans.start[order], spans.end[order])
-    found = measure(windows, 1, analysis.tensor).iloc[0]
-    enough = found["covered_ns"] > 0 and found["covered_ns"] >= MINIMUM_COVERAGE * found["window_ns"]
-    return float(found["active_ns"] / found["covered_ns"]) if enough else np.nan
+    if not spans.whole:
+        return analysis.iterations_active.get(gpu, np.nan) / 100
+    captures = analysis.ranges[(analysis.ranges["depth"] == 0) & (analysis.ranges["gpu"] == gpu)]
+    return float(captures["tensor_active_mean_pct"].sum(min_count=1)) / 100
 
 
 def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tuple[str, str, str, float, float, float]]:

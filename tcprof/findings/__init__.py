@@ -4,9 +4,9 @@ Facts come from ``tcprof.analysis`` and ``tcprof.comparison``; what is found her
 sentences.
 """
 
-from tcprof.findings.checks import Check
+from tcprof.findings.checks import Check, count_checks, summarize_checks
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.judge import Findings, GpuFindings, count_checks, judge, summarize_checks
+from tcprof.findings.judge import Findings, GpuFindings, judge
 from tcprof.findings.notes import (
     describe_folding,
     describe_kernel_order,

@@ -11,12 +11,14 @@ from weakref import WeakKeyDictionary
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.findings.all_well import find_all_well
-from tcprof.findings.pricing.advice import Advice, IdleTime
-from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together
+from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
+from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
+from tcprof.findings.pricing.builders import about_kernels, make_advice
+from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
 from tcprof.findings.pricing.step import Step
 from tcprof.findings.rules import apply_rules, rules_of_findings
 
+_COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 _WHOLE = 0.99  # of a price: what is lost of more is not told
 # A page of several sides asks for the advice on each once for every other side.
 _KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
@@ -40,6 +42,39 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
         found += [_without_futile_code(each, steps[gpu].is_of_framework) for each in of_gpu]
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
+
+
+def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
+    """Nothing to do: no rule has anything to say of a step.
+
+    What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded,
+    the GPU works 90 % of the step, without what it waits for other GPUs, and at most 10 % of its kernel time is in no
+    step, which no rule looks at. A clock below boost (low-clock) does not count: it is no fault of the program.
+
+    Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a
+    day.
+    """
+    rules = rules_of_findings()
+    if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
+        return []
+    if step.name and not measure_outside(step.analysis, step.gpu)[0] < MUCH_OUTSIDE_PCT:
+        return []
+    exposed, counted = step.kernels["exposed_ns"], step.kernels["tensor_active_pct"].notna()
+    worked = step.share_pct(step.busy_ns - waiting_ns(step))
+    if worked < 90.0 or not exposed[counted].sum() > _COUNTED * exposed.sum():
+        return []
+    kernels = step.kernels[step.kernels["tensor_kernel"]]
+    share = step.share_pct(float(kernels["exposed_ns"].sum()))
+    known = kernels[kernels["hfu_pct"].notna()]
+    evidence = [f"the GPU works {units.format_pct(step.share_pct(step.busy_ns))} of {step.unit}"]
+    evidence.append(f"tensor kernels have {units.format_pct(share)} of it")
+    if len(known):
+        weights = known["exposed_ns"] / known["exposed_ns"].sum()
+        hfu = float((known["hfu_pct"] * weights).sum())
+        evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
+    text = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
+    about = about_kernels(step, kernels.index)
+    return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
 
 def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:

@@ -1,6 +1,7 @@
 """How far the figures of a recording can be trusted: what was checked, with what was found."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -126,3 +127,22 @@ def describe_shift(first_ns: int, last_ns: int) -> str:
     """How much later or earlier samples are stamped, at the beginning and at the end where the clocks drift apart."""
     first, last = (f"{units.format_ns(abs(ns))} {'later' if ns >= 0 else 'earlier'}" for ns in (first_ns, last_ns))
     return first if first_ns == last_ns else f"{first} at the beginning and {last} at the end"
+
+
+def count_checks(checks: Sequence[Check]) -> str:
+    """How many of some checks pass, and which do not, in one line."""
+    rest = [check for check in checks if check.state != GOOD]
+    said = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
+    return f"{said}. See: {', '.join(check.name for check in rest)}" if rest else said
+
+
+def summarize_checks(checks: Sequence[Check]) -> list[str]:
+    """Checks in lines: how many pass, and those that do not."""
+    rest = [check for check in checks if check.state != GOOD]
+    passed = f"all {len(checks)}" if not rest else f"{len(checks) - len(rest)} of {len(checks)}"
+    lines = [f"Checks: {passed} pass."]
+    several = len({check.gpu for check in checks}) > 1
+    for check in rest:
+        where = f"GPU {check.gpu}: " if several else ""
+        lines.append(f"Check: {where}{check.name} ({check.spoken}): {check.sentence}.")
+    return lines

@@ -10,6 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.findings.finding import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.findings.iterations import (
     CPU_BOUND,
     LAUNCH_BOUND,
@@ -19,7 +20,6 @@ from tcprof.findings.iterations import (
     are_graphs,
     find_bound,
 )
-from tcprof.findings.words import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
@@ -34,7 +34,7 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
 
     Args:
-        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.words``.
+        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.finding``.
     """
     unit = f"the GPU windows of “{figures.name}”"
     mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"

@@ -17,7 +17,7 @@ LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch 
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
 CALL_NS = 5_000  # what a launch takes where its end was not recorded
-_BLOCKING = 0.5  # of all launches: see tcprof.findings.rules.blocking_launches
+_BLOCKING = 0.5  # of all launches: see the rule blocking-launches
 LAUNCH_THAT_BLOCKS, OF_SCALER, FULL_QUEUE = "launch that blocks", "GradScaler", "full queue"
 _DEEP = 100  # activities that are queued where a launch waits for room: CUDA queues 1,020, fewer where they are large
 # Copies that the CPU waits for. Other launches that block do so for the queue: they say nothing about the program.

@@ -5,7 +5,7 @@ samples by their time stamps.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -52,7 +52,7 @@ class Tensor:
     active: SharedMetric  # the same, with what a sample holds shared among its launches
     cycles: SharedMetric  # Tensor cycles per ns, likewise
     split: SplitSamples  # how samples were shared
-    errors: LaunchErrors | None  # how far that may be off; None where it was let go of
+    errors: LaunchErrors  # how far that may be off
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
@@ -83,11 +83,6 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
         )
     return_freed_memory()
     return functions
-
-
-def without_errors(functions: Mapping[int, Tensor]) -> dict[int, Tensor]:
-    """The same for ``measure`` alone: errors take as much memory as all else."""
-    return {gpu: replace(of_gpu, errors=None) for gpu, of_gpu in functions.items()}
 
 
 def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
@@ -164,7 +159,6 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
             slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
             integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
         times, place = np.unique(np.append(low, high), return_inverse=True)
-        assert of_gpu.errors is not None
         found = _in_parts(partial(border_errors, of_gpu.split, of_gpu.errors, of_gpu.active), times)
         common, single, moved = ((column[place[: len(low)]], column[place[len(low) :]]) for column in found)
         integrals += [*common, of_gpu.errors.late_ns * (moved[1] - moved[0]), single[0] ** 2 + single[1] ** 2]

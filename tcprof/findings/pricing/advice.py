@@ -1,9 +1,9 @@
 """What advice is: a finding with a price, evidence, and code to paste."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import Self
+from typing import Any, Self
 
 from tcprof import units
 from tcprof.findings.finding import Finding
@@ -23,10 +23,11 @@ class IdleTime(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule's findings are called, and what their prices are of.
+    """What a rule's findings are called, how they are found, and what their prices are of.
 
     Attributes:
-        names: That of its module first.
+        names: Of its findings; the first is its own.
+        find: Gives the advice that it has for a ``Step``; its docstring is the rule's documentation.
         idle: What the prices have of the idle time.
         of_all_gpus: Whether the prices are made of what each GPU waits, so that they are of all GPUs already.
         of_program: Whether it is for the program to change; else a step can be well in spite of it.
@@ -35,16 +36,17 @@ class Rule:
     """
 
     names: tuple[str, ...]
-    idle: IdleTime = field(default=IdleTime.NONE, kw_only=True)
-    of_all_gpus: bool = field(default=False, kw_only=True)
-    of_program: bool = field(default=True, kw_only=True)
-    of_recording: bool = field(default=False, kw_only=True)
-    after: tuple[str, ...] = field(default=(), kw_only=True)
+    find: Callable[..., "list[Advice]"]
+    idle: IdleTime = IdleTime.NONE
+    of_all_gpus: bool = False
+    of_program: bool = True
+    of_recording: bool = False
+    after: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """What its module is called."""
-        return self.names[0]
+
+def rule(*names: str, **facts: Any) -> Callable[[Callable[..., "list[Advice]"]], Rule]:
+    """Makes a function the ``find`` of a rule with these names and facts."""
+    return lambda find: Rule(names, find, **facts)
 
 
 @dataclass(frozen=True)

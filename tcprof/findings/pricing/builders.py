@@ -9,12 +9,11 @@ from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.findings.finding import Severity
-from tcprof.findings.pricing.advice import HIGH, LOW, Advice, Option, Subject
-from tcprof.findings.pricing.step import ALL, NONE, Levels, Step
+from tcprof.findings.pricing.advice import LOW, Advice, Option, Subject
+from tcprof.findings.pricing.step import Levels, Step
 from tcprof.frames import IN_NO_MODULE
 from tcprof.untrusted import one_line
 
-Priced = tuple[str, Sequence[str], Levels]  # title, code, and the exposed time of kernels that an option saves
 _SHOWN = 3
 _COUNTED = 0.9  # of kernels' time, so that what these move stands for all
 TRY = "Try it, and compare with 'tcprof compare'."
@@ -24,13 +23,25 @@ def make_advice(
     step: Step,
     rule: str,
     said: tuple[str, str],
-    options: Sequence[Option],
-    about: Subject,
+    options: Sequence[Option] = (),
+    about: Subject | None = None,
     evidence: Sequence[str] = (),
     confidence: str = LOW,
-    raise_confidence: str = "",
+    raise_confidence: str = TRY,
+    rows: pd.DataFrame | None = None,
 ) -> Advice:
-    """Advice on a step: ``said`` is what was found, and what that means; the first option is to begin with."""
+    """Advice on a step.
+
+    Args:
+        said: What was found, and what that means.
+        options: That to begin with first.
+        evidence: Figures, a line each.
+        rows: Kernels, as ``Step.kernels``: it is about them unless ``about`` says otherwise, and those that take most
+            are evidence, too.
+    """
+    if rows is not None:
+        about = about_kernels(step, rows.index) if about is None else about
+        evidence = (*evidence, *list_kernels(rows))
     return Advice(
         rule=rule,
         severity=Severity.ADVICE,
@@ -38,46 +49,12 @@ def make_advice(
         consequence=said[1],
         gpu=step.gpu,
         gpus=(step.gpu,),
-        about=about,
+        about=about or Subject(),
         evidence=tuple(evidence),
         options=tuple(options),
         confidence=confidence,
         raise_confidence=raise_confidence,
     )
-
-
-def advise_on_kernels(
-    step: Step,
-    rule: str,
-    said: tuple[str, str],
-    rows: pd.DataFrame,
-    options: Sequence[Priced],
-    about: Subject | None = None,
-    evidence: Sequence[str] = (),
-    confidence: str = LOW,
-    raise_confidence: str = TRY,
-    cpu: Levels = ALL,
-    spared_ns: Levels = NONE,
-) -> Advice:
-    """Advice whose options save time of kernels; those that take most are its evidence.
-
-    Args:
-        rows: The kernels, as ``Step.kernels``.
-        about: What it is about, where that is not all launches of the kernels.
-        evidence: Figures that come before the kernels, a line each.
-        cpu: As for ``Step.price_kernels``.
-    """
-    priced = [Option(title, tuple(code), step.price_kernels(saved, cpu, spared_ns)) for title, code, saved in options]
-    about = about_kernels(step, rows.index) if about is None else about
-    evidence = (*evidence, *list_kernels(rows))
-    return make_advice(step, rule, said, priced, about, evidence, confidence, raise_confidence)
-
-
-def record_again(
-    step: Step, rule: str, said: tuple[str, str], code: tuple[str, ...], about: Subject, title: str = "record again"
-) -> Advice:
-    """Advice on the recording, without a price."""
-    return make_advice(step, rule, said, [Option(title, code)], about, confidence=HIGH)
 
 
 def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
@@ -122,20 +99,9 @@ def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tu
     return tuple(str(name) for name in named.sort_values(ascending=False, kind="stable").index)
 
 
-def save(shares: Sequence[float], time_ns: float) -> Levels:
-    """Shares of a time: low, likely and high."""
-    return shares[0] * time_ns, shares[1] * time_ns, shares[2] * time_ns
-
-
-def hide(step: Step, shares: Sequence[float], time_ns: float) -> Levels:
-    """The same of what is to run beside the rest of the step: of more than that is long nothing is saved."""
-    return save(shares, min(time_ns, max(0.0, step.length_ns - time_ns)))
-
-
-def add(parts: Iterable[Levels]) -> Levels:
-    """What several changes save together."""
-    low, likely, high = (sum(each) for each in zip(*parts, strict=True))
-    return low, likely, high
+def hide(step: Step, shares: Levels, time_ns: float) -> Levels:
+    """Shares of what is to run beside the rest of the step: of more than that is long nothing is saved."""
+    return shares * min(time_ns, max(0.0, step.length_ns - time_ns))
 
 
 def kernels_of(step: Step, launches: pd.DataFrame) -> pd.DataFrame:

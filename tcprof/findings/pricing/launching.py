@@ -46,12 +46,6 @@ def _time_calls(launches: pd.DataFrame) -> Floats:
     return found
 
 
-def find_copies(step: Step) -> pd.DataFrame:
-    """Copies to the GPU in the steps, as ``tcprof.frames.ACTIVITIES``, with ``exposed_ns``."""
-    copies = step.copies[step.copies["name"] == HOST_TO_DEVICE]
-    return copies[copies["exposed_ns"] > 0]
-
-
 def are_pinned(step: Step) -> bool:
     """Whether most bytes that the steps copy to the GPU come from pinned memory, as recorded, or else as guessed."""
     copies = _copies_in_steps(step)

@@ -14,10 +14,10 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Floats
+from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, Advice, Gain, IdleTime, Option, Rule, Subject
 from tcprof.findings.pricing.builders import time_of
 from tcprof.findings.pricing.step import Step, measure_step
-from tcprof.findings.words import name_gpus
 
 _AS_LONG = 0.05  # of a step: GPUs that work together have steps as long as each other's
 _PARTS_PCT = 10.0  # of a step: GPUs that wait so long for what others send are no copies of each other
@@ -93,7 +93,7 @@ class _Others:
             time_of(each.kernels[each.kernels["name"].isin(advice.about.kernels)]) for each in (self.step, other)
         )
         part = there / own if own > 0 else 0.0
-        return other.price_kernels((0.0, part * max(0.0, gain.likely_ns), part * max(0.0, gain.high_ns)))
+        return other.price_kernels(part * np.array([0.0, max(0.0, gain.likely_ns), max(0.0, gain.high_ns)]))
 
 
 def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:

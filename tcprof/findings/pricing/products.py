@@ -1,5 +1,7 @@
 """What rules about matrix products share: which kernels they are, and what another precision saves of them."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
@@ -7,17 +9,21 @@ from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT, parse_name
 from tcprof.analysis.kernels.traits import read_traits
 from tcprof.arrays import Floats, rows_of_gpu
-from tcprof.chips import lacks
-from tcprof.findings.pricing.builders import add, save, time_of
-from tcprof.findings.pricing.calibration import MEASURED, reached, speedup
+from tcprof.chips import Chip, find_chip, lacks
+from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing.advice import NOTABLE_PCT
+from tcprof.findings.pricing.builders import time_of
 from tcprof.findings.pricing.step import Levels, Step
 
+_PRODUCTS = MEASURED["products"]
+_FP32 = "fp32"
+# FP32 additions and multiplications of an SM in a cycle, by chip: CUDA C++ Programming Guide, "Arithmetic
+# Instructions", results per clock cycle of a multiply-add, times 2.
+_CUDA_CORES = {"GV100": 128, "TU10": 128, "GA100": 128, "GA10": 256, "AD10": 256, "GH100": 256, "GB": 256}
 ATTENTION, _ELEMENT_WISE = "attention", "element-wise kernels"
 # What the kernels of an Adam that loops stand for: of the 84 bytes a parameter they move 44.
 ALL_OF_LOOPED = 84 / 44
-_OF_PARAMETER = 8  # launches of AdamW for a parameter
 HALVES = ("fp16", "bf16", "fp16/bf16")
-NOTABLE_SHARE_PCT = 1.0  # of a step
 SLOW_SHARE = 2 / 3  # of the rate that others reach: below it a product is slow
 _MOST_BETWEEN = 8  # kernels from a softmax to the product before or after it
 _LEAST_BETWEEN = 3  # kernels between the products of an attention: below that there is little to fuse
@@ -45,15 +51,6 @@ FP16_CODE = (
 )
 
 
-def find_looped(step: Step) -> pd.DataFrame:
-    """Launches of an optimizer that loops over the parameters: those told by their names, and what lies between two."""
-    is_looped = step.kernels["is_looped_optimizer"].loc[step.launches["kernel"]].to_numpy()
-    place = np.arange(len(is_looped))
-    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
-    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
-    return step.launches[after - before <= _OF_PARAMETER]
-
-
 def find_products(step: Step, *precisions: str) -> pd.DataFrame:
     """The products and convolutions that read one of some precisions, without products of a vector."""
     kernels = step.kernels
@@ -78,7 +75,7 @@ def has_halves(step: Step) -> bool:
     """Whether the step computes products, or attention, in 16 bits on Tensor Cores."""
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     time = kernels["exposed_ns"][kernels["precision"].isin(HALVES)].sum()
-    return step.share_pct(time) >= NOTABLE_SHARE_PCT or bool(time > 0.1 * kernels["exposed_ns"].sum() > 0)
+    return step.share_pct(time) >= NOTABLE_PCT or bool(time > 0.1 * kernels["exposed_ns"].sum() > 0)
 
 
 def is_of_measured_chip(step: Step) -> bool:
@@ -102,13 +99,12 @@ def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
     is_bound = (rows["bound"] == MEMORY).to_numpy()
     shares = MEASURED["convolutions"]["share"]
     spread = MEASURED["products"]["spread" if is_of_measured_chip(step) else "spread_elsewhere"]
-    found = []
-    for level in range(3):
-        share = np.where(rows["is_convolution"], shares[level], 1.0)
-        ratio = np.maximum(1 + (fast - 1) * share * (1.0 if rows["is_convolution"].all() else spread[level]), 1.0)
-        saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, 2.0), ratio))
-        found.append(float(saved.sum()))
-    return found[0], found[1], found[2]
+    is_convolution = rows["is_convolution"].to_numpy(bool)
+    part = np.where(is_convolution, shares[:, None], 1.0) * (1.0 if is_convolution.all() else spread[:, None])
+    ratio = np.maximum(1 + (fast - 1) * part, 1.0)
+    saved = rows["exposed_ns"].to_numpy() * (1 - 1 / np.where(is_bound, np.minimum(ratio, 2.0), ratio))
+    total: Levels = saved.sum(axis=1)
+    return total
 
 
 def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = "bf16") -> Levels:
@@ -118,27 +114,16 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = 
     is_looped = kernels["is_looped_optimizer"]
     narrowed = time_of(kernels[(kernels["work"] == _ELEMENT_WISE) & (kernels["bound"] == MEMORY) & ~is_looped])
     optimizer = time_of(kernels[kernels["work"] == OPTIMIZER]) + ALL_OF_LOOPED * time_of(kernels[is_looped])
-    return add(
-        (
-            saved_by(step, rows, before, after),
-            save([1 - 1 / each for each in MEASURED["attention"]["speedup"]], attention),
-            save(autocast["element_wise"], narrowed),
-            save([-each for each in autocast["cast_of_optimizer"]], optimizer),
-        )
-    )
-
-
-def find_between_products(step: Step) -> pd.DataFrame:
-    """Launches between a product and the next one, where a softmax, or its gradient, is among them."""
-    found = find_attention(step)
-    return found[~found["is_product"]]
+    saved: Levels = autocast["element_wise"] * narrowed - autocast["cast_of_optimizer"] * optimizer
+    saved += saved_by(step, rows, before, after) + (1 - 1 / MEASURED["attention"]["speedup"]) * attention
+    return saved
 
 
 def find_attention(step: Step) -> pd.DataFrame:
-    """The same with the products before and after, as ``is_product`` tells.
+    """Launches between a product and the next one with a softmax, or its gradient, among them; and these products.
 
     Returns:
-        Of each launch ``kernel``, ``activity`` and ``exposed_ns`` in all steps.
+        Of each launch ``kernel``, ``activity``, ``exposed_ns`` in all steps, and ``is_product``.
     """
     launched = rows_of_gpu(step.analysis.kernel_instances, step.gpu)
     activity = launched["activity"].to_numpy()
@@ -162,3 +147,39 @@ def find_attention(step: Step) -> pd.DataFrame:
     exposed_ns = step.exposure.exposed_ns[activity[order]]
     columns = {"kernel": kernel, "exposed_ns": exposed_ns, "activity": activity[order], "is_product": is_product}
     return pd.DataFrame(columns)[chosen & (exposed_ns > 0)]
+
+
+def speedup(chip: Chip, before: str, after: str, duration_ns: Floats) -> Floats:
+    """How many times as fast a product becomes in another precision; NaN where that is not known.
+
+    The speedup of a product of that duration on the chip that was measured, in proportion to what the peaks of both
+    precisions are to each other on either chip.
+    """
+    old, new = (_PRODUCTS[precision] * 1e3 for precision in (before, after))  # FLOP a ns
+    measured = _on_line(duration_ns, _PRODUCTS["flop"] / old, new / old)
+    peaks = [_per_cycle(each, after) / _per_cycle(each, before) for each in (chip, find_chip(_PRODUCTS["chip"]))]
+    here = peaks[0] if peaks[0] > 0 else math.nan
+    found: Floats = np.maximum(measured * here / peaks[1], 1.0)
+    return found
+
+
+def reached(chip: Chip, precision: str, flop: Floats) -> Floats:
+    """FLOP/s that a product of so many FLOP reaches in a precision; NaN where that is not known."""
+    rates = _PRODUCTS.get(precision, np.array([np.nan, np.nan]))
+    peak = _per_cycle(chip, precision) / _per_cycle(find_chip(_PRODUCTS["chip"]), precision)
+    return _on_line(flop, _PRODUCTS["flop"], rates) * 1e12 * peak
+
+
+def _on_line(at: Floats, places: Floats, values: Floats) -> Floats:
+    """Values on a line, in logarithms, through those that were measured at two places; none above the second."""
+    places, values = np.log(places), np.log(values)
+    slope = (values[1] - values[0]) / (places[1] - places[0])
+    found: Floats = np.exp(np.minimum(values[0] + slope * (np.log(np.maximum(at, 1.0)) - places[0]), values[1]))
+    return found
+
+
+def _per_cycle(chip: Chip, precision: str) -> float:
+    """FLOP of an SM in a cycle, at most."""
+    if precision == _FP32:
+        return next((value for name, value in _CUDA_CORES.items() if chip.name.startswith(name)), math.nan)
+    return 4 * chip.peak_flop_per_cycle(precision, "fp32")

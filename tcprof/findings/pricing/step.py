@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,18 +17,18 @@ from tcprof.analysis.kernels.traits import count_blocks, read_traits
 from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.analysis.replay.replay import Replay, find_windows, make_replay
 from tcprof.analysis.steps.exposure import Exposure, find_exposure
-from tcprof.arrays import pick_rows, rows_of_gpu
+from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
+from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import UNPRICED, Gain
-from tcprof.findings.pricing.calibration import CPU_OF_BATCH, TRACING, TRACING_SHAPES
 from tcprof.findings.recording_cost import measure_cost
 
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
-Levels = tuple[float, float, float]  # low, likely, high
+Levels: TypeAlias = Floats  # low, likely, high
 _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
 _AS_LONG = 0.01  # by which steps may differ
 CPU_BUSY = 0.8  # of a step: as in tcprof.findings.iterations
-ALL, NONE = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0)
+ALL, NONE = np.ones(3), np.zeros(3)
 _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
 
 
@@ -145,17 +146,17 @@ class Step:
         return f"{units.format_pct(self.share_pct(time_ns))} of {self.unit}"
 
     @cached_property
-    def tracing(self) -> Levels:
+    def tracing(self) -> list[float]:
         """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
-        assumed = TRACING_SHAPES if (self.analysis.nvtx_ranges["sizes"] != "").any() else TRACING
+        has_shapes = (self.analysis.nvtx_ranges["sizes"] != "").any()
+        assumed: Levels = MEASURED["tracing"]["left_shapes" if has_shapes else "left"]
         cost = measure_cost(self.analysis)
         if cost is None or not cost.recorded.value > 0 or not self.cpu_ns > 0:
-            return assumed
+            return list(assumed)
         alone = min(1.0, cost.unprofiled.value / cost.recorded.value) * self.length_ns
         lengths = np.maximum.accumulate([self._find_alone(left) for left in _LEFT])
         least, most = np.interp([alone / _AGREES, alone * _AGREES], lengths, _LEFT)
-        low, likely, high = np.clip(assumed, least, most).tolist()
-        return low, likely, high
+        return list(np.clip(assumed, least, most))
 
     @cached_property
     def alone_ns(self) -> Mapping[float, float]:
@@ -180,7 +181,7 @@ class Step:
             spared_ns: CPU time, as recorded, that is saved: what idle time it makes is saved, too.
             waits: Whether the CPU still waits for the GPU.
         """
-        saved_ns = (min(saved_ns[0], saved_ns[0] * self.exposure.certain), *saved_ns[1:])
+        saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone = self.alone_ns[tracing]
@@ -210,7 +211,7 @@ class Step:
 
         def gain(level: int, tracing: float) -> tuple[float, float]:
             alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
-            cpu = tracing * CPU_OF_BATCH[level] / 2
+            cpu = tracing * MEASURED["assumed"]["cpu_of_batch"][level] / 2
             limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
             return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
 

@@ -11,8 +11,8 @@ from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.details import MOST_MOVED, has_steps, list_moved
 from tcprof.comparison.matching.places import gpu_models
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_won
-from tcprof.findings.compared.rows import iteration_name
+from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_won
+from tcprof.findings.compared.verdict import iteration_name
 from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
 from tcprof.views.comparison.modules import MEANING, list_module_changes
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes

@@ -10,8 +10,8 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judge import Gate, Judgement
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN
 from tcprof.findings.compared import ComparedFindings
-from tcprof.findings.compared.advice import ComparedAdvice, compare_advice, describe_compared
-from tcprof.findings.compared.rows import list_gpus
+from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
+from tcprof.findings.compared.verdict import list_gpus
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.kernels import list_kernel_changes
 from tcprof.views.comparison.modules import list_module_changes

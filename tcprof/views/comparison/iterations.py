@@ -7,7 +7,7 @@ import numpy as np
 from tcprof import units
 from tcprof.arrays import Floats
 from tcprof.comparison import Comparison
-from tcprof.findings.compared.rows import find_row
+from tcprof.findings.compared.verdict import find_row
 from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
 from tcprof.views.figures.plain import (
     AXIS,

@@ -7,7 +7,7 @@ from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import part_of_kernel
-from tcprof.findings.compared.rows import iteration_name
+from tcprof.findings.compared.verdict import iteration_name
 from tcprof.frames import KERNEL_CHANGES
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.modules import SHORT_TITLES

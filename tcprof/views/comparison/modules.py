@@ -7,8 +7,8 @@ from tcprof import units
 from tcprof.analysis.modules.tree import ALL
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.verdicts import INCONCLUSIVE
-from tcprof.findings.compared.rows import iteration_name
-from tcprof.findings.modules import are_resolved
+from tcprof.findings.compared.verdict import iteration_name
+from tcprof.findings.notes import are_resolved
 from tcprof.frames import MODULE_CHANGES
 from tcprof.untrusted import one_line
 from tcprof.views.paths import LONGEST_NAME, keep_largest

@@ -11,8 +11,8 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import of_means
 from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
-from tcprof.findings.compared.rows import Row as ComparedRow
-from tcprof.findings.compared.rows import find_row, is_shown, iteration_name, mean_differs
+from tcprof.findings.compared.verdict import Row as ComparedRow
+from tcprof.findings.compared.verdict import find_row, is_shown, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
 from tcprof.views.tables import (

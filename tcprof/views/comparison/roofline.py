@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.comparison import Comparison
 from tcprof.comparison.details import list_moved
-from tcprof.findings.compared.rows import side_names
+from tcprof.findings.compared.verdict import side_names
 from tcprof.views.comparison.series import LONGEST_NAME, SIDE_COLORS
 from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.plain import PlotlyFigure, label

@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison, Side
-from tcprof.findings.compared.rows import find_row, iteration_name, side_names, time_row
+from tcprof.findings.compared.verdict import find_row, iteration_name, side_names, time_row
 from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.figures.plain import label
 

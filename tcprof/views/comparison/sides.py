@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.rows import decisive, find_row, iteration_name, list_gpus, side_names, time_row
+from tcprof.findings.compared.verdict import decisive, find_row, iteration_name, list_gpus, side_names, time_row
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import side_cell

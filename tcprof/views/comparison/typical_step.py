@@ -12,8 +12,8 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.details import TypicalStep, find_steps, join_work, merge_work
 from tcprof.comparison.matching.slots import NONE
 from tcprof.comparison.waterfall import part_of_kernel
-from tcprof.findings.compared.rows import iteration_name, side_names
-from tcprof.findings.words import class_title
+from tcprof.findings.compared.verdict import iteration_name, side_names
+from tcprof.findings.finding import class_title
 from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures.curves import tensor_axis

@@ -12,7 +12,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
-from tcprof.findings.compared.rows import iteration_name, side_names
+from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.figures.plain import AXIS, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.tables import BECAME, Heading, Row, Table, change_cell, signed_time_cell, time_cell

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.time.timeline import TIME_CLASSES
-from tcprof.findings.words import class_title
+from tcprof.findings.finding import class_title
 from tcprof.views.figures.curves import TENSOR_COLOR
 from tcprof.views.figures.lanes import BAR_TEXT
 from tcprof.views.figures.plain import GRID, LEGEND, PlotlyFigure, base_layout, label

@@ -10,9 +10,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
 from tcprof.findings.advise import advise
+from tcprof.findings.finding import name_gpus
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
-from tcprof.findings.words import name_gpus
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.recording.facts import describe_base, describe_recording, document_data, make_document

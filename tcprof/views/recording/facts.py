@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
-from tcprof.findings.words import WINDOW_NAMES
+from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
 from tcprof.views.document import Document, Facts, Part

@@ -14,15 +14,16 @@ from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.paths import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels
-from tcprof.findings.modules import (
+from tcprof.findings.notes import (
     UNRESOLVED,
     are_resolved,
+    as_sentence,
     describe_homes,
     describe_modules,
+    describe_peaks,
     describe_useful,
     has_useful,
 )
-from tcprof.findings.notes import as_sentence, describe_peaks
 from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order

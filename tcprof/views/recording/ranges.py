@@ -8,8 +8,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks, why_no_kernels
-from tcprof.findings.modules import has_useful
-from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels
+from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_useful
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part

@@ -7,8 +7,7 @@ from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
 from tcprof.findings import Findings
 from tcprof.findings.advise import advise
-from tcprof.findings.modules import describe_homes, describe_modules, describe_useful
-from tcprof.findings.notes import describe_peaks
+from tcprof.findings.notes import describe_homes, describe_modules, describe_peaks, describe_useful
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Figure, Notes, Part, Section
 from tcprof.views.figures.time_classes import figure_time_classes

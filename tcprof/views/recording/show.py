@@ -5,8 +5,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.modules import describe_utilization
-from tcprof.findings.notes import describe_peaks
+from tcprof.findings.notes import describe_peaks, describe_utilization
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Notes, Part, Section

@@ -11,10 +11,10 @@ from tcprof.analysis.mean_iteration import find_typical
 from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
+from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.notes import name_peak
 from tcprof.findings.verdict import describe_span
-from tcprof.findings.words import WINDOW_NAMES
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Summary, Tile
 from tcprof.views.recording.facts import gpu_title

@@ -16,7 +16,7 @@ from tcprof.analysis.flop_rate import flop_rate
 from tcprof.analysis.time.envelope import compute_envelope
 from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
-from tcprof.findings.words import class_title
+from tcprof.findings.finding import class_title
 from tcprof.render.html.timeline.details import add_instances, add_launches, add_totals, add_windows
 from tcprof.render.html.timeline.figure import GpuStrips, draw_skeleton
 from tcprof.render.html.timeline.lanes import (

@@ -1,0 +1,230 @@
+"""Rules on kernels that another way to write the program needs fewer of."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.annotate.steps import RECOMPUTE
+from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
+from tcprof.findings.pricing.builders import about_launches, describe_bytes, kernels_of, make_advice, time_of
+from tcprof.findings.pricing.launching import time_launching
+from tcprof.findings.pricing.products import ALL_OF_LOOPED, find_attention, is_product
+from tcprof.findings.pricing.step import Step
+
+_ROUNDING_NS = 1.0
+_OF_PARAMETER = 8  # launches of AdamW for a parameter
+_WORKS = ("element-wise kernels", "normalization", "copies and casts", "reductions", "softmax")
+_COMPILE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole step, optimizer included")
+
+
+@rule("fusion")
+def fusion(step: Step) -> list[Advice]:
+    """Work between the products in kernels of their own: element-wise, norms, casts, reductions.
+
+    What: such kernels of PyTorch, by name, without those that another rule prices (attention in parts, layouts, the
+    optimizer); and no kernels of torch.compile or XLA in the step, nor CUDA graphs that were recorded as a whole: these
+    hide whether a compiler was at work.
+
+    Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
+
+    Thresholds: 10 % of a step, and 10 kernels. How much is saved was measured once: 43 % of their time, in the
+    transformer of docs/lessons.md; low and high are assumed around it. Since a compiler fuses what lies in attention
+    too, high has that as well, though it is the price of another rule. The CPU, which launches fewer kernels then, is
+    taken to need 0.8 times as long, and 0.65 times in high.
+
+    Do: `model = torch.compile(model)`; JAX `jax.jit` around the whole step.
+
+    Not when: shapes change in each step, or the model has much Python in its forward pass that breaks the graph.
+    """
+    kernels = step.kernels
+    # Without steps nothing is known of neighbours.
+    if not step.name or kernels["work"].isin(["fused kernels", GRAPH]).any():
+        return []
+    is_between = kernels["work"].isin(_WORKS)
+    attention = find_attention(step)
+    between = attention[~attention["is_product"]]
+    of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
+    # Of what is indexed the places are not known before: a compiler makes these no smaller.
+    is_left = ~kernels["is_looped_optimizer"] & kernels["is_pytorch_native"] & ~kernels["is_indexed"]
+    rows = kernels[is_between & is_left].copy()
+    of_loop = _find_looped(step).groupby("kernel")["exposed_ns"].agg(["sum", "size"]).reindex(rows.index).fillna(0.0)
+    rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0) + of_loop["sum"] / step.count
+    rows["launches"] -= of_loop["size"] / step.count
+    rows = rows[rows["exposed_ns"] > _ROUNDING_NS].sort_values("exposed_ns", ascending=False)
+    time = time_of(rows)
+    if step.share_pct(time) < 10.0 or rows["launches"].sum() < 10:
+        return []
+    count = units.format_count(rows["launches"].sum())
+    said = (
+        f"Work between the products runs in {count} kernels of its own: {step.tell_share(time)}",
+        "A compiler fuses them, so that less is read and written.",
+    )
+    measured = MEASURED["fusion"]
+    # A compiler fuses those of attention, too, though they are in the price of another rule.
+    saved = measured["saved"] * (time + np.array([0.0, 0.0, of_attention.sum()]))
+    option = Option("torch.compile", _COMPILE, step.price_kernels(saved, measured["cpu"]))
+    return [make_advice(step, "fusion", said, [option], None, describe_bytes(step, rows), rows=rows)]
+
+
+def _find_looped(step: Step) -> pd.DataFrame:
+    """Launches of an optimizer that loops over the parameters: those told by their names, and what lies between two."""
+    is_looped = step.kernels["is_looped_optimizer"].loc[step.launches["kernel"]].to_numpy()
+    place = np.arange(len(is_looped))
+    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
+    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
+    return step.launches[after - before <= _OF_PARAMETER]
+
+
+_LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW those that are told apart are three
+_ADAM = (
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+    '# Hugging Face: TrainingArguments(optim="adamw_torch_fused")',
+)
+_SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
+
+
+@rule("unfused-optimizer", idle=IdleTime.LAUNCHES)
+def unfused_optimizer(step: Step) -> list[Advice]:
+    """An optimizer in many kernels, each of which reads and writes the parameters' state.
+
+    What: kernels of PyTorch's `foreach` operations (`multi_tensor_apply_kernel` with a functor of one operation),
+    without norms of gradients and the unscaling of AMP; or, where the optimizer loops over the parameters, the
+    element-wise kernels `addcdiv`, `addcmul` and `lerp` of Adam, which move 44 of its 84 bytes, and stand for the
+    others.
+
+    Why: Adam in parts moves about 84 bytes a parameter, fused 28: it is bound by memory, and takes about a third of the
+    time. In a loop it also takes eight launches for each parameter, where a fused one takes a few for all: where the
+    step waits for the CPU, that is worth more than the bytes.
+
+    Thresholds: 1 % of a step, on the GPU or on the CPU. How much is saved on the GPU is arithmetic of bytes; for
+    optimizers without second moments it is less. On the CPU it is the time from each of these launches to the thread's
+    next one: likely 0.95 of it where the optimizer loops (measured once), and 0.7 where it has lists (assumed).
+
+    Do: `torch.optim.AdamW(..., fused=True)`; Hugging Face `TrainingArguments(optim="adamw_torch_fused")`. In JAX the
+    whole step under `jax.jit`.
+
+    Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW, SGD and Adagrad).
+    """
+    in_lists, looped = (step.kernels[step.kernels[kind]] for kind in ("is_list_optimizer", "is_looped_optimizer"))
+    is_looped = time_of(looped) > time_of(in_lists)
+    rows = looped if is_looped else in_lists
+    time = time_of(rows) * (ALL_OF_LOOPED if is_looped else 1.0)
+    on_cpu = time_launching(step, rows) * (_LAUNCHES_OF_LOOPED if is_looped else 1.0)
+    if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
+        return []
+    is_adam = is_looped or rows["is_second_moment"].any()
+    measured = MEASURED["optimizer"]
+    saved = measured["saved_adam" if is_adam else "saved_others"] * time
+    spared = measured["spared_looped" if is_looped else "spared_in_lists"] * on_cpu
+    launched = f", and {units.format_pct(step.share_pct(on_cpu))} for the CPU to launch them" * (on_cpu > time)
+    said = (
+        f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}{launched}",
+        "A fused one passes over it once.",
+    )
+    gain = step.price_kernels(saved, spared_ns=spared)
+    options = [Option("a fused optimizer", _ADAM if is_adam else _SGD, gain)]
+    about = "about " * is_looped  # by those that are told apart
+    launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
+    evidence = (*launches, *describe_bytes(step, rows))
+    return [make_advice(step, "unfused-optimizer", said, options, None, evidence, MEDIUM, rows=rows)]
+
+
+_KINDS = ("is_layout_change", "is_norm_channels_first", "is_pooling_channels_first")
+_LAST = (
+    "model = model.to(memory_format=torch.channels_last)",
+    "inputs = inputs.to(device, memory_format=torch.channels_last)",
+    "# JAX and TensorFlow: NHWC is the default on GPUs",
+)
+
+
+@rule("layout-changes")
+def layout_changes(step: Step) -> list[Advice]:
+    """Convolutions in channels-first layout, between kernels that change the layout.
+
+    What: cuDNN's kernels between NCHW and NHWC, by name; beside them batch norms and pooling channels first.
+
+    Why: convolutions on Tensor Cores work channels last; in another layout cuDNN converts before and after each of
+    them. Norms and pooling are slower channels first, since the values of a pixel are far apart, and so are
+    convolutions of 1 x 1.
+
+    Thresholds: 2 % of a step in all, and 0.5 % in changes of layout. How much of each is saved was measured in two
+    networks.
+
+    Do: `model.to(memory_format=torch.channels_last)`, and the inputs likewise.
+
+    Not when: the step waits for the CPU; or layers in between (some norms, custom ones) know only channels first, so
+    that PyTorch converts as often.
+    """
+    measured = MEASURED["channels_last"]
+    changes, norms, pooling = (step.kernels[step.kernels[kind]] for kind in _KINDS)
+    rows = pd.concat([changes, norms, pooling]).sort_values("exposed_ns", ascending=False)
+    time, of_changes = time_of(rows), time_of(changes)
+    if step.share_pct(time) < 2.0 or step.share_pct(of_changes) < 0.5:
+        return []
+    said = (
+        f"Convolutions run channels first: changes of their layout take {step.tell_share(of_changes)}, and "
+        f"norms and pooling in this layout {step.tell_share(time - of_changes)}",
+        "Channels last, cuDNN changes no layout, and norms, pooling and convolutions are faster.",
+    )
+    kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
+    saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
+    option = Option("channels last", _LAST, step.price_kernels(saved, measured["cpu"]))
+    return [make_advice(step, "layout-changes", said, [option], confidence=MEDIUM, rows=rows)]
+
+
+_NONE = (
+    "print(torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1])",
+    "x = block(x)  # instead of checkpoint(block, x, use_reentrant=False)",
+    "# Hugging Face: TrainingArguments(gradient_checkpointing=False)",
+)
+_SOME = (
+    "for number, block in enumerate(self.blocks):  # every second one",
+    "    again = functools.partial(checkpoint, block, use_reentrant=False)",
+    "    x = again(x) if number % 2 else block(x)",
+)
+
+
+@rule("recomputation")
+def recomputation(step: Step) -> list[Advice]:
+    """Activation checkpointing: forward passes that are run again within the backward pass.
+
+    What: exposed time of the kernels that the annotation finds in the phase `recompute` (see docs/modules.md).
+
+    Why: checkpointing buys memory with time. Where memory is left, the time can be had back.
+
+    Thresholds: 1 % of a step. All of that time is won where nothing is checkpointed: the first forward pass has the
+    same kernels either way; and the CPU is taken to need less, by the share of launches. How much memory is used is not
+    recorded, so whether it may be spent is for the program to say.
+
+    Do: checkpoint no layers, or only some of them, as far as memory allows. Hugging Face
+    `TrainingArguments(gradient_checkpointing=False)`; JAX: fewer `jax.checkpoint`, or a policy for it.
+
+    Not when: the activations do not fit, or the memory goes into a larger batch that wins more.
+    """
+    phases = step.analysis.modules["phase"].astype(str).to_numpy(object)
+    module = step.launches["module"].to_numpy()
+    again = step.launches[np.append(phases, "")[module] == RECOMPUTE]
+    time = float(again["exposed_ns"].sum()) / step.count
+    if step.share_pct(time) < NOTABLE_PCT:
+        return []
+    said = (
+        f"Checkpointed layers run their forward pass again: {step.tell_share(time)}",
+        "That buys memory: where the activations fit, the time can be had back. How much is used is not recorded.",
+    )
+    memory = float(step.gpu_row["memory_bytes"])
+    size = (f"the GPU has {units.format_bytes(memory)} of memory",) * (memory > 0)
+    rows, fewer = kernels_of(step, again), len(again) / len(step.launches)
+    options = [
+        Option("no checkpointing", _NONE, _price(step, time, fewer)),
+        Option("checkpointing of every second layer", _SOME, _price(step, time / 2, fewer / 2)),
+    ]
+    look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
+    about = about_launches(step, again["activity"])
+    return [make_advice(step, "recomputation", said, options, about, size, MEDIUM, look, rows)]
+
+
+def _price(step: Step, time_ns: float, fewer: float) -> Gain:
+    """What kernels win that are not run again, where the CPU does not launch that share of them either."""
+    return step.price_kernels(MEASURED["recomputation"]["saved"] * time_ns, np.array([1.0, 1 - fewer, 1 - fewer]))

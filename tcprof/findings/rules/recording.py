@@ -1,0 +1,101 @@
+"""Rules on the recording: what it must have for advice to be surer."""
+
+from collections.abc import Collection
+
+from tcprof import units
+from tcprof.analysis.kernels.names import GRAPH
+from tcprof.analysis.replay.host import LAUNCHES
+from tcprof.analysis.steps.iterations import FEWEST
+from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
+from tcprof.findings.pricing.builders import about_iteration, about_kernels, make_advice, time_of
+from tcprof.findings.pricing.multi_gpu import times_of_communication
+from tcprof.findings.pricing.step import Step
+
+_STEPS = (
+    'with torch.cuda.nvtx.range("step"): ...  # around each step',
+    '// C++: nvtxRangePush("step"); ...; nvtxRangePop();',
+)
+_MORE = ("tcprof profile ...  # with more steps",)
+
+
+def _record_again(
+    step: Step, name: str, said: tuple[str, str], code: tuple[str, ...], about: Subject, title: str = "record again"
+) -> Advice:
+    return make_advice(step, name, said, [Option(title, code)], about, confidence=HIGH, raise_confidence="")
+
+
+@rule("few-iterations", "no-iterations", of_recording=True)
+def few_iterations(step: Step) -> list[Advice]:
+    """Too few iterations to be sure of (`few-iterations`), or none (`no-iterations`).
+
+    What and why: gains are of a mean step without the warm-up; where nothing iterates they are of all the work, warm-up
+    included.
+
+    Thresholds: under 5 iterations after warm-up. There is no price.
+
+    Do: record more steps, or name them with NVTX ranges.
+
+    Not when: the program is one piece of work, and not repeated.
+    """
+    if not step.name:
+        said = (
+            "Nothing iterates in the recording, so gains are of all its work, warm-up included",
+            "With five or more steps after the warm-up, gains are of a step.",
+        )
+        return [_record_again(step, "no-iterations", said, _STEPS, Subject(), "name the steps")]
+    if step.count >= FEWEST:
+        return []
+    said = (f"Only {step.count} iterations are left after the warm-up", "Five or more make gains surer.")
+    return [_record_again(step, "few-iterations", said, _MORE, about_iteration(step))]
+
+
+@rule("hidden-graphs", of_recording=True)
+def hidden_graphs(step: Step) -> list[Advice]:
+    """Kernels that the recording hides: CUDA graphs that were recorded as a whole.
+
+    What and why: which kernels ran in such a graph, and what would win there, cannot be told; where one is recorded as
+    a whole it hides 40 to 100 % of the time.
+
+    Thresholds: 1 % of the GPU's busy time. There is no price.
+
+    Do: `tcprof profile --cuda-graph-trace node`.
+
+    Not when: what lies in the graphs is known to be well.
+    """
+    rows = step.kernels[step.kernels["work"] == GRAPH]
+    hidden = time_of(rows)
+    if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < 1.0:
+        return []
+    said = (
+        f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
+        "Which kernels ran in them, and what would win there, cannot be told.",
+    )
+    about, code = about_kernels(step, rows.index), ("tcprof profile --cuda-graph-trace node ...",)
+    return [_record_again(step, "hidden-graphs", said, code, about)]
+
+
+@rule("idle-or-tracer", of_recording=True, after=("launch-bound",))
+def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
+    """Idle time of which recording may be the reason, since nsys adds to each launch.
+
+    What and why: the GPU idles while the CPU launches kernels, and the CPU is at work nearly all of the step; but less
+    work for it, as without nsys, would explain that, too.
+
+    Thresholds: 20 % of a step idle while the CPU launches, which half the CPU's time would explain: where launch-bound
+    does not fire. There is no price.
+
+    Do: `tcprof profile --unprofiled`.
+
+    Not when: the time of a step with and without recording is known: then that is what counts.
+    """
+    idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
+    of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
+    is_idle = step.share_pct(min(of_all)) >= 20.0  # beside a GPU that works it waits for that one
+    if step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
+        return []
+    said = (
+        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels, and recording may be the reason: it "
+        "slows each launch",
+        "Whether the program waits for the CPU when it runs alone cannot be told.",
+    )
+    return [_record_again(step, "idle-or-tracer", said, ("tcprof profile --unprofiled ...",), about_iteration(step))]
