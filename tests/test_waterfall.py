@@ -12,6 +12,7 @@ from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
+from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison.matching.kernels import Spans, match_kernels
 from tcprof.comparison.waterfall import explain_changes, largest_part
@@ -248,7 +249,8 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
 def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_path):
     whole = analyzed(program((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
     few = whole.samples[whole.samples["start_ns"] % STEP < 30_000]
-    part = replace(whole, samples=few, tensor=tensor_functions(few))
+    active = measure_iterations(whole.iterations, whole.instances, tensor_functions(few))
+    part = replace(whole, samples=few, iterations_active=active)
     assert set(waterfall(whole, whole)["quantity"]) == {"time_ns", "tensor_active_pct"}
     for base, new in ((whole, part), (part, whole)):
         assert set(waterfall(base, new)["quantity"]) == {"time_ns"}
