@@ -14,7 +14,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 
 MINE = "mine: "  # what is a range of tcprof's domain begins with this
 TENSOR_KERNEL = "sm90_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off"

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import runpy
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
 ALL = sorted(path.stem for path in FIXTURES.glob("*.sqlite"))
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 MS = 1_000_000
 
 

@@ -19,7 +19,7 @@ US, MS = 1_000, 1_000_000
 GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 TREE = "void tree<int>(const int *)"
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 

@@ -10,7 +10,7 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import Advice, describe_gain

@@ -422,9 +422,7 @@ def test_pytorch_may_be_looked_for_before_it_is_imported(tmp_path: Path, program
     (tmp_path / "torch").mkdir()
     text = "import os\nif 'FAIL' in os.environ: raise ValueError('mine')\nprint('runs')\n"
     (tmp_path / "torch" / "__init__.py").write_text(text, encoding="utf-8")
-    count = (
-        "import tcprof.annotate.torch_import as i; told = []; i.when_imported(lambda it: told.append(it.__name__))\n"
-    )
+    count = "import tcprof.annotate as i; told = []; i.when_imported(lambda it: told.append(it.__name__))\n"
     plain, annotated = (
         run_python("-c", f"exec({start!r})\n{program}\n{end}", PYTHONPATH=str(tmp_path))
         for start, end in (("", "print(['torch'])"), (count, "print(told)"))

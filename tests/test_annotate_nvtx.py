@@ -23,7 +23,7 @@ def run(code: str, folder: Path) -> str:
 
 def test_the_installed_package_gives_a_domain(tmp_path: Path) -> None:
     pytest.importorskip("nvtx")
-    code = f"from tcprof.annotate.ranges import open_ranges; r = open_ranges(); {USE}; print(type(r).__name__)"
+    code = f"from tcprof.annotate.steps import open_ranges; r = open_ranges(); {USE}; print(type(r).__name__)"
     assert run(code, tmp_path).strip() in ("_OwnDomain", "_NamedDomain")
 
 
@@ -32,7 +32,7 @@ def test_the_installed_package_gives_a_domain(tmp_path: Path) -> None:
 )
 def test_old_packages_are_given_the_domain_each_time(tmp_path: Path, more: str) -> None:
     (tmp_path / "nvtx.py").write_text(OLD + more, encoding="utf-8")
-    said = run(f"from tcprof.annotate.ranges import open_ranges; r = open_ranges(); {USE}", tmp_path).splitlines()
+    said = run(f"from tcprof.annotate.steps import open_ranges; r = open_ranges(); {USE}", tmp_path).splitlines()
     assert said == [
         "push outer tcprof",
         "start step tcprof",
@@ -52,5 +52,5 @@ def test_without_the_package_ranges_are_those_of_pytorch(tmp_path: Path, nvtx: s
         (tmp_path / name).write_text("", encoding="utf-8")
     functions = "range_push = range_start = range_end = lambda what: print(what)\ndef range_pop(): print('pop')\n"
     (tmp_path / "torch" / "cuda" / "nvtx.py").write_text(functions, encoding="utf-8")
-    code = "from tcprof.annotate.ranges import open_ranges; r = open_ranges(); r.push('outer'); r.pop()"
+    code = "from tcprof.annotate.steps import open_ranges; r = open_ranges(); r.push('outer'); r.pop()"
     assert run(code, tmp_path) == "outer\npop\n"

@@ -12,10 +12,11 @@ import yaml
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.chips import Board, files, find_chip, lacks
+from tcprof.chips import Board, find_chip, lacks
+from tcprof.chips import chip as chip_data
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
-from tcprof.nsys.metricset import build_metric_set
+from tcprof.nsys.capabilities import build_metric_set
 from tcprof.sources.nsys_sqlite import samples
 
 
@@ -72,9 +73,7 @@ def test_what_is_not_known_has_no_rate(chip: str, family: str, precision: str) -
         ("GA100", 108, 1.41, "fp64", 19.5),
     ],
 )
-def test_peaks_are_those_of_the_white_papers(
-    chip: str, sms: int, boost_ghz: float, precision: str, tflops: float
-) -> None:
+def test_peaks_are_those_of_the_white_papers(chip, sms, boost_ghz, precision, tflops):
     assert find_chip(chip).peak_flop_per_cycle(precision) * sms * 4 * boost_ghz / 1000 == pytest.approx(
         tflops, rel=0.01
     )
@@ -85,7 +84,7 @@ def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
     assert math.isnan(find_chip(chip).peak_flop_per_cycle(precision))
 
 
-FILES = {path.name: files.read_file(path) for path in sorted(files.DATA.glob("*.toml"))}
+FILES = {path.name: chip_data.read_file(path) for path in sorted(chip_data.DATA.glob("*.toml"))}
 NOT_A_COLUMN = {"sm_cycles"}  # read for the percentages, and not kept
 BOARDS = [
     (file.chips[0], name, precision)
@@ -242,7 +241,7 @@ def test_a_file_with_a_mistake(content: str, said: str, tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(content)
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
-        files.read_file(path)
+        chip_data.read_file(path)
     assert str(path) in str(caught.value)
 
 
@@ -278,9 +277,9 @@ def write_stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 
     def write(content: str) -> None:
         folder = tmp_path / "chips"
-        shutil.copytree(files.DATA, folder)
+        shutil.copytree(chip_data.DATA, folder)
         (folder / "gx999.toml").write_text(content)
-        monkeypatch.setattr(files, "DATA", folder)
+        monkeypatch.setattr(chip_data, "DATA", folder)
 
     return write
 
@@ -326,9 +325,7 @@ def test_a_new_chip_without_its_file_has_no_figures(tmp_path: Path) -> None:
     assert builder.trace(tmp_path).samples().tensor_source == "none"
 
 
-def test_a_new_metric_is_a_column_and_its_names(
-    write_stub: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_metric_is_a_column_and_its_names(write_stub, tmp_path, monkeypatch):
     write_stub(STUB + POWER)
     power = replace(SAMPLES.columns[-1], name="power_w")
     monkeypatch.setattr(samples, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
@@ -359,9 +356,7 @@ def test_cycles_of_aligned_products_are_their_arithmetic(product_flop: dict[str,
         ("bf16", (128, 128, 32), 0.02),
     ],
 )
-def test_cycles_of_others_are_that_of_whole_tiles(
-    product_flop: dict[str, float], name: str, tile: tuple[int, int, int], error: float
-) -> None:
+def test_cycles_of_others_are_that_of_whole_tiles(product_flop, name, tile, error):
     padded = math.prod(math.ceil(4097 / side) * side for side in tile)
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
 

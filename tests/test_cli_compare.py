@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,7 +11,7 @@ import pytest
 import test_cli
 from builders import TraceBuilder
 from slow import slow
-from test_cli import AMP, FIXTURES, FP32, Golden, Outcome
+from test_cli import AMP, FIXTURES, FP32, Golden
 
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
@@ -20,7 +19,7 @@ from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., Outcome]
+Run = test_cli.Run
 EAGER, COMPILED = FIXTURES / "transformer_eager.sqlite", FIXTURES / "transformer_compiled.sqlite"
 
 
@@ -131,9 +130,7 @@ GATES = (
         *slow((*gate, output) for gate in GATES for output in ("markdown", "csv", "json")),
     ],
 )
-def test_the_gate(
-    condition: str, strict: bool, status: int, verdict: str, output: str, run: Run, slower: tuple[Path, Path]
-) -> None:
+def test_the_gate(condition, strict, status, verdict, output, run, slower):
     done = run("compare", *slower, "--fail-if", condition, *["--strict"] * strict, "--format", output)
     assert done.status == status
     if output != "junit":

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from tcprof.frames import KERNELS
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., Outcome]
+Run = test_cli.Run
 
 
 def names_only(*names: str) -> TraceBuilder:

@@ -3,14 +3,13 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 import test_cli
 from slow import slow
-from test_cli import AMP, FIXTURES, Golden, Outcome
+from test_cli import AMP, FIXTURES, Golden
 
 import tcprof
 from tcprof.frames import MODULES
@@ -18,7 +17,7 @@ from tcprof.frames import MODULES
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., Outcome]
+Run = test_cli.Run
 LLAMA, RESNET = FIXTURES / "llama.sqlite", FIXTURES / "resnet.sqlite"
 STEPS, LAYERS, TOKENS, WIDTH, HIDDEN, VOCABULARY = 5, 4, 8 * 512, 1024, 2688, 8192
 
@@ -78,9 +77,7 @@ def test_sums_are_those_of_the_iterations(fixture: Path) -> None:
     ],
 )
 @pytest.mark.parametrize(("phase", "products"), [("forward", 1), ("backward", 2)])
-def test_flop_of_each_product_are_what_its_sizes_say(
-    module: str, inputs: int, outputs: int, phase: str, products: int
-) -> None:
+def test_flop_of_each_product_are_what_its_sizes_say(module, inputs, outputs, phase, products):
     """The backward pass multiplies twice, for the input and for the weight. Nothing else in these uses Tensor Cores."""
     modules = tcprof.read(LLAMA).modules
     rows = modules[modules["module"].str.endswith(f".{module}") & (modules["phase"] == phase)]

@@ -1,20 +1,19 @@
 """``tcprof timeline`` as a user meets it."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 import test_cli
 from builders import TraceBuilder
 from slow import first
-from test_cli import AMP, Golden, Outcome
+from test_cli import AMP, Golden
 
 from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., Outcome]
+Run = test_cli.Run
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,16 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import test_cli
-from test_cli import Golden, Outcome
+from test_cli import Golden
 
 from tcprof import workloads
 
 run = test_cli.run
-Run = Callable[..., Outcome]
+Run = test_cli.Run
 
 ROOT = Path(__file__).parent.parent
 
@@ -76,9 +75,7 @@ def test_json_has_the_same(folder: Path, run: Run) -> None:
     }
 
 
-def test_elsewhere_the_commands_have_the_whole_path(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_elsewhere_the_commands_have_the_whole_path(folder, run, monkeypatch, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert f"  $ tcprof profile --capture-range cudaProfilerApi {folder}/train.py\n" in run("workloads").out

@@ -14,7 +14,7 @@ from report_inputs import make_comparison
 
 import tcprof
 from tcprof.comparison import Side, compare
-from tcprof.comparison.moved import list_moved
+from tcprof.comparison.details import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
 from tcprof.frames import WATERFALL

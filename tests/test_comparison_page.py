@@ -20,7 +20,7 @@ from slow import first
 from test_page import Page
 
 import tcprof
-from tcprof.cli.targets import find_reports, origin_of
+from tcprof.cli.output import find_reports, origin_of
 from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition

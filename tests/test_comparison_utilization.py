@@ -1,7 +1,6 @@
 """HFU, MFU, useful FLOP/s and idle time: of each instance, in comparisons and as conditions of a gate."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ import tcprof
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 STEPS = 6
 FLOP = 2 * 2048**3  # of each step's product

@@ -26,7 +26,7 @@ from tcprof.sources.nsys_sqlite import NsysExport
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 BASE, NEW = FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"

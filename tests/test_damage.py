@@ -225,9 +225,7 @@ def test_an_end_before_its_start_is_empty_and_told(tmp_path: Path) -> None:
         ("Tensor Active [Sum]", [5, -(1 << 63), 7, 9], 3, "below 0"),
     ],
 )
-def test_what_no_counter_reads_is_left_out_and_told(
-    tmp_path: Path, metric: str, values: list[int], left: int, what: str
-) -> None:
+def test_what_no_counter_reads_is_left_out_and_told(tmp_path, metric, values, left, what):
     builder = TraceBuilder().gpu().samples(values, metric=metric).samples([10**9] * 4, metric="SM Cycles [Sum]")
     trace = builder.trace(tmp_path)
     frame = trace.samples().frame
@@ -439,9 +437,7 @@ def test_a_table_with_too_many_rows_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
 @pytest.mark.parametrize("seed", [*range(3), *slow([3, 4])])
-def test_a_file_whose_pages_are_swapped_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, checked: int
-) -> None:
+def test_a_file_whose_pages_are_swapped_is_refused(tmp_path, monkeypatch, seed, checked):
     monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
     builder = TraceBuilder()
     for number in range(2_000):
@@ -462,9 +458,7 @@ def test_a_file_whose_pages_are_swapped_is_refused(
             assert "cannot be read" in str(error)  # noqa: PT017 - it may also be readable
 
 
-def test_a_file_that_is_longer_than_it_says_is_checked_whatever_its_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_is_longer_than_it_says_is_checked_whatever_its_size(tmp_path, monkeypatch):
     monkeypatch.setattr(opening, "CHECKED_BYTES", 0)
     checked: list[str] = []
     monkeypatch.setattr(opening.OpenedExport, "check", lambda self, *tables: checked.extend(tables))
@@ -603,9 +597,7 @@ def test_a_table_of_other_columns_is_refused_or_read(tmp_path: Path, table: str)
 
 
 @pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
-def test_rows_that_no_metric_can_be_found_for_are_told_in_large_files_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: int
-) -> None:
+def test_rows_that_no_metric_can_be_found_for_are_told_in_large_files_too(tmp_path, monkeypatch, checked):
     """There they are not read: that a sample lacks a metric shows it."""
     monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
     path = alter(sound().write(tmp_path), "UPDATE GPU_METRICS SET metricId = 'x' WHERE rowid = 3")

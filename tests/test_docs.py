@@ -4,7 +4,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,16 +11,15 @@ import test_cli
 from slow import slow
 
 import tcprof
+from tcprof.cli import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
-NO_COMMANDS = ("__init__", "alone", "app", "options", "output", "signals", "streams", "targets")
-COMMANDS = sorted(path.stem for path in (ROOT / "tcprof" / "cli").glob("*.py") if path.stem not in NO_COMMANDS)
 
 
 def console_commands(page: Path) -> list[str]:

@@ -306,9 +306,7 @@ def faulty(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("output", ["text", *slow(["markdown"])])
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
-def test_faults_stand_above_the_table_on_the_same_stream(
-    run: Callable[..., tuple[str, str]], faulty: Path, command: str, output: str
-) -> None:
+def test_faults_stand_above_the_table_on_the_same_stream(run, faulty, command, output):
     out, err = run(command, faulty, "--format", output)
     paragraphs = out.split("\n\n")
     first = " ".join(paragraphs[0].replace("\\", "").split())
@@ -321,9 +319,7 @@ def test_faults_stand_above_the_table_on_the_same_stream(
 
 
 @pytest.mark.parametrize(("name", "output"), [("faults.txt", "text"), ("faults.md", "markdown")])
-def test_output_with_faults_is_as_before(
-    run: Callable[..., tuple[str, str]], faulty: Path, golden: Golden, name: str, output: str
-) -> None:
+def test_output_with_faults_is_as_before(run, faulty, golden, name, output):
     golden(name, run("ranges", faulty, "--format", output)[0])
 
 
@@ -363,9 +359,7 @@ def test_compare_tells_those_of_both_sides(run: Callable[..., tuple[str, str]], 
         assert [text[: len(start)] for text, start in zip(told, expected, strict=True)] == expected
 
 
-def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(
-    run: Callable[..., tuple[str, str]], faulty: Path, tmp_path: Path
-) -> None:
+def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(run, faulty, tmp_path):
     page, folder = tmp_path / "page.html", tmp_path / "frames"
     for args, printed in ((["report", faulty, "-o", page], [str(page)]), (["export", faulty, "-o", folder], None)):
         out, err = run(*args)
@@ -385,9 +379,7 @@ def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(
 @pytest.mark.parametrize(
     ("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_the_word_is_red_on_a_terminal_with_colour_only(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], environment: dict[str, str], colored: bool
-) -> None:
+def test_the_word_is_red_on_a_terminal_with_colour_only(monkeypatch, capsys, environment, colored):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
     for name, value in environment.items():

@@ -25,7 +25,7 @@ from tcprof.analysis.flop.formulas import (
     count_convolution_backward,
     count_flop,
 )
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 from tcprof.comparison import Side, compare
 from tcprof.findings import judge
 from tcprof.findings.notes import describe_peaks, describe_useful

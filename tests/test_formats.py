@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,7 +50,7 @@ def test_hostile_text_is_harmless(name: str) -> None:
 
 @pytest.mark.parametrize(("command", "takes"), TAKES.items())
 def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_others(
-    command: str, takes: set[str], run: Callable[..., test_cli.Outcome], tmp_path: Path
+    command: str, takes: set[str], run: test_cli.Run, tmp_path: Path
 ) -> None:
     offered = re.search(r"--format \[([a-z|]+)\]", run(command, "--help").out)
     assert offered is not None
@@ -69,9 +68,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
 
 
 @pytest.mark.parametrize("command", [command for command in TAKES if command not in ("compare", "doctor")])
-def test_every_format_that_is_offered_shows_the_document(
-    command: str, run: Callable[..., test_cli.Outcome], tmp_path: Path
-) -> None:
+def test_every_format_that_is_offered_shows_the_document(command: str, run: test_cli.Run, tmp_path: Path) -> None:
     recordings = [] if command == "workloads" else [test_cli.small_trace(tmp_path)]
     for name in TAKES[command]:
         by_option = run(command, *recordings, "--format", name)

@@ -5,7 +5,6 @@ import math
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from tcprof.views.recording.summary import summarize
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRANSFORMER, MATMUL = FIXTURES / "transformer_eager.sqlite", FIXTURES / "matmul.sqlite"

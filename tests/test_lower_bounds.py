@@ -3,7 +3,6 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import tcprof
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 WHOLE = FIXTURES / "transformer_tf32.sqlite"

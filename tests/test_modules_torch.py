@@ -10,7 +10,7 @@ from builders import TraceBuilder
 from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tcprof[workloads]'")
 

@@ -55,9 +55,7 @@ NAMES = tuple(commands_to("", ""))
 @pytest.mark.parametrize("way", first(3, ["itself", "symbolic link", "hard link", "relative", "link to its folder"]))
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "forced"])
-def test_no_output_is_an_input(
-    name: str, way: str, force: list[str], run: Callable[..., Outcome], recording: Path
-) -> None:
+def test_no_output_is_an_input(name, way, force, run, recording):
     other = shutil.copy(recording, recording.with_name("b.sqlite"))
     folder = recording.parent / "folder"
     folder.mkdir()
@@ -82,9 +80,7 @@ def test_no_output_is_an_input(
     assert not [path.name for path in recording.parent.iterdir() if path.name.startswith(".tcprof")]
 
 
-def test_no_output_is_a_side_of_a_comparison_that_a_folder_stands_for(
-    run: Callable[..., Outcome], recording: Path
-) -> None:
+def test_no_output_is_a_side_of_a_comparison_that_a_folder_stands_for(run, recording):
     side = recording.parent / "side"
     side.mkdir()
     for number in (1, 2):
@@ -154,9 +150,7 @@ FEW = ("notes.html", "z.csv", "trace.json", "list.txt")
 
 
 @pytest.mark.parametrize("name", [*FEW, *slow(name for name in WRITING if name not in FEW)])
-def test_what_tcprof_did_not_write_is_replaced_by_force_only(
-    name: str, run: Callable[..., Outcome], recording: Path
-) -> None:
+def test_what_tcprof_did_not_write_is_replaced_by_force_only(name, run, recording):
     target = recording.with_name(name)
     text = FOREIGN.get(name, "mine")
     target.write_text(text)
@@ -177,9 +171,7 @@ def test_an_empty_file_holds_nothing_to_lose(run: Callable[..., Outcome], record
 
 
 @pytest.mark.parametrize("file_format", ["csv", "spreadsheet", "parquet"])
-def test_an_export_replaces_its_own_frames_and_no_others(
-    file_format: str, run: Callable[..., Outcome], recording: Path
-) -> None:
+def test_an_export_replaces_its_own_frames_and_no_others(file_format, run, recording):
     folder = recording.parent / "f"
     arguments = ["export", recording, "-o", folder, "--format", file_format]
     name = list_files(file_format)[1]
@@ -196,9 +188,7 @@ def test_an_export_replaces_its_own_frames_and_no_others(
 
 
 @pytest.mark.slow
-def test_a_page_by_its_default_name_is_not_replaced_by_that_of_another_recording(
-    run: Callable[..., Outcome], recording: Path
-) -> None:
+def test_a_page_by_its_default_name_is_not_replaced_by_that_of_another_recording(run, recording):
     for name in ("a", "b"):
         Path(name).mkdir()
         shutil.copy(recording, Path(name) / "x.sqlite")
@@ -213,9 +203,7 @@ def test_a_page_by_its_default_name_is_not_replaced_by_that_of_another_recording
 
 
 @pytest.mark.parametrize("stops_at", ["writing", "moving"])
-def test_an_export_is_whole_or_not_there(
-    stops_at: str, monkeypatch: pytest.MonkeyPatch, recording: Path, tmp_path: Path
-) -> None:
+def test_an_export_is_whole_or_not_there(stops_at, monkeypatch, recording, tmp_path):
     analysis = tcprof.read(recording)
     folder = tmp_path / "new" / "frames"
     if stops_at == "moving":  # one that is there is whole as long as it has what is known of the recording

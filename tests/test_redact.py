@@ -235,9 +235,7 @@ WEAKENED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
 
 
 @pytest.mark.parametrize("kind", WEAKENED)
-def test_a_copy_that_holds_something_private_is_refused(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_holds_something_private_is_refused(kind, tmp_path, monkeypatch):
     weaken, message = WEAKENED[kind]
     weaken(monkeypatch)
     with pytest.raises(OutputError, match=message) as raised:
@@ -412,9 +410,7 @@ def test_samples_as_json_are_kept_and_other_events_counted(tmp_path: Path) -> No
         ("GENERIC_EVENTS", {"typeId": 1, "data": "secret text"}, "GENERIC_EVENT_TYPES"),
     ],
 )
-def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(
-    table: str, columns: dict[str, object], absent: str, tmp_path: Path
-) -> None:
+def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(table, columns, absent, tmp_path):
     redaction, target = redacted(TraceBuilder().row(table, **columns).without(absent), tmp_path)
     assert redaction.tables == (table,)
     assert b"secret text" not in target.read_bytes()
@@ -677,9 +673,7 @@ def test_long_messages_take_little_more_than_their_own_size() -> None:
     assert peak < 3 * sum(map(len, messages))
 
 
-def test_messages_of_nsys_are_shown_without_what_is_private(
-    run_any: Callable[..., test_cli.Outcome], tmp_path: Path
-) -> None:
+def test_messages_of_nsys_are_shown_without_what_is_private(run_any: test_cli.Run, tmp_path: Path) -> None:
     """As in a copy: wherever a message is shown, it is of the same text."""
     from tcprof.api.reading import read
 

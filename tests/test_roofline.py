@@ -3,9 +3,9 @@
 import builtins
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.chips import find_chip
-from tcprof.cli.export import FigureName
+from tcprof.cli.files import FigureName
 from tcprof.nsys import schema
 from tcprof.render import is_made_by_tcprof
 from tcprof.render.files import write_figure
@@ -38,7 +38,7 @@ figure_tensor_time = as_plotly(draw_tensor_time)
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 
 SMS, CLOCK_HZ, PERIOD = 132, 1_980_000_000, 10_000
 CYCLES = SMS * CLOCK_HZ * PERIOD // 10**9  # of the SMs in a sample
@@ -264,7 +264,7 @@ class TestPage:
 
 class TestExport:
     def test_every_figure_can_be_asked_for(self):
-        assert set(FigureName) == set(FIGURES)
+        assert set(get_args(FigureName)) == set(FIGURES)
 
     @pytest.mark.parametrize("name", first(1, [*FIGURES]))
     def test_a_page_holds_all_it_needs(self, name: str, trace: Path, run: Run, tmp_path: Path):

@@ -25,7 +25,7 @@ from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from tcprof import cli
-from tcprof.cli.app import app
+from tcprof.cli import app
 from tcprof.outputs import replace_file
 
 @app.command()
@@ -68,7 +68,7 @@ def test_an_exception_that_python_drops_is_raised_again(tmp_path: Path):
     script = f"""
 import signal, sys, time
 from tcprof import cli
-from tcprof.cli.app import app
+from tcprof.cli import app
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 @app.command()
@@ -92,7 +92,7 @@ def test_a_clean_up_that_takes_long_is_not_disturbed():
     script = """
 import signal, sys, time
 from tcprof import cli
-from tcprof.cli.app import app
+from tcprof.cli import app
 
 @app.command()
 def wait():

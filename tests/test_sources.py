@@ -3,7 +3,7 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -117,9 +117,7 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("json_is_read")
-def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
-    tmp_path: Path, run: Callable[..., test_cli.Outcome]
-) -> None:
+def test_folders_of_a_second_source_are_compared_like_those_of_the_first(tmp_path: Path, run: test_cli.Run) -> None:
     for side, start_ns in (("base", 20_000), ("new", 21_000)):
         (tmp_path / side).mkdir()
         for number in (2, 10):
@@ -136,9 +134,7 @@ def test_folders_of_a_second_source_are_compared_like_those_of_the_first(
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(
-    tmp_path: Path, run: Callable[..., test_cli.Outcome]
-) -> None:
+def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: Path, run: test_cli.Run) -> None:
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
@@ -147,7 +143,7 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: Callable[..., test_cli.Outcome]) -> None:
+def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: test_cli.Run) -> None:
     path, other = write_json(tmp_path / "run.json"), write_json(tmp_path / "other.data")
     before = other.read_bytes()
     for command in ("ranges", "report"):

@@ -18,8 +18,7 @@ from builders import TraceBuilder
 from slow import first, slow
 
 from tcprof import cli
-from tcprof.cli import ranges as ranges_command
-from tcprof.cli import streams
+from tcprof.cli import streams, views
 from tcprof.errors import InputError, NsysError
 
 run = test_cli.run
@@ -70,9 +69,7 @@ def assert_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", first(1, ["text", "csv", "json", "markdown", "spreadsheet"]))
-def test_no_format_acts_on_a_terminal(
-    name: str, terminals: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_no_format_acts_on_a_terminal(name, terminals, tmp_path):
     builder = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel(HOSTILE, 2_000, 3_000, launched=1_000)
     path = builder.write(tmp_path)
     for command in ("ranges", "kernels"):
@@ -84,14 +81,12 @@ def test_no_format_acts_on_a_terminal(
         assert "\x1b]" not in err
 
 
-def test_a_pipe_gets_the_names_as_they_are(run: Callable[..., test_cli.Outcome], tmp_path: Path) -> None:
+def test_a_pipe_gets_the_names_as_they_are(run: test_cli.Run, tmp_path: Path) -> None:
     path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
     assert HOSTILE in run("ranges", path, "--format", "csv").out
 
 
-def test_the_name_of_a_file_does_not_act_on_a_terminal(
-    terminals: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_a_file_does_not_act_on_a_terminal(terminals, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = test_cli.small_trace(tmp_path, f"{HOSTILE}.sqlite")
     for args in (["ranges", path.name], ["report", path.name], ["export", path.name, "-o", f"{HOSTILE}-frames"]):
@@ -118,9 +113,7 @@ def test_the_name_of_a_file_does_not_act_on_a_terminal(
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_the_text_of_an_error_does_not_act_on_a_terminal_nor_begin_a_line(
-    error: Exception, run: Callable[..., test_cli.Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_text_of_an_error_does_not_act_on_a_terminal_nor_begin_a_line(error, run, monkeypatch):
     fail_with(error, monkeypatch)
     done = run("ranges", "a.sqlite")
     assert_harmless(done.err)
@@ -136,7 +129,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(ranges_command, "choose_format", fail)
+    monkeypatch.setattr(views, "choose_format", fail)
 
 
 class AdbcError(Exception):
@@ -162,9 +155,7 @@ class AdbcError(Exception):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_no_error_ends_like_a_gate_that_failed(
-    error: BaseException, status: int, run: Callable[..., test_cli.Outcome], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_error_ends_like_a_gate_that_failed(error, status, run, monkeypatch):
     fail_with(error, monkeypatch)
     done = run("ranges", "a.sqlite")
     assert done.status == status
@@ -235,9 +226,7 @@ def lacking(folder: Path) -> Path:
     return TraceBuilder().gpu().range("前向 →", 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(folder)
 
 
-def test_a_stream_that_lacks_characters_gets_question_marks(
-    run: Callable[..., test_cli.Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_that_lacks_characters_gets_question_marks(run, tmp_path, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", stream)
     assert run("ranges", lacking(tmp_path)).status == 0
@@ -278,7 +267,7 @@ def test_names_of_files_that_are_not_utf_8(small: Path, odd: str, name: str) -> 
     shown.stdout.decode("utf-8")
 
 
-def test_a_name_that_is_too_long_is_an_error_of_its_user(run: Callable[..., test_cli.Outcome], small: Path) -> None:
+def test_a_name_that_is_too_long_is_an_error_of_its_user(run: test_cli.Run, small: Path) -> None:
     for args in (
         ["ranges", "x" * 300],
         ["ranges", small, "-o", f"{'x' * 300}.csv"],

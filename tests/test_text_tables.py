@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 run = test_cli.run
-Run = Callable[..., test_cli.Outcome]
+Run = test_cli.Run
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 COMMANDS = {
     "show": ["show", FIXTURES / "transformer_tf32.sqlite"],

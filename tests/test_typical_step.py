@@ -10,7 +10,7 @@ from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.comparison.typical_step import find_steps, join_work, merge_work
+from tcprof.comparison.details import find_steps, join_work, merge_work
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.typical_step import figure_typical_step as draw_typical_step
 

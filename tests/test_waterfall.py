@@ -12,6 +12,7 @@ from slow import first, slow
 
 import tcprof
 from tcprof.analysis import analyze
+from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison.matching.kernels import Spans, match_kernels
 from tcprof.comparison.waterfall import explain_changes, largest_part
@@ -188,70 +189,68 @@ def test_the_overlap_with_windows_is_as_counted(windows, start, length):
 # Tensor Active. In each step a window of 100 µs, or as told, with the kernel in all of it, under samples of 10 µs.
 
 
-def active(*work, samples):
-    return program(*work, samples=samples)
+CHANGES = {  # the sides, Tensor Active of both and its change, and its parts
+    "a kernel uses the pipes more: the intensity alone": (
+        program((NVJET, 0, 100_000), samples=[20] * 10 + [0] * 10),
+        program((NVJET, 0, 100_000), samples=[60] * 10 + [0] * 10),
+        "20  60  40",
+        {"idle": 0, "mix": 0, "intensity": pytest.approx(40, abs=1)},
+    ),
+    "a pause: the idle part alone": (
+        program((NVJET, 0, 50_000), (NVJET, 50_000, 100_000), samples=[40] * 10 + [0] * 10),
+        program((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5),
+        "40  20  -20",
+        {"idle": pytest.approx(-20, abs=1), "mix": pytest.approx(0, abs=1), "intensity": pytest.approx(0, abs=1)},
+    ),
+    "a kernel came: the mix, and not the intensity": (
+        program((NVJET, 0, 100_000), samples=[40] * 10 + [0] * 10),
+        program((NVJET, 0, 100_000), (CAST, 100_000, 200_000), samples=[40] * 10 + [0] * 10),
+        "40  20  -20",
+        {
+            "idle": pytest.approx(0, abs=1e-9),
+            "mix": pytest.approx(-20, abs=1),
+            "intensity": pytest.approx(0, abs=0.5),
+        },
+    ),
+    "a tensor kernel came: the mix, and not the intensity either": (
+        program((ADD, 0, 100_000), samples=[0] * 20),
+        program((ADD, 0, 100_000), (NVJET, 100_000, 200_000), samples=[0] * 10 + [80] * 10),
+        "0  40  40",
+        {"mix": pytest.approx(40, abs=1), "intensity": pytest.approx(0, abs=0.5)},
+    ),
+    # Half the time busy and twice the intensity: from 20 % back to 20 %, so that the two parts cancel. Exchanged first,
+    # idle is -10 of 20 (busy 1 to 0.5 at 20 %); exchanged last, -20 (1 to 0.5 at 40 %).
+    "what changes together is shared evenly": (
+        program((NVJET, 0, 100_000), (NVJET, 100_000, 200_000), samples=[20] * 20),
+        program((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5),
+        "20  20  0",
+        {"idle": pytest.approx(-15, abs=1), "intensity": pytest.approx(15, abs=1)},
+    ),
+}
 
 
-def test_a_kernel_that_uses_the_pipes_more_changes_the_intensity_alone(tmp_path):
-    base = active((NVJET, 0, 100_000), samples=[20] * 10 + [0] * 10)
-    new = active((NVJET, 0, 100_000), samples=[60] * 10 + [0] * 10)
+@pytest.mark.parametrize("case", first(4, CHANGES))
+def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
+    base, new, total, parts = CHANGES[case]
     rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
     found = of(rows, "tensor_active_pct")
-    assert_rows(found.head(1), "part  base  new  change\ntotal  20  60  40")
-    assert change_of(found, "intensity") == pytest.approx(40, abs=1)
-    assert change_of(found, "idle") == change_of(found, "mix") == 0
+    assert_rows(found.head(1), f"base  new  change\n{total}", abs=1e-9)
+    assert {part: change_of(found, part) for part in parts} == parts
+    if not total.endswith(" 0"):
+        assert (
+            largest_part(rows, 0, "tensor_active_pct")["part"]
+            == found.loc[found.loc[1:, "change"].abs().idxmax(), "part"]
+        )
     assert found.loc[1:, ["base", "new"]].isna().all(axis=None)
     assert_adds_up(rows)
-    assert largest_part(rows, 0, "tensor_active_pct")["part"] == "intensity"
-
-
-def test_a_pause_changes_the_idle_part_alone(tmp_path):
-    base = active((NVJET, 0, 50_000), (NVJET, 50_000, 100_000), samples=[40] * 10 + [0] * 10)
-    new = active((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5)
-    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
-    assert_rows(found.head(1), "base  new  change\n40  20  -20")
-    assert change_of(found, "idle") == pytest.approx(-20, abs=1)
-    assert change_of(found, "mix") == pytest.approx(0, abs=1)
-    assert change_of(found, "intensity") == pytest.approx(0, abs=1)
-
-
-def test_a_kernel_that_came_changes_the_mix_and_not_the_intensity(tmp_path):
-    base = active((NVJET, 0, 100_000), samples=[40] * 10 + [0] * 10)
-    new = active((NVJET, 0, 100_000), (CAST, 100_000, 200_000), samples=[40] * 10 + [0] * 10)
-    rows = waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite"))
-    found = of(rows, "tensor_active_pct")
-    assert_rows(found.head(1), "base  new  change\n40  20  -20")
-    assert change_of(found, "mix") == pytest.approx(-20, abs=1)
-    assert change_of(found, "intensity") == pytest.approx(0, abs=0.5)
-    assert change_of(found, "idle") == pytest.approx(0, abs=1e-9)
-    assert_adds_up(rows)
-
-
-@pytest.mark.slow
-def test_a_tensor_kernel_that_came_changes_the_mix_and_not_the_intensity_either(tmp_path):
-    base = active((ADD, 0, 100_000), samples=[0] * 20)
-    new = active((ADD, 0, 100_000), (NVJET, 100_000, 200_000), samples=[0] * 10 + [80] * 10)
-    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
-    assert change_of(found, "mix") == pytest.approx(40, abs=1)
-    assert change_of(found, "intensity") == pytest.approx(0, abs=0.5)
-
-
-def test_what_changes_together_is_shared_evenly(tmp_path):
-    """Half the time busy and twice the intensity: from 20 % back to 20 %, so that the two parts cancel."""
-    base = active((NVJET, 0, 100_000), (NVJET, 100_000, 200_000), samples=[20] * 20)
-    new = active((NVJET, 0, 50_000), (NVJET, 150_000, 200_000), samples=[40] * 5 + [0] * 10 + [40] * 5)
-    found = of(waterfall(analyzed(base, tmp_path), analyzed(new, tmp_path, "b.sqlite")), "tensor_active_pct")
-    assert_rows(found.head(1), "base  new  change\n20  20  0", abs=1e-9)
-    # Exchanged first, idle is -10 of 20 (busy 1 to 0.5 at 20 %); exchanged last, -20 (1 to 0.5 at 40 %).
-    assert change_of(found, "idle") == pytest.approx(-15, abs=1)
-    assert change_of(found, "intensity") == pytest.approx(15, abs=1)
 
 
 @pytest.mark.slow
 def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_path):
-    whole = analyzed(active((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
+    whole = analyzed(program((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
     few = whole.samples[whole.samples["start_ns"] % STEP < 30_000]
-    part = replace(whole, samples=few, tensor=tensor_functions(few))
+    active = measure_iterations(whole.iterations, whole.instances, tensor_functions(few))
+    part = replace(whole, samples=few, iterations_active=active)
     assert set(waterfall(whole, whole)["quantity"]) == {"time_ns", "tensor_active_pct"}
     for base, new in ((whole, part), (part, whole)):
         assert set(waterfall(base, new)["quantity"]) == {"time_ns"}

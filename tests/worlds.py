@@ -24,8 +24,7 @@ from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.samples.clock import ENGINE_LEAD_NS, align_samples, check_clocks
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import FORWARD
+from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
 Ints = npt.NDArray[np.int64]

@@ -12,25 +12,27 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib.abc
 import os
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
-from tcprof.annotate.ranges import open_ranges
-from tcprof.annotate.steps import STEP_TIMES, StepTimes
-from tcprof.annotate.torch_import import when_imported
+from tcprof.annotate.steps import STEP_TIMES, StepTimes, open_ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from importlib.machinery import ModuleSpec
 
 VARIABLE = "TCPROF_ANNOTATE"  # a level, or off: what is annotated unless the program says otherwise
 _GUARD = Guard()
 _installed: list[Hooks] = []
 _levels = [MODULES]  # that are in force; the last one counts
+TORCH = "torch"
+IMPORTLIB = "<frozen importlib._bootstrap_external>"  # frames of this file are left out of tracebacks of imports
 
 
 def start(level: str | None = None) -> None:
@@ -67,6 +69,52 @@ def _install(torch: Any) -> None:
         hooks.install()
         atexit.register(_GUARD.protect(hooks.close))
     _installed[0].want(_levels[-1])
+
+
+def when_imported(then: Callable[[ModuleType], None]) -> None:
+    """Call a function with PyTorch once the program imports it, now if it has: it is never imported for it."""
+    torch = sys.modules.get(TORCH)
+    if torch is None:
+        sys.meta_path.insert(0, _Finder(then))
+    else:
+        then(torch)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds PyTorch as the other finders do, and has its loader call a function when it is done.
+
+    The program may ask for PyTorch any number of times before it imports it: ``importlib.util.find_spec("torch")``.
+    """
+
+    def __init__(self, then: Callable[[ModuleType], None]) -> None:
+        self._then = then
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != TORCH:
+            return None
+        specs = (each.find_spec(name, path, target) for each in sys.meta_path if each is not self)
+        spec = next((each for each in specs if each is not None), None)
+        if spec is not None and spec.loader is not None:
+            with contextlib.suppress(AttributeError):  # a loader of the program's own that takes no attributes
+                self._follow(spec.loader)
+        return spec
+
+    def _follow(self, loader: Any) -> None:
+        """Have a loader, which stays what it is, call the function when it has run PyTorch."""
+        own = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            own(module)
+            if module.__name__ == TORCH:
+                loader.__dict__.pop("exec_module", None)
+                with contextlib.suppress(ValueError):  # the program has taken it away
+                    sys.meta_path.remove(self)
+                self._then(module)
+
+        code = exec_module.__code__.replace(co_filename=IMPORTLIB)
+        loader.exec_module = FunctionType(code, globals(), "exec_module", None, exec_module.__closure__)
 
 
 class _Annotate(ModuleType):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch.nn import Module
 
-    from tcprof.annotate.ranges import Ranges
+    from tcprof.annotate.steps import Ranges
 
 METHODS = ("generate", "sample")  # as transformers and others call them
 
@@ -30,7 +30,6 @@ class Generators:
 
     Args:
         begin: Called with the model before its method; never raises.
-        end: Called with it after the method.
     """
 
     def __init__(self, begin: Callable[[object], object], end: Callable[[object], object], is_compiling: Any) -> None:

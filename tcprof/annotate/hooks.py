@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tcprof.annotate.guard import Guard
     from tcprof.annotate.ops import Ops
-    from tcprof.annotate.ranges import Ranges
+    from tcprof.annotate.steps import Ranges
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
 LOADER = "torch.utils.data.dataloader"

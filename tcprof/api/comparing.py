@@ -67,11 +67,8 @@ def compare(
     """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
 
     Args:
-        base: The baseline; a list of several recordings.
-        new: What is compared with it, likewise.
         window: Windows that figures from samples are taken over, where files are given.
         mapping: New names of the baseline's ranges by old ones.
-        allow_mismatch: Whether to compare even where the figures mean nothing.
         warm_up: Iterations that are left out, see ``read``, where files are given.
 
     Raises:
@@ -84,4 +81,4 @@ def compare(
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
         read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))
-    return JudgedComparison(**vars(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch)))
+    return compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch, JudgedComparison)

@@ -4,7 +4,6 @@ Each chip is one file in ``data``, and each figure there has a source; ``common.
 chip is a new file.
 """
 
-from tcprof.chips.chip import NO_MATRIX, PIPES_PER_SM, Board, Chip, Metric
-from tcprof.chips.files import find_chip, lacks, metric_names
+from tcprof.chips.chip import NO_MATRIX, PIPES_PER_SM, Board, Chip, Metric, find_chip, lacks, metric_names
 
 __all__ = ["NO_MATRIX", "PIPES_PER_SM", "Board", "Chip", "Metric", "find_chip", "lacks", "metric_names"]

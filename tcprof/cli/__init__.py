@@ -1,4 +1,4 @@
-"""The command line: one file a command, which parses, calls and prints.
+"""The command line: one function a command, which parses, calls and prints; ``COMMANDS`` says where each is.
 
 Exit status: 0 done, 1 a gate failed, 2 wrong use, 3 the input lacks what is needed or an output cannot be written, 4
 nsys failed, 70 a defect of tcprof; ended by a signal, or by a reader that has gone, 128 and the signal's number.
@@ -11,25 +11,81 @@ import platform
 import sys
 import traceback
 from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tcprof.cli.app import COMMANDS, app
-from tcprof.cli.signals import ended_in_order
-from tcprof.cli.streams import READER_GONE, close_streams, echo_error, open_streams
+import tcprof
+from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
 from tcprof.version import __version__
 
+# In which module of this package each is. As users meet them: can it be recorded, record it, what does it show, in more
+# detail, did a change help, pass it on.
+COMMANDS = {
+    "doctor": "views",
+    "profile": "profile",
+    "show": "views",
+    "advise": "views",
+    "report": "files",
+    "ranges": "views",
+    "kernels": "views",
+    "modules": "views",
+    "timeline": "views",
+    "compare": "compare",
+    "save": "files",
+    "export": "files",
+    "redact": "files",
+    "workloads": "views",
+}
 TRACEBACK = "TCPROF_TRACEBACK"
 GARBAGE = (500_000, 20, 100)  # objects, then collections, between two collections: Python's own are far more frequent
 _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
 
 
+class Commands(TyperGroup):
+    """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the help text."""
+        return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise StoppedError("Stopped.") from stop
+
+
+app = typer.Typer(
+    name="tcprof",
+    cls=Commands,
+    help="Are the Tensor Cores working, where not, why, and did my change help?",
+    epilog="Example: tcprof profile train.py, then tcprof compare base.nsys-rep opt.nsys-rep",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    """Are the Tensor Cores working, where not, why, and did my change help?"""
+    if version:
+        echo(f"tcprof {tcprof.__version__}\n")
+        raise typer.Exit
+
+
 def main() -> None:
     """Run the command line, whatever happens, to an exit status and lines that its user understands."""
-    gc.set_threshold(
-        *GARBAGE
-    )  # each walks what pandas and SQLAlchemy have loaded, a tenth of the time; loading makes 250,000
+    # Each walks what pandas and SQLAlchemy have loaded, a tenth of the time; loading makes 250,000.
+    gc.set_threshold(*GARBAGE)
     open_streams()
     try:
         status = _run()
@@ -48,10 +104,9 @@ def main() -> None:
 
 def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
-    asked = sys.argv[1:2]
-    for name in asked if asked and asked[0] in COMMANDS else COMMANDS:  # typer prepares the options of all it is given
-        import_module(f"{__name__}.{name}")  # which adds its command
-
+    asked = [COMMANDS[arg] for arg in sys.argv[1:2] if arg in COMMANDS]
+    for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
+        import_module(f"{__name__}.{name}")  # which adds its commands
     with ended_in_order():
         status = app(standalone_mode=False)
     return status if isinstance(status, int) else 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcprof.cli.app import app
+from tcprof.cli import app
 from tcprof.cli.options import (
     TEXT,
     DepthOption,
@@ -24,9 +24,8 @@ from tcprof.cli.options import (
     format_option,
     select_rows,
 )
-from tcprof.cli.output import open_page, print_document, progress
+from tcprof.cli.output import check_target, find_reports, open_page, print_document, progress
 from tcprof.cli.streams import echo_error, echo_path
-from tcprof.cli.targets import check_target, find_reports
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
@@ -112,7 +111,7 @@ def compare(
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
     with progress("Comparing"):
-        comparisons = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
+        comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)

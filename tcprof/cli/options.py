@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.targets import check_target
+from tcprof.cli.output import check_target
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for, load_format
 from tcprof.render.html import PlotlyScript, Theme
@@ -123,12 +123,6 @@ def choose_format(
     force: bool = False,
 ) -> str:
     """The format that was asked for, or the one that the output's name ends in.
-
-    Args:
-        given: The option, if there is one.
-        output: The file to write, if there is one.
-        inputs: Files that it must not be.
-        force: Whether a file that tcprof did not write may be replaced.
 
     Raises:
         UsageError: The name does not end in a suffix of these, and no format was given.

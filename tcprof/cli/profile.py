@@ -2,44 +2,29 @@
 
 import shlex
 from contextlib import ExitStack
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
 
-from tcprof.cli.app import app
+from tcprof.cli import app
+from tcprof.cli.files import name_copy, write_copy
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
-from tcprof.cli.output import print_document, print_lines, print_notes, progress
-from tcprof.cli.redact import name_copy, write_copy
+from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
-from tcprof.cli.targets import check_target, origin_of
 from tcprof.errors import StoppedError
 
 if TYPE_CHECKING:
+    from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
-    from tcprof.unprofiled import UnprofiledRuns
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
 
-class GraphTrace(StrEnum):
-    """How CUDA graphs are traced."""
-
-    GRAPH = "graph"
-    NODE = "node"
-
-
-class Annotate(StrEnum):
-    """What of a program gets ranges that it does not open itself."""
-
-    AUTO = "auto"
-    OFF = "off"
-    MODULES = "modules"
-    OPS = "ops"
-    SHAPES = "shapes"
+GraphTrace = Literal["graph", "node"]
+Annotate = Literal["auto", "off", "modules", "ops", "shapes"]  # what of a program gets ranges that it does not open
 
 
 class ProfileCommand(TyperCommand):
@@ -47,7 +32,7 @@ class ProfileCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keeps the options for nsys in the context, and gives the rest to the command."""
-        from tcprof.record.program import split_arguments
+        from tcprof.record.command import split_arguments
 
         options = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "option"]
         takes_value = {
@@ -145,7 +130,7 @@ def profile(
     delay: DelayOption = None,
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
-    annotate: AnnotateOption = Annotate.AUTO,
+    annotate: AnnotateOption = "auto",
     unprofiled: UnprofiledOption = None,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
@@ -159,9 +144,9 @@ def profile(
     The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
     nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
     """
+    from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session, become_root
-    from tcprof.unprofiled import UnprofiledRuns
     from tcprof.views.commands import describe_end, describe_plan
 
     session = Session(program, output, repeat)
@@ -179,8 +164,8 @@ def profile(
         capture_range=capture_range,
         delay_s=delay,
         duration_s=duration,
-        cuda_graph_trace=None if cuda_graph_trace is None else cuda_graph_trace.value,
-        annotate=annotate.value,
+        cuda_graph_trace=cuda_graph_trace,
+        annotate=annotate,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
     with ExitStack() as stack:

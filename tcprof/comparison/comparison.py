@@ -58,10 +58,17 @@ class Comparison:
     unmapped: tuple[tuple[str, str], ...]
 
 
+_Kind = TypeVar("_Kind", bound=Comparison)
+
+
 @plain_texts()
 def compare(
-    base: Side | Analysis, new: Side | Analysis, mapping: Mapping[str, str] = _NOTHING, allow_mismatch: bool = False
-) -> Comparison:
+    base: Side | Analysis,
+    new: Side | Analysis,
+    mapping: Mapping[str, str] = _NOTHING,
+    allow_mismatch: bool = False,
+    kind: type[_Kind] = Comparison,  # type: ignore[assignment]  # mypy does not know defaults of type variables
+) -> _Kind:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
     Files of a side that hold the same recording count once, see ``Side.copies``.
@@ -69,7 +76,7 @@ def compare(
     Args:
         mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
             a path.
-        allow_mismatch: Whether to compare even where the figures mean nothing.
+        kind: What is made of it.
 
     Raises:
         UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
@@ -93,7 +100,7 @@ def compare(
     matching = match_kernels(*typical, mapping)
     measured = bool(is_measured(len(base.recordings), len(new.recordings)))
     path = _iteration_path(typical, renamings)
-    return Comparison(
+    return kind(
         base=base,
         new=new,
         rows=list_rows(base.recordings, new.recordings, places, renamings),

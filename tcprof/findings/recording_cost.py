@@ -9,8 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, find_medians
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import INFERENCE, STEP
+from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.findings.finding import Finding, Severity
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
 from tcprof.files import check_is_file, check_is_unpacked
-from tcprof.nsys.importer import import_stream
-from tcprof.nsys.locate import Nsys
-from tcprof.nsys.problems import explain
+from tcprof.nsys.locate import Nsys, import_stream
 from tcprof.nsys.report import (
     REPORT_MAGIC,
     REPORT_SUFFIXES,
@@ -20,7 +18,7 @@ from tcprof.nsys.report import (
     ReportFiles,
     read_report_version,
 )
-from tcprof.nsys.run import Completed, run_quietly
+from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 
@@ -59,7 +57,9 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         check_export(report)
         return report
     export = ReportFiles.named(report).export
-    _check_report(report, export)
+    if not report.exists() and export.exists():
+        raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
+    check_is_file(report)
     if _is_right(export, report):
         return export
     try:
@@ -160,12 +160,6 @@ def check_export_place(files: ReportFiles) -> None:
         )
 
 
-def _check_report(report: Path, export: Path) -> None:
-    if not report.exists() and export.exists():
-        raise InputError(f"{report} does not exist.", hint=f"Its export is here: give {export}")
-    check_is_file(report)
-
-
 def _is_right(export: Path, report: Path) -> bool:
     try:
         check_export(export)
@@ -217,8 +211,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
         check_export_place(files)
         with temporary_folder(report.parent) as folder:
             made = folder / export.name
-            command = [str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)]
-            done = run_quietly(command)
+            done = run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)])
             if done.status != 0 or not made.exists():
                 raise _refusal(nsys, report, done)
             try:
@@ -228,7 +221,9 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
                 ) from error
             _keep_alone(export, made)
-            _not_older(made, report)
+            recorded = report.stat().st_mtime_ns
+            if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
+                os.utime(made, ns=(recorded, recorded))
             made.replace(export)
     except OSError as error:
         raise _unwritable(report, error.strerror or str(error)) from error
@@ -256,13 +251,6 @@ def _is_export_or_left_of_one(path: Path) -> bool:
         return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
     except InputError:  # damaged, unless it is open in another program
         return not _has_content(_beside(path, "-wal"))
-
-
-def _not_older(made: Path, report: Path) -> None:
-    """Makes up for a file server's clock: else the export would seem old, and be made again each time."""
-    written, recorded = made.stat().st_mtime_ns, report.stat().st_mtime_ns
-    if written < recorded:
-        os.utime(made, ns=(recorded, recorded))
 
 
 def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:

@@ -50,9 +50,6 @@ class ReportFiles:
 
         nsys finds out only at the end, and then leaves the report in a temporary folder with exit status 0.
 
-        Args:
-            force: Whether an existing one may be replaced.
-
         Raises:
             OutputError: It exists, or its folder is absent or closed.
         """

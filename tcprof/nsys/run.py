@@ -85,3 +85,111 @@ def _not_startable(program: str, error: OSError) -> NsysError:
         f"{program} could not be started: {error.strerror or error}.",
         hint="Check that the path is right and that the file may be executed.",
     )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A message of nsys, understood."""
+
+    pattern: str  # regular expression that recognises it, whatever its case
+    cause: str  # what is wrong
+    remedy: str  # what to do
+    remedy_in_container: str = ""  # what to do in a container, where that is something else
+
+
+COUNTERS_CLOSED = Problem(
+    r"ERR_NVGPUCTRPERM|Insufficient privilege",
+    "this user may not read the GPU's performance counters",
+    "Record as root: tcprof profile --sudo ... keeps your Python. Or open the counters to all users: write 'options "
+    "nvidia NVreg_RestrictProfilingToAdminUsers=0' into /etc/modprobe.d/nvidia-profiling.conf and reboot; "
+    "'RmProfilingAdminOnly: 1' in /proc/driver/nvidia/params shows that they are closed.",
+    "Start the container with --cap-add=SYS_ADMIN (from driver 565 on --cap-add=PERFMON is enough), or let the host's "
+    "administrator load the NVIDIA kernel module with NVreg_RestrictProfilingToAdminUsers=0.",
+)
+SAMPLER_HELD = Problem(
+    r"Already under profiling|sampling hardware unit is already in use",
+    "another tool holds the GPU's performance counters: another nsys or ncu, or DCGM",
+    "End the other profiler. If it is DCGM: 'dcgmi profile --pause' before the recording, "
+    "'dcgmi profile --resume' after it.",
+)
+MIG = Problem(
+    r"MIG instances found|MIG enabled GPU is not supported",
+    "the GPU is divided into MIG instances, and nsys samples one of them at a time",
+    "Name one instance by its number (tcprof profile --gpus NUMBER); 'nsys profile --gpu-metrics-devices=help' "
+    "lists them.",
+)
+VGPU = Problem(
+    r"Profiling permission on a vGPU was not granted",
+    "this virtual GPU has no permission to be profiled",
+    "The host's administrator must grant profiling to the virtual machine (vGPU plugin parameter "
+    "'enable_profiling=1').",
+)
+CONFIDENTIAL = Problem(
+    r"Confidential Compute mode|Protected Memory mode",
+    "the GPU runs in Confidential Compute mode, which closes its counters",
+    "Record on a GPU without that mode, or let the administrator turn it off.",
+)
+PROBLEMS: tuple[Problem, ...] = (
+    COUNTERS_CLOSED,
+    SAMPLER_HELD,
+    MIG,
+    VGPU,
+    CONFIDENTIAL,
+    Problem(
+        r"No such GPU|Invalid GPU id",
+        "nsys does not know a GPU of that number",
+        "Record all GPUs, or list their numbers with 'nsys profile --gpu-metrics-devices=help' (up to 2023: "
+        "'--gpu-metrics-device=help').",
+    ),
+    Problem(
+        r"Metric set is not supported by|not supported by available metric sets|loading the metric set",
+        "nsys does not accept that metric set for this GPU",
+        "Record with nsys's own metric set (--metrics default), or use a newer nsys.",
+    ),
+    Problem(
+        r"alias doesn't match the config file name|Can't (parse|open) metric config|No such metric set alias",
+        "nsys cannot read that metric set",
+        "The file must be YAML, end in .config, and be called as its alias; --metrics default takes nsys's own set.",
+    ),
+    Problem(
+        r"Illegal --gpu-metrics-frequency argument",
+        "this nsys cannot sample at that frequency with that metric set",
+        "Choose another --frequency; 'nsys profile --gpu-metrics-set=help' shows the lowest of each set.",
+    ),
+    Problem(
+        r"None of the installed GPUs are supported|Unsupported architecture",
+        "nsys can sample none of the GPUs here: older than Turing, newer than this nsys, or closed to it",
+        "'nsys profile --gpu-metrics-devices=help' gives the reason for each GPU; a newer nsys knows more.",
+    ),
+    Problem(
+        r"unrecognised option|Illegal --[a-z-]+ argument|cannot be specified more than once",
+        "this nsys does not understand an option that it was given",
+        "Options that 'tcprof profile --help' does not list go to nsys: check their spelling; 'nsys profile --help' "
+        "lists what this version knows.",
+    ),
+    Problem(
+        r"Executable .*not found",
+        "the program to be recorded was not found",
+        "Check its path; a program in this folder needs './' in front of its name.",
+    ),
+    Problem(
+        r"Sampling buffer overflow",
+        "the sampling frequency is too high for this machine: samples were lost",
+        "Record with a lower frequency.",
+    ),
+    Problem(
+        r"database is locked",
+        "the file system does not support the locks that SQLite needs, as some network file systems do not",
+        "Copy the report to a local disk, such as /tmp, and use the copy.",
+    ),
+    Problem(
+        r"No space left on device|database or disk is full",
+        "the disk is full",
+        "Free some space, or set TMPDIR to a folder on a larger disk: nsys collects there before it writes.",
+    ),
+)
+
+
+def explain(output: str) -> Problem | None:
+    """The first problem whose message occurs in nsys's output; None if none of them does."""
+    return next((row for row in PROBLEMS if re.search(row.pattern, output, re.IGNORECASE)), None)

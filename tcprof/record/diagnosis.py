@@ -6,9 +6,8 @@ from typing import Literal
 
 from tcprof.errors import NsysError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
-from tcprof.nsys.importer import find_importer
-from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, survey_nsys
-from tcprof.nsys.problems import COUNTERS_CLOSED, SAMPLER_HELD, explain
+from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, find_importer, survey_nsys
+from tcprof.nsys.run import COUNTERS_CLOSED, SAMPLER_HELD, explain
 from tcprof.record.machine import Machine, read_machine
 
 Status = Literal["pass", "warn", "fail"]
@@ -41,12 +40,7 @@ class Diagnosis:
 
 
 def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tuple[str, ...] = ()) -> Diagnosis:
-    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission.
-
-    Args:
-        explicit: The nsys to use; None looks for one.
-        prefix: What makes a command run as root; see ``become_root``.
-    """
+    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.found[0], prefix=prefix) if survey.found else None

@@ -14,11 +14,11 @@ from tcprof import units
 from tcprof.chips import metric_names
 from tcprof.errors import MachineError, NsysError
 from tcprof.nsys.locate import Nsys
-from tcprof.nsys.problems import CONFIDENTIAL, MIG, VGPU
+from tcprof.nsys.run import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
 from tcprof.record.machine import Machine, SilentDriverError, read_gpu_modes, read_machine
-from tcprof.record.metrics import find_metric_set, try_metric_set
+from tcprof.record.plan import find_metric_set, try_metric_set
 from tcprof.temporary import temporary_folder
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
@@ -30,12 +30,7 @@ _SILENT_NVTX = (0, 2, 12)  # nvtx from this version on records no ranges under n
 
 
 def check_up(folder: Path, explicit: Path | None = None) -> tuple[MachineCheck, ...]:
-    """All checks, in the order in which things are needed.
-
-    Args:
-        folder: Where reports are to be written.
-        explicit: The nsys to use; None looks for one.
-    """
+    """All checks, in the order in which things are needed."""
     machine = read_machine()
     diagnosis = diagnose(explicit)
     return (

@@ -36,9 +36,6 @@ class Family:
     Its descendants: nsys-launcher, the program (in a session of its own) and what the program started; and the agent,
     which has left nsys and is known by the name of its session, ``profile-`` and the process number of nsys. Once nsys
     has died its children have another parent, so the family is to be gathered before.
-
-    Args:
-        head: Process number of what was started: nsys, or sudo.
     """
 
     def __init__(self, head: int, argv: Sequence[str]) -> None:

@@ -8,22 +8,80 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pandas as pd
+
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
+from tcprof.frames import UNPROFILED
 from tcprof.nsys.export import check_export_place
-from tcprof.nsys.importer import import_stream
-from tcprof.nsys.locate import Nsys, survey_nsys
-from tcprof.nsys.problems import explain
+from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
-from tcprof.nsys.run import Completed, run_quietly
-from tcprof.record.command import RecordOptions, name_options
+from tcprof.nsys.run import Completed, explain, run_quietly
+from tcprof.record.command import RecordOptions, annotated, find_program, name_options
 from tcprof.record.plan import Plan, plan_recording
-from tcprof.record.program import find_program
 from tcprof.record.run_shown import run_shown
-from tcprof.record.unprofiled import UnprofiledRun, run_unprofiled
+from tcprof.temporary import temporary_folder
+
+LONGEST_S = 60.0  # that a program may take for this to be done unasked
+_GRACE_S = 5.0  # from the signal that asks the program to end
+
+
+@dataclass(frozen=True)
+class UnprofiledRun:
+    """A run without nsys."""
+
+    steps: pd.DataFrame  # see ``tcprof.frames.UNPROFILED``
+    status: int | None  # exit status of the program; None where it was ended as its time was over
+
+
+def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> UnprofiledRun:
+    """Runs a program by itself, in silence, for so many seconds at most, and times its steps.
+
+    Raises:
+        NsysError: It cannot be started.
+    """
+    with temporary_folder() as folder:
+        status = _run(annotated(program, "modules", folder), limit_s)
+        return UnprofiledRun(_read_steps(folder), status)
+
+
+def _run(command: tuple[str, ...], limit_s: float | None) -> int | None:
+    nowhere = subprocess.DEVNULL
+    try:
+        process = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
+    except OSError as error:
+        raise NsysError(f"{command[0]} could not be started: {error.strerror or error}.") from error
+    try:
+        return process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a program and the processes that it has started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+            os.killpg(process.pid, number)
+            process.wait(_GRACE_S)
+
+
+def _read_steps(folder: Path) -> pd.DataFrame:
+    """The steps of all processes, on one clock that begins with the first."""
+    rows = []
+    for path in sorted(folder.glob("[0-9]*")):
+        for line in path.read_text(encoding="ascii").splitlines():
+            trains, start, end = (int(word) for word in line.split())
+            rows.append((int(path.name), bool(trains), start, end))
+    steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns"])
+    first = steps["start_ns"].min() if len(steps) else 0
+    moved = {name: steps[name] - first for name in ("start_ns", "end_ns")}
+    return UNPROFILED.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))
 
 
 @dataclass(frozen=True)
@@ -42,9 +100,7 @@ class Session:
     """Recordings of one program: one, or several alike, each with a report of its own.
 
     Args:
-        program: As the user names it; a Python script or module gets its interpreter.
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
-        repeat: How often to record it; the reports of more than one are numbered.
 
     Raises:
         UsageError: There is no program.
@@ -82,7 +138,7 @@ class Session:
         return run
 
     def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
-        """Runs the program once without nsys; see ``tcprof.record.unprofiled``."""
+        """Runs the program once without nsys; see ``tcprof.record.recording``."""
         return run_unprofiled(self._program, limit_s)
 
 
@@ -91,9 +147,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
     recording that nsys could not turn into a report is imported, if any importer here can.
-
-    Args:
-        argv: The command, from ``build_profile_command``.
 
     Raises:
         NsysError: There is no report afterwards; the message says why and what to do.

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import IO, TextIO
 
 from tcprof.nsys.run import Completed
-from tcprof.record.status_line import StatusLine, is_terminal
-from tcprof.record.stopping import Stopping, can_catch_signals, caught_signals, start_stoppable
+from tcprof.record.stopping import StatusLine, Stopping, can_catch_signals, caught_signals, is_terminal, start_stoppable
 
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed

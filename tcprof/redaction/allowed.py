@@ -132,7 +132,6 @@ def reflect_tables(
 
     Args:
         database: The name that it is attached under.
-        only: Names of the tables that are looked at; all are by default.
     """
     inspector = inspect(connection)
     return {
@@ -226,7 +225,8 @@ def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
         named = c.id.in_(users_of(NVTX_STRINGS + KERNEL_STRINGS, tables))
         return or_(named, _is_call(table, tables))
     if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
-        return c.typeId.in_(_metric_types(tables[schema.GENERIC_TYPES.name]))
+        types = tables[schema.GENERIC_TYPES.name].c  # of GPU metrics
+        return c.typeId.in_(select(types.typeId).where(types.data.like('%"GR Active"%')))
     return true()
 
 
@@ -247,7 +247,11 @@ def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
 
 def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Any:
     """The numbers of strings that occur in some columns, each a table and its column, of the rows that are kept."""
-    found = list(_string_numbers(columns, tables))
+    found = []
+    for name, column in columns:
+        if is_kept(name, tables) and column in tables[name].c:
+            numbers = select(tables[name].c[column])
+            found.append(numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers)
     return union(*found) if found else select(literal(None))
 
 
@@ -270,15 +274,3 @@ def _is_call(strings: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
     """Which strings are names of CUDA calls."""
     is_named_so = and_(strings.c.value.op("GLOB")(_API_NAMES), func.is_own(as_bytes(strings.c.value)))
     return and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
-
-
-def _string_numbers(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Iterator[Select[Any]]:
-    for name, column in columns:
-        if is_kept(name, tables) and column in tables[name].c:
-            numbers = select(tables[name].c[column])
-            yield numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers
-
-
-def _metric_types(types: Table) -> Select[Any]:
-    """The types of generic events that are GPU metrics."""
-    return select(types.c.typeId).where(types.c.data.like('%"GR Active"%'))

@@ -1,27 +1,40 @@
 """Looks for anything private in a redacted copy: at what it holds, not at what was meant to be left out."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, Select, Table, Text, or_, select, type_coerce
+from sqlalchemy import Connection, Select, Table, Text, create_engine, or_, select, type_coerce
+from sqlalchemy.exc import DatabaseError
+from sqlalchemy.pool import StaticPool
 
 from tcprof.errors import OutputError
 from tcprof.nsys import schema
-from tcprof.redaction.allowed import (
-    KERNEL_STRINGS,
-    NVTX_STRINGS,
-    is_number,
-    reflect_tables,
-    users_of,
-)
-from tcprof.redaction.private_texts import Found, PrivateTexts, as_text
+from tcprof.nsys.opening import OpenedExport
+from tcprof.redaction.allowed import KERNEL_STRINGS, KNOWN_TABLES, NVTX_STRINGS, is_number, reflect_tables, users_of
+from tcprof.redaction.own_words import is_own, set_functions
+from tcprof.redaction.private_texts import TELLING_TABLES, Found, PrivateTexts, as_text, gather_private
 
 EXAMPLES = 3
 _AT_ONCE = 20_000
 _DEFECT = (
     "This is a defect of tcprof: please report this message, without the recording. Until it is fixed, share figures: "
     "tcprof ranges RECORDING --format csv"
+)
+REDACTED = "<redacted>"
+_REMEMBERED = 100
+_PART = 12  # characters: of a longer secret a message may have a part
+_REPEATED = re.compile(f"(?:{REDACTED})+")
+# Paths, hosts, addresses and settings in a message of nsys; "IP/backtrace" is none.
+_PRIVATE = re.compile(
+    r"(?<!\w)(?:/[\w.@%+=~-]+)+/?|[\w.~$-]{1,64}(?:/[\w.@%+=~-]+){2,}/?|\b[A-Za-z]:\\[^\s\"']*"
+    r"|\\\\[\w.$-]+\\[^\s\"']*|(?P<dotted>(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[A-Za-z][\w-]{0,62}){2,})"
+    r"|(?<![\w:])(?:(?:[0-9A-Fa-f]{1,4}:){1,7}:(?:[0-9A-Fa-f]{1,4}:?)*|(?:[0-9A-Fa-f]{1,4}:){3,7}[0-9A-Fa-f]{1,4})(?!\w)"
+    r"|(?<![\w.-])[\w.-]{1,64}@[\w.-]+|\b\w+=\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
 )
 
 
@@ -108,3 +121,71 @@ def _search(connection: Connection, statements: list[Select[str]], private: Priv
         yield from chain.from_iterable(
             private.search([as_text(value) for value in some if value]) for some in result.partitions()
         )
+
+
+def without_private(export: Path, messages: list[str]) -> list[str]:
+    """The messages of an export, with what is private in them replaced.
+
+    Raises:
+        InputError: The export cannot be read.
+    """
+    if not messages:
+        return []
+    opened = OpenedExport(export, KNOWN_TABLES)
+    try:
+        with opened.connect() as connection:
+            set_functions(connection)
+            engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+            with engine.connect() as reading:
+                private = gather_private(reading, reflect_tables(reading, only=TELLING_TABLES))
+    except DatabaseError as error:
+        raise opened.damaged(error.orig or error) from error
+    blank = blanking(private, messages)
+    return [blank(text) or "" for text in messages]
+
+
+def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], str | None]:
+    """A function that replaces what is private in these messages: known texts, paths, addresses and settings."""
+    some = list(messages)
+    rule, parts = private.rule(some), _shared_parts(private, some)
+
+    @lru_cache(_REMEMBERED)  # the same is often told many times
+    def blank(text: Any) -> str | None:
+        if text is None:
+            return None
+        shown = as_text(text).partition("\0")[0]  # what readers see of it
+        known = _without_parts(rule.sub(REDACTED, shown), parts)
+        return _REPEATED.sub(REDACTED, _PRIVATE.sub(_replace, known))
+
+    return blank
+
+
+def _replace(found: re.Match[str]) -> str:
+    """What stands for a private stretch: itself where it is a counter, "SM.Triage.sm__cycles.sum", and no host."""
+    dotted = found.group("dotted")
+    return dotted if dotted and "__" in dotted and is_own(dotted) else REDACTED
+
+
+def _shared_parts(private: PrivateTexts, messages: list[str]) -> set[str]:
+    """The parts of messages that some private text has as well."""
+    of_messages = {part for text in set(messages) for part in _parts(text)}
+    return {part for text in private.kinds for part in _parts(text) if part in of_messages} if of_messages else set()
+
+
+def _parts(text: str) -> Iterator[str]:
+    return (text[start : start + _PART] for start in range(len(text) - _PART + 1))
+
+
+def _without_parts(text: str, parts: set[str]) -> str:
+    """A message without the stretches that are parts of a private text; words of nsys itself stay."""
+    starts = [start for start, part in enumerate(_parts(text)) if part in parts] if parts else []
+    stretches: list[list[int]] = []
+    for start in starts:
+        if stretches and start <= stretches[-1][1]:
+            stretches[-1][1] = start + _PART
+        else:
+            stretches.append([start, start + _PART])
+    for start, end in reversed(stretches):
+        if not is_own(text[start:end]):
+            text = f"{text[:start]}{REDACTED}{text[end:]}"
+    return text

@@ -12,13 +12,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from tcprof.nsys import schema
 from tcprof.nsys.opening import decode
-from tcprof.redaction.allowed import (
-    KNOWN_TABLES,
-    SETTINGS_TABLES,
-    is_kept,
-    left_out,
-    own_words,
-)
+from tcprof.redaction.allowed import KNOWN_TABLES, SETTINGS_TABLES, is_kept, left_out, own_words
 from tcprof.redaction.own_words import IPV4, is_own
 
 

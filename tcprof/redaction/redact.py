@@ -46,12 +46,7 @@ from tcprof.redaction.allowed import (
     reflect_tables,
     wanted,
 )
-from tcprof.redaction.copy_check import (
-    CheckedNames,
-    check_copy,
-    find_text_among_numbers,
-)
-from tcprof.redaction.messages import blanking
+from tcprof.redaction.copy_check import CheckedNames, blanking, check_copy, find_text_among_numbers
 from tcprof.redaction.own_words import set_functions
 from tcprof.redaction.private_texts import (
     TELLING_TABLES,
@@ -178,17 +173,13 @@ def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) 
     if table.name == schema.STRINGS.name:
         return _count_strings(connection, tables)
     if table.name in (settings.name for settings in SETTINGS_TABLES):
-        return _count_settings(settings_in(connection, table, left_out(table, tables)))
+        counts: Counter[Kind] = Counter()
+        for name, value in settings_in(connection, table, left_out(table, tables)):
+            kind = kind_of(name, value)
+            counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
+        return counts
     rows = connection.scalar(select(func.count()).select_from(table).where(left_out(table, tables)))
     return Counter({Kind.ROWS: rows or 0})
-
-
-def _count_settings(settings: list[tuple[str, str]]) -> Counter[Kind]:
-    counts: Counter[Kind] = Counter()
-    for name, value in settings:
-        kind = kind_of(name, value)
-        counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
-    return counts
 
 
 def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:

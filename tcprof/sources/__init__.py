@@ -1,5 +1,108 @@
 """Where recordings are read: each kind of file has a source, which gives frames. ``registry`` finds the right one."""
 
-from tcprof.sources.source import UNNAMED_DOMAIN, InvalidValues, Recording, Samples, Source, SourceType
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
+import pandas as pd
+
+UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
 __all__ = ["UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a file says about its recording."""
+
+    file: str  # name of the file that was read, without its folder
+    nsys_version: str  # version of Nsight Systems that exported; empty where not known
+    schema_version: str  # version of the export's tables; empty where not known
+    driver_version: str  # NVIDIA driver; empty where not known
+    started_utc: str  # when the recording began, ISO 8601; empty where not known
+    duration_ns: float  # length of the recording; NaN where not known
+    frequency_hz: float  # sampling frequency that was asked for; NaN where not known
+    metrics_requested: bool  # whether GPU metrics were asked for
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The samples of a recording, and how they were measured."""
+
+    frame: pd.DataFrame  # see ``tcprof.frames.SAMPLES``
+    tensor_source: str  # "cycles", "rounded" (whole percentages) or "none"
+    shared_pipe: bool  # whether the counter also counts plain half-precision arithmetic (Turing)
+    lost_ns: int  # time marked as missing by the profiler
+
+
+@dataclass(frozen=True)
+class InvalidValues:
+    """What a file holds that cannot be: it is damaged, or no recorder wrote it."""
+
+    place: str  # where, as ``TABLE.column``
+    what: str  # what is wrong, in words that follow a number: "text", "over 100 %"
+    count: int  # how many rows or values
+    kept: bool = False  # whether they are still counted as far as they make sense; otherwise they are left out
+
+
+class Source(Protocol):
+    """One recording, as ``tcprof.analysis.analyze`` reads it. Its methods may be called from several threads."""
+
+    @property
+    def path(self) -> Path:
+        """The file that is read."""
+
+    def recording(self) -> Recording:
+        """What the file says about its recording."""
+
+    def gpus(self) -> pd.DataFrame:
+        """The GPUs that the file names, see ``tcprof.frames.GPUS``."""
+
+    def samples(self, metrics: Iterable[str]) -> Samples:
+        """The GPU metric samples; of the columns of ``tcprof.frames.SAMPLES``, the others may be left unknown."""
+
+    def ranges(self) -> pd.DataFrame:
+        """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
+
+    def api_calls(self) -> pd.DataFrame:
+        """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
+
+    def waits(self) -> pd.DataFrame:
+        """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+
+    def lost_launches(self) -> int | None:
+        """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
+
+    def activities(self, geometry: bool = False) -> pd.DataFrame:
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
+
+    def diagnostics(self) -> pd.DataFrame:
+        """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
+
+    def unprofiled(self) -> pd.DataFrame:
+        """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.UNPROFILED``."""
+
+    def wrong(self) -> tuple[InvalidValues, ...]:
+        """What was found to be wrong in all that has been read so far: it is not in the frames."""
+
+
+@dataclass(frozen=True)
+class SourceType:
+    """How recordings of one kind are recognized and opened: an entry of ``tcprof.sources.registry``.
+
+    Attributes:
+        title: What the files are, for people, in the plural.
+        suffixes: What the names of its files end in. Files of one folder whose names differ in nothing else, such as a
+            report and its export, are the same recording: that with the first suffix is read.
+        magic: What its files begin with, where they all begin alike: such a file is not overwritten, even if it is not
+            recognized.
+        recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
+            shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
+        open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    magic: tuple[bytes, ...]
+    recognizes: Callable[[Path, bytes], bool]
+    open: Callable[[Path], Source]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.sources.source import Source, SourceType
+from tcprof.sources import Source, SourceType
 
 ABOUT = "tcprof.json"  # the first member of the ZIP file, so that it is recognized by its first bytes
 _NAME_AT = 30  # where a ZIP file has its first member's name

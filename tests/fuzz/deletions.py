@@ -9,7 +9,7 @@ from typing import Any
 
 from fuzz.database import Connection, columns_of, recreate, run, tables_of
 from tcprof.analysis.modules.tree import PHASES
-from tcprof.annotate.ranges import DOMAIN
+from tcprof.annotate.steps import DOMAIN
 from tcprof.nsys import schema
 
 KERNELS, NVTX, SAMPLES = schema.KERNELS.name, schema.NVTX.name, schema.METRICS.name

@@ -143,9 +143,7 @@ def test_percentages_where_cycles_are_refused(ready: Path, general_set: Path, tm
     assert "no metric set for GH100" in check.evidence
 
 
-def test_a_graphics_set_has_no_tensor_metric(
-    ready: Path, general_set: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_graphics_set_has_no_tensor_metric(ready, general_set, tmp_path, monkeypatch):
     general_set.unlink()
     monkeypatch.setattr(doctor, "try_metric_set", lambda *_: ("GR Active [Throughput %]", "SMs Active [Throughput %]"))
     check = by_name(check_up(tmp_path))["sampling"]

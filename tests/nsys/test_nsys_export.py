@@ -176,9 +176,7 @@ def test_folder_in_the_way(report: Path, fake_nsys: Nsys):
 
 
 @pytest.mark.parametrize("foreign", ["database", "text"])
-def test_what_another_program_wrote_is_not_replaced_by_an_export(
-    report: Path, fake_nsys: Nsys, write_sqlite, foreign: str
-):
+def test_what_another_program_wrote_is_not_replaced_by_an_export(report, fake_nsys, write_sqlite, foreign):
     there = report.with_suffix(".sqlite")
     if foreign == "database":
         write_sqlite(there, "results")

@@ -7,8 +7,7 @@ import pytest
 from tcprof.errors import InputError
 from tcprof.nsys import locate
 from tcprof.nsys.export import find_export
-from tcprof.nsys.importer import explain_library, find_importer, import_stream
-from tcprof.nsys.locate import Nsys
+from tcprof.nsys.locate import Nsys, explain_library, find_importer, import_stream
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from tcprof.errors import NsysError
-from tcprof.nsys.metricset import build_metric_set, read_chips, read_sums
+from tcprof.nsys.capabilities import build_metric_set, read_chips, read_sums
 
 PERCENT = "{name: Throughput %, suffix: .avg.pct_of_peak_sustained_elapsed}"
 

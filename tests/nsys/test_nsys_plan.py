@@ -16,10 +16,9 @@ import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
-from tcprof.record import metrics
+from tcprof.record import plan as planning
 from tcprof.record.command import RecordOptions
-from tcprof.record.metrics import try_metric_set, write_metric_set
-from tcprof.record.plan import Plan
+from tcprof.record.plan import Plan, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
 from tcprof.views.commands import describe_plan
 
@@ -117,7 +116,7 @@ def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None
 
 
 def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", lambda *_: pytest.fail("sampled"))
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", lambda *_: pytest.fail("sampled"))
     for change in ({"frequency_hz": 5}, {"capture_range": "auto"}, {"duration_s": 0.0}):
         with pytest.raises(UsageError):
             plan(machine, **change)
@@ -174,9 +173,7 @@ def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities,
         write_metric_set(fake_nsys, old, h200.gpus, tmp_path)
 
 
-def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
-    run, machine: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_profile_prints_the_ranges_and_leaves_report_export_and_page(run, machine, capfd):
     assert run("profile", "train.py") == 0
     printed = capfd.readouterr().out.splitlines()
     assert printed[-2:] == ["train.nsys-rep", "train.html"]
@@ -193,9 +190,7 @@ def test_profile_prints_the_ranges_and_leaves_report_export_and_page(
 
 
 @pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "forced"])
-def test_another_programs_file_in_place_of_the_export_is_refused_before_the_program_runs(
-    run, machine: Path, force: list[str], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_another_programs_file_in_place_of_the_export_is_refused_before_the_program_runs(run, machine, force, capfd):
     there = machine / "runs-2.sqlite"
     there.write_text("mine")
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
@@ -265,18 +260,14 @@ def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureF
     assert run("profile", "--force", "--redact", "train.py") == 0
 
 
-def test_a_refusal_is_explained(
-    run, machine: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refusal_is_explained(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS", "privilege")
     assert run("profile", "train.py") == 4
     assert "RestrictProfilingToAdminUsers" in capfd.readouterr().err
     assert not (machine / "train.nsys-rep").exists()
 
 
-def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(
-    run, machine: Path, gpu_root: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_machine_that_cannot_record_says_so_at_once_and_leaves_nothing(run, machine, gpu_root, capfd):
     for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
         (gpu_root / name).unlink()
     before = {path.name for path in machine.iterdir()}
@@ -306,16 +297,14 @@ def test_profile_from_python(machine: Path) -> None:
 
 def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[list[str]] = []
-    real = metrics.run_quietly
-    monkeypatch.setattr(metrics, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
+    real = planning.run_quietly
+    monkeypatch.setattr(planning, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
     for frequency in (20_000, 10):
         plan(machine, frequency_hz=frequency)
     assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]
 
 
-def test_what_of_the_set_is_not_sampled_is_told(
-    machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_of_the_set_is_not_sampled_is_told(machine, general_set, monkeypatch):
     document = yaml.safe_load(general_set.read_text())
     for name, counter in (("DRAM Read Bandwidth", "dram__read_throughput"), ("SM Issue", "sm__inst_executed_realtime")):
         percent = [{"name": "Throughput %", "suffix": ".avg.pct_of_peak_sustained_elapsed"}]
@@ -347,15 +336,13 @@ def test_sums_that_are_refused_leave_tensor_cycles(machine: Path, general_set: P
             raise NsysError("it needs two passes.")
         return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_sums)
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", refuse_sums)
     planned = plan(machine)
     assert len(asked) == 3
     assert planned.notes == ("Tensor cycles are recorded, but no bytes and no instructions: it needs two passes.",)
 
 
-def test_sums_of_caches_that_are_refused_leave_the_others(
-    machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sums_of_caches_that_are_refused_leave_the_others(machine, general_set, monkeypatch):
     add_issue_metric(general_set)
     asked = []
 
@@ -365,7 +352,7 @@ def test_sums_of_caches_that_are_refused_leave_the_others(
             raise NsysError("it needs two passes.")
         return try_metric_set(nsys, capabilities, options, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("tcprof.record.metrics.try_metric_set", refuse_caches)
+    monkeypatch.setattr("tcprof.record.plan.try_metric_set", refuse_caches)
     planned = plan(machine)
     assert planned.notes == ("Tensor cycles are recorded, but nothing of the caches: it needs two passes.",)
     assert len(asked) == 2

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -9,8 +10,8 @@ from tcprof.annotate import VARIABLE, steps
 from tcprof.annotate.ops import AUTO, LEVELS, OFF
 from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
-from tcprof.record import program as record_program
-from tcprof.record.program import annotated, find_program, name_report, split_arguments
+from tcprof.record import command
+from tcprof.record.command import annotated, find_program, name_report, split_arguments
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 
@@ -119,6 +120,6 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 
 
 def test_profile_has_the_levels_of_the_annotation():
-    assert {level.value for level in Annotate} == {*LEVELS, AUTO, OFF}
-    assert (record_program.AUTO, record_program.OFF, record_program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
-    assert record_program.STEP_TIMES_VARIABLE == steps.STEP_TIMES
+    assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
+    assert (command.AUTO, command.OFF, command.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
+    assert command.STEP_TIMES_VARIABLE == steps.STEP_TIMES

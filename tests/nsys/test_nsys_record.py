@@ -9,8 +9,8 @@ import pytest
 from tcprof.errors import NsysError, OutputError, StoppedError
 from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
-from tcprof.nsys.problems import PROBLEMS, explain
 from tcprof.nsys.report import ReportFiles
+from tcprof.nsys.run import PROBLEMS, explain
 from tcprof.record.command import RecordOptions, build_profile_command
 from tcprof.record.recording import RecordedRun, record
 

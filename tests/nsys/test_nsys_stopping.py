@@ -19,8 +19,7 @@ from tcprof.record import family, stopping
 from tcprof.record import run_shown as process
 from tcprof.record.family import Family
 from tcprof.record.run_shown import run_shown
-from tcprof.record.status_line import StatusLine
-from tcprof.record.stopping import Stopping, caught_signals
+from tcprof.record.stopping import StatusLine, Stopping, caught_signals
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 ROLES = ("nsys", "launcher", "program", "child", "orphan", "agent")
@@ -171,9 +170,7 @@ def test_a_program_that_nsys_waits_for_is_named_once(stand_in, tmp_path: Path, m
     assert said[2].startswith("Giving up")
 
 
-def test_two_signals_within_a_moment_are_one_request(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_two_signals_within_a_moment_are_one_request(capfd, monkeypatch):
     with subprocess.Popen(["sleep", "20"]) as child:
         line = StatusLine(sys.stderr)
         found = Stopping(Family(child.pid, ["sleep"]), line, has_own_group=True)

@@ -9,8 +9,8 @@ import pytest
 
 import tcprof
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.record.program import find_program
-from tcprof.record.unprofiled import run_unprofiled
+from tcprof.record.command import find_program
+from tcprof.record.recording import run_unprofiled
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
@@ -62,9 +62,7 @@ def runs(folder: Path) -> list[str]:
     return (folder / "runs").read_text(encoding="utf-8").split()
 
 
-def test_the_steps_are_timed_and_every_later_command_knows_it(
-    run, machine: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capfd):
     assert run("profile", "--gpus", "none", "train.py") == 0
     shown = capfd.readouterr()
     assert runs(machine) == ["False", "True"]
@@ -93,7 +91,7 @@ def test_several_recordings_share_one_run(run, machine: Path) -> None:
 
 @pytest.mark.slow
 def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tcprof.unprofiled.LONGEST_S", 0.001)
+    monkeypatch.setattr("tcprof.api.recording.LONGEST_S", 0.001)
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert runs(machine) == ["False"]
     assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
@@ -101,9 +99,7 @@ def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machi
 
 
 @pytest.mark.slow
-def test_a_program_without_steps_is_run_once(
-    run, machine: Path, monkeypatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_without_steps_is_run_once(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"))
     assert run("profile", "--gpus", "none", "train.py") == 0
     assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0

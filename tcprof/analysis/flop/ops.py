@@ -28,8 +28,7 @@ from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.ranges.instances import Evidence
 from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain
 from tcprof.analysis.time.range_metrics import tensor_launches
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD
+from tcprof.annotate.steps import BACKWARD, DOMAIN
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import OPS_DOMAIN
 

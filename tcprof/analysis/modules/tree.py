@@ -11,8 +11,7 @@ import pandas as pd
 
 from tcprof.analysis.ranges.nesting import tree_order
 from tcprof.analysis.ranges.projection import Hierarchy
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD, DATA, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
+from tcprof.annotate.steps import BACKWARD, DATA, DOMAIN, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import FOLDED_MODULES, MODULE_TREE
 

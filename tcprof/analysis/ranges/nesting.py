@@ -15,8 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals
-from tcprof.annotate.ranges import DOMAIN
-from tcprof.annotate.steps import BACKWARD, FORWARD, NAMES, RECOMPUTE
+from tcprof.annotate.steps import BACKWARD, DOMAIN, FORWARD, NAMES, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN, PATHS
 

@@ -10,6 +10,8 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.ranges.summary import measure_iterations
+from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS
@@ -273,5 +275,9 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         return analysis
     iterations = iterations.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
     number = iterations.groupby("gpu").cumcount()
-    launched = analysis.kernel_instances.assign(iteration=-1)  # which of these they are in is not known
-    return replace(analysis, iterations=ITERATIONS.conform(iterations.assign(number=number)), kernel_instances=launched)
+    return replace(
+        analysis,
+        iterations=ITERATIONS.conform(iterations.assign(number=number)),
+        iterations_active=measure_iterations(iterations, analysis.instances, tensor_functions(analysis.samples)),
+        kernel_instances=analysis.kernel_instances.assign(iteration=-1),  # which of these they are in is not known
+    )

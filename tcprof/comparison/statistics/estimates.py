@@ -218,8 +218,6 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
 
     Args:
         medians: Medians over the instances of what ``tcprof.comparison.statistics.rows`` lists; unknown is NaN.
-        period_ns: Time from one sample to the next; NaN without samples.
-        rounded: Whether Tensor Active comes from whole percentages.
 
     Returns:
         The deviation of the logarithm, and one in the quantity's own unit that is added to it.

@@ -29,7 +29,7 @@ def write_comparison(
 
     Args:
         gate: Of the first.
-        reports: Links to the reports on each side's recordings, see ``tcprof.cli.targets.find_reports``.
+        reports: Links to the reports on each side's recordings, see ``tcprof.cli.output.find_reports``.
         others: The same sides with each other one as the baseline, see ``tcprof.comparison.comparison``.
 
     Raises:

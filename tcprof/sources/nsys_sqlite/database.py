@@ -26,8 +26,8 @@ from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.nsys import schema
 from tcprof.nsys.opening import OpenedExport, decode
 from tcprof.nsys.schema import STRINGS, Limits
+from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT, UNKNOWN, Query
-from tcprof.sources.source import InvalidValues
 
 READ_AT_ONCE = 65_536
 ROWS_OF_PART = 2_000_000  # of a table that is read by several threads
@@ -107,15 +107,11 @@ class Database:
             parts = self._parts(query.table, plain)
             return self._collect(parts, query, lambda batch: _checked(batch, query, limits), take)
         except (_WrongError, AdbcError, pa.ArrowException):
-            self._count_wrong(query, limits)
+            self.look_through(query)
         try:
             return self._collect([query.strict(columns, limits)], query, lambda batch: _columns(batch, query), take)
         except (AdbcError, pa.ArrowException) as error:
             raise self._file.damaged(error) from error
-
-    def look_through(self, query: Query) -> None:
-        """Count and tell what is wrong in a table whose rows that were read are not all that there should be."""
-        self._count_wrong(query, self._limits(query))
 
     def _collect(
         self,
@@ -174,9 +170,7 @@ class Database:
 
     def close_backwards(self, table: Table, start: Ints, end: Ints) -> Ints:
         """The ends, where they lie before their start the start: told, and kept as empty."""
-        backwards = int((end < start).sum())
-        if backwards:
-            self.tell(table, "end", "before the start", backwards, kept=True)
+        self.tell(table, "end", "before the start", int((end < start).sum()), kept=True)
         return np.maximum(end, start)
 
     def _limits(self, query: Query) -> dict[str, Limits]:
@@ -202,23 +196,22 @@ class Database:
                     if batch.num_rows:
                         yield batch
 
-    def _count_wrong(self, query: Query, limits: dict[str, Limits]) -> None:
+    def look_through(self, query: Query) -> None:
+        """Count and tell what is wrong in a table whose rows that were read are not all that there should be."""
         self._file.check(query.table.name)
-        columns = self._file.columns[query.table.name]
+        columns, limits = self._file.columns[query.table.name], self._limits(query)
         found = query.wrong(columns, limits)
         if found:
             with self._file.connect() as connection:
                 counts = connection.execute(_sql(query.count_wrong(columns, limits))).fetchone()
             for (column, what), count in zip(found, counts, strict=True):
-                if count:
-                    self.tell(query.table, column, what, count)
+                self.tell(query.table, column, what, count or 0)
 
     def _measured(self, query: Query, columns: Columns) -> Columns:
         """The same columns; texts that were cut, since they are too long, are told."""
         for name in query.texts:
             long = int(pc.sum(pc.equal(pc.binary_length(columns[name]), LONGEST_TEXT)).as_py() or 0)
-            if long:
-                self.tell(query.table, name, f"of {LONGEST_TEXT:,} bytes or more", long, kept=True)
+            self.tell(query.table, name, f"of {LONGEST_TEXT:,} bytes or more", long, kept=True)
         return columns
 
 

@@ -21,13 +21,18 @@ from tcprof.nsys import schema
 from tcprof.nsys.export import find_export, read_tables
 from tcprof.nsys.locate import find_nsys
 from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
-from tcprof.redaction.messages import without_private
-from tcprof.sources.nsys_sqlite.activities import count_lost_launches, read_activities, read_launches, read_waits
+from tcprof.redaction.copy_check import without_private
+from tcprof.sources import InvalidValues, Recording, Samples, SourceType
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
+from tcprof.sources.nsys_sqlite.events import (
+    count_lost_launches,
+    read_activities,
+    read_launches,
+    read_ranges,
+    read_waits,
+)
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
-from tcprof.sources.nsys_sqlite.ranges import read_ranges
 from tcprof.sources.nsys_sqlite.samples import read_samples
-from tcprof.sources.source import InvalidValues, Recording, Samples, SourceType
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred

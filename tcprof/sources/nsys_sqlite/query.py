@@ -62,7 +62,6 @@ class Query:
         """The statement that reads a sound table.
 
         Args:
-            columns: The columns that this export's table has.
             thorough: Whether to read rows, too, that ``among`` cannot choose since its column holds no number. That
                 takes a fifth longer.
         """

@@ -49,8 +49,11 @@ class Wanted:
 def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tuple[str, Metric]]:
     """The columns that the recorded metrics of a GPU fill: recorded name -> column, and what is known of the metric."""
     known = frozenset(names)
-    recorded = {column: _first_recorded(metrics, known) for column, metrics in wanted.chip(gpu).metrics.items()}
-    recorded = {column: found for column, found in recorded.items() if found}
+    recorded: dict[str, tuple[str, Metric]] = {}  # of each column the first name that the recording has
+    for column, metrics in wanted.chip(gpu).metrics.items():
+        each_name = ((name, metric) for metric in metrics for name in metric.names)
+        if found := next((each for each in each_name if each[0] in known), None):
+            recorded[column] = found
     needed = set(wanted.metrics)
     clock = next((column for column in wanted.clocks if column in recorded), "")
     if "pipe_cycles" in needed:
@@ -61,11 +64,7 @@ def columns_of(names: Iterable[str], wanted: Wanted, gpu: int) -> dict[str, tupl
         # Cycles and a clock give exact percentages; then the rounded ones need not be read.
         needed -= TENSOR_COLUMNS
         needed |= {"tensor_cycles", clock} if "tensor_cycles" in recorded and clock else {"tensor_active_pct"}
-    return {found[0]: (column, found[1]) for column, found in recorded.items() if found and column in needed}
-
-
-def _first_recorded(metrics: Iterable[Metric], known: frozenset[str]) -> tuple[str, Metric] | None:
-    return next(((name, metric) for metric in metrics for name in metric.names if name in known), None)
+    return {name: (column, metric) for column, (name, metric) in recorded.items() if column in needed}
 
 
 def make_reading(database: Database, table: Table, column: str, metric: Metric, times: Ints, values: Ints) -> Reading:
@@ -156,12 +155,8 @@ def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints
 def _by_key(rows: Columns, keys: Set[int]) -> dict[int, tuple[Ints, Ints]]:
     """Times and values in some rows of GPU_METRICS, for each metric of each GPU."""
     row_keys = (rows["typeId"] & 0xFFFF) << 16 | rows["metricId"]
-    found = {}
-    for code in keys:
-        mask = row_keys == code
-        if mask.any():
-            found[code] = (rows["timestamp"][mask], rows["value"][mask])
-    return found
+    masks = {code: row_keys == code for code in keys}
+    return {code: (rows["timestamp"][mask], rows["value"][mask]) for code, mask in masks.items() if mask.any()}
 
 
 def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[str, Metric]], set[int]]:

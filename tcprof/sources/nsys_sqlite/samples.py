@@ -14,9 +14,9 @@ from tcprof.arrays import Floats, Ints, broadcast_if_constant
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.nsys import schema
+from tcprof.sources import Samples
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted, read_events, read_table
-from tcprof.sources.source import Samples
 
 GAP_PERIODS = 1.5
 NOTHING_LOST = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

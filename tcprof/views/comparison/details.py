@@ -13,9 +13,8 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
+from tcprof.comparison.details import MOST_MOVED, has_steps, list_moved
 from tcprof.comparison.matching.places import gpu_models
-from tcprof.comparison.moved import MOST_MOVED, list_moved
-from tcprof.comparison.typical_step import has_steps
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_won
 from tcprof.findings.compared.verdict import iteration_name, side_names

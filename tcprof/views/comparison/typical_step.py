@@ -9,8 +9,8 @@ from tcprof import units
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.comparison import Comparison
+from tcprof.comparison.details import TypicalStep, find_steps, join_work, merge_work
 from tcprof.comparison.matching.slots import NONE
-from tcprof.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work
 from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.findings.finding import class_title

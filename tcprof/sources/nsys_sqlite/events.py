@@ -1,18 +1,22 @@
-"""Work on the GPUs, and the API calls that started it."""
+"""What happened in a recording: NVTX ranges, API calls, and the work of the GPUs."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pandas.api.types import union_categoricals
-from sqlalchemy import Select, Table, func, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 
-from tcprof.arrays import Floats, Ints, broadcast_if_constant
-from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
+from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
+from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, NVTX_RANGES, OPS_DOMAIN, WAITS
 from tcprof.nsys import schema
-from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
+from tcprof.sources import UNNAMED_DOMAIN
+from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
+from tcprof.sources.torch_ops import split_names
 
+OPEN = -(1 << 62)  # in place of the end of a range that never closed
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _SIDES = ("srcKind", "dstKind")
 _OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in schema.COPY_KINDS.items() if name == way]
@@ -22,12 +26,95 @@ _LONGEST_CALL = 256  # characters of a call's name
 _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
+def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
+    """The NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
+    found = database.read(
+        Query(
+            schema.NVTX,
+            required=("start", "eventType"),
+            optional={"end": OPEN, "globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
+            texts=("text",),
+            among=("eventType", (schema.NVTX_PUSH_POP, schema.NVTX_START_END)),
+        )
+    )
+    start, end, thread = found["start"], found["end"], found["globalTid"]
+    if not len(start):
+        return NVTX_RANGES.empty()
+    process = (thread >> 24) & 0xFFFFFF
+    ops = split_names(_names(database, found["text"], found["textId"]), process)
+    if ops.malformed_count:
+        database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
+    closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
+    return NVTX_RANGES.conform(
+        pd.DataFrame(
+            {
+                "process": broadcast_if_constant(process),
+                "thread": broadcast_if_constant(thread & 0xFFFFFF),
+                "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
+                "name": ops.name,
+                "start_ns": start,
+                "end_ns": database.close_backwards(schema.NVTX, start, closed),
+                "start_end": found["eventType"] == schema.NVTX_START_END,
+                "sequence": ops.sequence,
+                "sizes": ops.sizes,
+                "output_sizes": ops.output_sizes,
+            },
+            copy=False,
+        )
+    )
+
+
+def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
+    """The domains, with one for ops: else they would lie between the program's ranges, and end what these inherit."""
+    if not is_op.any():
+        return domain
+    named = domain.add_categories([name for name in (OPS_DOMAIN,) if name not in domain.categories])
+    codes = np.where(is_op, named.categories.get_loc(OPS_DOMAIN), named.codes)
+    return pd.Categorical.from_codes(codes, dtype=named.dtype).remove_unused_categories()
+
+
+def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categorical:
+    """Names that are in the row itself, or in the string table (registered strings)."""
+    encoded = inline_texts.dictionary_encode()
+    inline = texts(encoded.dictionary)
+    unique_ids, id_codes = np.unique(ids, return_inverse=True)
+    strings = database.strings(unique_ids)
+    names = inline + [strings.get(int(key), "") for key in unique_ids]
+    code_of_name, unique = pd.factorize(np.array([name or UNNAMED for name in names], dtype=object))
+    codes = encoded.indices.to_numpy()
+    registered = np.array([not text for text in inline])[codes] & (ids != UNKNOWN)
+    return pd.Categorical.from_codes(code_of_name[np.where(registered, len(inline) + id_codes, codes)], unique)
+
+
+def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
+    """The names of the ranges' domains. Domain 0 is the default one and has none."""
+    created = database.read(
+        Query(
+            schema.NVTX,
+            required=("eventType",),
+            optional={"globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
+            texts=("text",),
+            among=("eventType", (schema.NVTX_DOMAIN_CREATE,)),
+        )
+    )
+    ids = created["textId"].tolist()
+    strings = database.strings(ids)
+    owners = zip(((created["globalTid"] >> 24) & 0xFFFFFF).tolist(), created["domainId"].tolist(), strict=True)
+    name_of = {
+        owner: text or strings.get(text_id, "")
+        for owner, text_id, text in zip(owners, ids, texts(created["text"]), strict=True)
+    }
+    codes, pairs = distinct_pairs(process, domain)
+    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
+    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
+    return pd.Categorical.from_codes(code_of_name[codes], unique)
+
+
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
-        geometry: Whether to read the kernels' launch geometry, which takes time on large recordings.
     """
     kinds = zip(("kernel", "memcpy", "memset", "graph"), schema.ACTIVITY_TABLES, strict=True)
     parts = [_read_kind(database, table, kind, gpu_of, geometry) for kind, table in kinds if database.has(table)]
@@ -56,8 +143,11 @@ def _read_kind(
     start, device, pid = found["start"], found["deviceId"], found["globalPid"]
     codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
     process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
-    if len(process) and (process == UNKNOWN).all():
-        process[:] = _only_process(database)
+    if len(process) and (process == UNKNOWN).all():  # old exports do not say: it is the one that made all API calls
+        threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
+        processes = np.unique((threads >> 24) & 0xFFFFFF)
+        process[:] = processes[0] if len(processes) == 1 else UNKNOWN
+    moved = found["bytes"] if facts else np.full(len(start), UNKNOWN)
     name_codes, unique_codes = pd.factorize(codes)
     names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
     if kind == "kernel":
@@ -72,7 +162,7 @@ def _read_kind(
         "correlation": found["correlationId"],
         "start_ns": start,
         "end_ns": database.close_backwards(table, start, found["end"]),
-        "moved_bytes": _known(found["bytes"]) if facts else np.broadcast_to(np.nan, len(start)),
+        "moved_bytes": np.where(moved == UNKNOWN, np.nan, moved),
         "host_memory": _host_memory(codes, *(found[side] for side in _SIDES if side in found)),
     }
 
@@ -86,10 +176,6 @@ def _host_memory(copied: Ints, *sides: Ints) -> pd.Categorical:
         known = (copied == way) & kinds.notna().to_numpy()
         codes[known] = pd.Categorical(kinds[known], names).codes
     return pd.Categorical.from_codes(codes, names)
-
-
-def _known(numbers: Ints) -> Floats:
-    return np.where(numbers == UNKNOWN, np.nan, numbers)
 
 
 def _named(codes: Ints, names: list[str]) -> pd.Categorical:
@@ -114,13 +200,6 @@ def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]
     codes, pairs = distinct_pairs(process, device)
     numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in pairs]
     return np.array(numbers, dtype=np.int64)[codes] if len(process) else process
-
-
-def _only_process(database: Database) -> int:
-    """The process that made all API calls, or -1: old exports do not say which process a kernel belongs to."""
-    threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
-    processes = np.unique((threads >> 24) & 0xFFFFFF)
-    return int(processes[0]) if len(processes) == 1 else UNKNOWN
 
 
 def read_launches(database: Database) -> pd.DataFrame:
@@ -155,23 +234,22 @@ def read_launches(database: Database) -> pd.DataFrame:
 
 def read_waits(database: Database) -> pd.DataFrame:
     """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
-    calls, names = schema.API_CALLS, schema.STRINGS
+    calls = schema.API_CALLS
     if not database.has_column(calls, "nameId"):
         return WAITS.empty()
-    named = (func.length(names.c.value) < _LONGEST_CALL) & names.c.value.like("%Synchronize%")
-    waiting = calls.c.nameId.in_(select(names.c.id).where(named))
-    found = database.read(Query(calls, required=("start", "end", "globalTid", "nameId"), where=waiting))
+    columns = ("start", "end", "globalTid", "nameId")
+    found = database.read(Query(calls, required=columns, where=_is_called("%Synchronize%")))
     codes, ids = pd.factorize(found["nameId"])
     texts = database.strings(ids)
     order = np.argsort(found["start"], kind="stable")
-    columns = {
+    named = {
         "process": (found["globalTid"] >> 24) & 0xFFFFFF,
         "thread": found["globalTid"] & 0xFFFFFF,
         "name": _named(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
         "start_ns": found["start"],
         "end_ns": np.maximum(found["start"], found["end"]),
     }
-    return WAITS.conform(pd.DataFrame({name: column[order] for name, column in columns.items()}, copy=False))
+    return WAITS.conform(pd.DataFrame({name: column[order] for name, column in named.items()}, copy=False))
 
 
 def count_lost_launches(database: Database) -> int | None:
@@ -181,12 +259,10 @@ def count_lost_launches(database: Database) -> int | None:
     of other launches may have run after the recording had ended. None where this is unknown: launches that are
     captured into a CUDA graph have no kernel of their own either.
     """
-    calls, names, kernels = schema.API_CALLS, schema.STRINGS, schema.KERNELS
+    calls, kernels = schema.API_CALLS, schema.KERNELS
     if not (database.has_column(calls, "nameId") and database.has(kernels)) or database.has(schema.GRAPHS):
         return None
-    # Nothing that is longer is a call's name, and finding a pattern with two gaps takes long in megabytes.
-    named = (func.length(names.c.value) < _LONGEST_CALL) & names.c.value.like("%aunch%Kernel%")
-    launching = calls.c.nameId.in_(select(names.c.id).where(named))
+    launching = _is_called("%aunch%Kernel%")
     called = database.read(Query(calls, ("start", "correlationId"), {"globalTid": UNKNOWN}, where=launching))
     if not len(called["start"]):
         return None
@@ -202,6 +278,13 @@ def count_lost_launches(database: Database) -> int | None:
     much = streams[streams["size"] >= _MUCH_USED * streams.groupby("process")["size"].transform("sum")]
     last = found["process"].map(much.groupby("process")["max"].min())
     return int((found["stream"].isna() & (found["start"] < last)).sum())
+
+
+def _is_called(pattern: str) -> ColumnElement[bool]:
+    """API calls of such names. Nothing longer is one, and finding a pattern with two gaps takes long in megabytes."""
+    names = schema.STRINGS.c
+    named = (func.length(names.value) < _LONGEST_CALL) & names.value.like(pattern)
+    return schema.API_CALLS.c.nameId.in_(select(names.id).where(named))
 
 
 def _correlations(database: Database) -> Select[Any] | None:

@@ -1,4 +1,4 @@
-"""A typical iteration of a side, from its first activity on the GPU on: its ranges, its work, and its Tensor Active."""
+"""What the figures of a comparison draw: a typical iteration of each side, and where kernels lie in both rooflines."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import compute_envelope, step_points
 from tcprof.analysis.intervals import run_starts
+from tcprof.analysis.kernels.roofline import PLACED, place_kernels
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.time.account import classes_of_activities
 from tcprof.arrays import Floats, Ints
@@ -15,6 +16,9 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.matching.slots import NONE
 
 _DEPTHS, _BARS, _BINS = 2, 1200, 1000
+MOST_MOVED = 60  # kernels of a side: those that take most; more lines would hide each other
+_KEY = ["gpu", "name", "geometry"]
+_FIGURES = ["arithmetic", "tflops", "intensity", "roof_pct", "memory_pct", "roof_tflops", "peak_source", "place"]
 
 
 @dataclass(frozen=True)
@@ -144,3 +148,29 @@ def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame
     lengths = [both[f"end_ns_{side}"] - both[f"start_ns_{side}"] for side in ("base", "new")]
     longest = np.maximum(*lengths).nlargest(most).index
     return both.loc[sorted(longest)]
+
+
+def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The kernels of both sides that have a place, by their number among the pairs; those of one number are matched.
+
+    Returns:
+        Of each side its kernels, longest first, with ``time_ns`` of an iteration and what
+        ``tcprof.analysis.kernels.roofline.place_kernels`` tells of them.
+    """
+    changes = comparison.matching.changes
+    names = [f"{side}_{part}" for side in ("base", "new") for part in ("name", "geometry")]
+    sums = changes[changes["gpu"] == gpu].groupby(["gpu", *names], sort=False)[["base_ns", "new_ns"]].sum()
+    pairs = sums.reset_index()
+    base, new = (
+        _place(side.typical, pairs, role) for role, side in (("base", comparison.base), ("new", comparison.new))
+    )
+    return base, new
+
+
+def _place(analysis: Analysis, pairs: pd.DataFrame, role: str) -> pd.DataFrame:
+    """The kernels of a side; one that is matched with several is one circle for each."""
+    placed = place_kernels(analysis.kernels, analysis.gpus).rename(columns={"launch_geometry": "geometry"})
+    placed = placed[placed["place"] == PLACED]
+    own = pairs.rename(columns={f"{role}_name": "name", f"{role}_geometry": "geometry", f"{role}_ns": "time_ns"})
+    found = own[["time_ns", *_KEY]].assign(pair=own.index).merge(placed[[*_KEY, *_FIGURES]], on=_KEY)
+    return found.nlargest(MOST_MOVED, "time_ns").assign(l2_intensity=np.nan)  # the cache's roof is not drawn here

@@ -1,0 +1,255 @@
+"""The commands that only show: a recording in one view or another, this machine, the workloads."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tcprof.cli import app
+from tcprof.cli.options import (
+    LIST_FORMATS,
+    DepthOption,
+    FilterOption,
+    ForceOption,
+    GpuOption,
+    ListFormatOption,
+    NsysOption,
+    OutputOption,
+    PeakOption,
+    RecordingArgument,
+    RowLimitOption,
+    TableFormatOption,
+    WarmUpOption,
+    WideOption,
+    WindowOption,
+    choose_format,
+    select_rows,
+)
+from tcprof.cli.output import print_document, progress, read_recording
+from tcprof.views import ROWS_SHOWN, Order
+
+NOT_READY = 3
+
+
+@app.command(epilog="Examples: tcprof doctor;  tcprof doctor --format json")
+def doctor(
+    nsys: NsysOption = None,
+    output_format: ListFormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Check whether GPU metrics can be recorded on this machine, and if not, why and what to do.
+
+    Checks nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
+    GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, otherwise 3.
+    """
+    from tcprof.record.doctor import check_up
+    from tcprof.views.commands import is_ready, view_checks
+
+    chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
+    with progress("Looking at this machine"):
+        checks = check_up(Path.cwd(), nsys)
+    print_document(view_checks(checks), chosen, output)
+    if not is_ready(checks):
+        raise typer.Exit(NOT_READY)
+
+
+@app.command(epilog="Example: tcprof show run.nsys-rep")
+def show(
+    recording: RecordingArgument,
+    window: WindowOption = "gpu",
+    warm_up: WarmUpOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, help="Number of ranges, and of kernels, to show for each GPU.")
+    ] = 8,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
+    from tcprof.views.recording.report import view_recording
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, window, warm_up=warm_up)
+    print_document(view_recording(analysis, analysis.findings, limit, limit), chosen, output, wide=wide)
+
+
+@app.command(epilog="Example: tcprof advise run.nsys-rep")
+def advise(
+    recording: RecordingArgument,
+    warm_up: WarmUpOption = None,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Say what to do first, and what it is likely to win of a step.
+
+    Each finding has its price, low, likely and high: the exposed time that it saves, as far as the CPU leaves it; the
+    evidence; and code to paste. What is likely to win under 1 % of a step is named last.
+    """
+    from tcprof.views.recording.advice import view_advice
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, warm_up=warm_up)
+    print_document(view_advice(analysis, analysis.findings), chosen, output)
+
+
+@app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")
+def ranges(
+    recording: RecordingArgument,
+    window: WindowOption = "gpu",
+    warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
+    gpu: GpuOption = None,
+    pattern: FilterOption = None,
+    depth: DepthOption = None,
+    kernels: Annotated[
+        bool,
+        typer.Option(
+            "--kernels/--no-kernels",
+            help="Fit the kernels, for the share of tensor kernels; without, large recordings are read faster.",
+        ),
+    ] = True,
+    limit: RowLimitOption = ROWS_SHOWN,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show Tensor Active of every NVTX range and of the whole capture.
+
+    A row is all instances of a range with the same path. The interval is the 95 % interval of the mean over the
+    instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernels" is the
+    tensor kernels' share of the kernel time. JSON and CSV have all rows and columns.
+    """
+    from tcprof.findings import judge
+    from tcprof.views.recording.ranges import view_ranges
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, window, ("tensor_active_pct",), kernels, warm_up, peak_tflops=peak_tflops)
+    rows = select_rows(analysis.ranges, gpu, pattern, depth)
+    print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)
+
+
+@app.command(epilog="Example: tcprof kernels run.nsys-rep --filter nvjet --by path")
+def kernels(
+    recording: RecordingArgument,
+    by: Annotated[
+        Literal["kernel", "path"],
+        typer.Option("--by", help="One row for each kernel and launch geometry, or also for each path."),
+    ] = "kernel",
+    gpu: GpuOption = None,
+    pattern: FilterOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
+    ] = 20,
+    warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show Tensor Active of every kernel, fitted from the samples, and whether its name agrees.
+
+    Samples are longer than most kernels, so each kernel's figures are solved for; they cover its own time only. JSON
+    and CSV have all rows and columns.
+    """
+    from tcprof.views.recording.kernels import view_kernels
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops)
+    by_path = by == "path"
+    rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
+    document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None)
+    print_document(document, chosen, output, wide=wide)
+
+
+@app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")
+def modules(
+    recording: RecordingArgument,
+    sort: Annotated[
+        Order,
+        typer.Option(
+            "--sort", help="Order of modules beside each other: of calls, by time, or by time lost to the peak."
+        ),
+    ] = Order.CALLS,
+    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show layers that are alike as one row.")] = True,
+    gpu: GpuOption = None,
+    pattern: FilterOption = None,
+    depth: DepthOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Number of rows to show, those with the most time; 0 for all.")
+    ] = ROWS_SHOWN,
+    warm_up: WarmUpOption = None,
+    peak_tflops: PeakOption = None,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show how the modules of a PyTorch program used the Tensor Cores, forward and backward.
+
+    A row is a module with all modules in it. Times are sums over its kernels, per iteration; Tensor Active is over
+    these kernels' own time, from the fit. What is lost is the kernel time, less what its FLOP would take at the chip's
+    peak. JSON and CSV have all rows and columns.
+    """
+    from tcprof.errors import InputError
+    from tcprof.views.recording.modules import NONE, view_modules
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops)
+    if analysis.modules.empty:
+        raise InputError(f"{recording}: {NONE[0]}", NONE[1])
+    rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
+    document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold)
+    print_document(document, chosen, output, wide=wide)
+
+
+@app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")
+def timeline(
+    recording: RecordingArgument,
+    gpu: GpuOption = None,
+    pattern: FilterOption = None,
+    depth: DepthOption = None,
+    iteration: Annotated[
+        str | None,
+        typer.Option(
+            "--iteration",
+            metavar="NAME",
+            help="The range that iterates; by default the outermost with 5 or more instances and the most GPU time.",
+            show_default=False,
+        ),
+    ] = None,
+    warm_up: WarmUpOption = None,
+    limit: RowLimitOption = ROWS_SHOWN,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show where every nanosecond of the GPU's time went, and what the figures are based on.
+
+    Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
+    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle. The
+    ledger lists what could not be attributed.
+    """
+    from tcprof.views.recording.time import view_timeline
+
+    chosen = choose_format(output_format, output, (recording,), force=force)
+    analysis = read_recording(recording, warm_up=warm_up, iteration=iteration)
+    rows = select_rows(analysis.timeline, gpu, pattern, depth)
+    document = view_timeline(analysis, analysis.findings, rows, gpu, limit or None)
+    print_document(document, chosen, output, wide=wide)
+
+
+@app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
+def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
+    """List the training scripts that come with tcprof: what each shows, and the command that records it."""
+    from tcprof.views.commands import view_workloads
+    from tcprof.workloads import find_workloads, read_workloads
+
+    chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
+    folder = find_workloads()
+    print_document(view_workloads(folder, read_workloads(folder, Path.cwd())), chosen, output)
