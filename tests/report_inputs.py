@@ -13,7 +13,6 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
-from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
 from tcprof.frames import (
@@ -91,7 +90,8 @@ def make_analysis(
         "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
-        "tensor": tensor_functions(changes.get("samples", samples)),
+        "options": {},
+        "iterations_active": {},
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})

@@ -63,8 +63,8 @@ def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[],
     """What makes a frame from the fit; a large one makes it now, since the fit takes more memory than the frame."""
     if launches <= MOST_KEPT:
         return make
-    made = make()
-    return lambda: made
+    made: Callable[[], pd.DataFrame] = make().copy  # which can be pickled
+    return made
 
 
 def _set_warm_up_apart(launches: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:

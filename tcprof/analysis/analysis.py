@@ -56,6 +56,7 @@ class Analysis:
 
     recording: Recording
     window: str  # the windows that figures from samples are taken over: host, gpu or busy
+    options: Mapping[str, str | float | None]  # what else it was made with: warm_up, iteration and peak_tflops
     tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
     gpus: pd.DataFrame
     samples: pd.DataFrame
@@ -93,6 +94,9 @@ class Analysis:
     def fingerprint(self) -> Marks:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "split_by_path": self.kernels_by_path.copy}  # what makes them cannot be pickled
 
     @property
     def unprofiled(self) -> pd.DataFrame:
@@ -135,30 +139,30 @@ def analyze(
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
     placed, instances, work, chosen = _place(source, recorded, used, iteration)
-    paths, attribution = placed.hierarchy.paths, placed.attribution
+    paths = placed.hierarchy.paths
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
-    is_rounded = recorded.samples.tensor_source == "rounded"
-    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, is_rounded)
+    captures = summary.summarize_capture(used, activities, placed.attribution, samples, duration_ns, tensor)
+    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, recorded.samples)
+    means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
-    iterations_active = summary.measure_iterations(iterations, instances, tensor)
     del tensor  # as large as the samples
-    evidence = Evidence(activities, samples, gpus, placed.hierarchy, attribution, instances, work, peak_tflops, window)
-    frames = {"gpus": gpus, "samples": samples, "nvtx_ranges": placed.hierarchy.ranges, "paths": paths}
+    tree = placed.hierarchy, placed.attribution
+    evidence = Evidence(activities, samples, gpus, *tree, instances, work, peak_tflops, window)
+    frames = {"gpus": gpus, "samples": samples, "paths": paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
+        options={"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops},
         tensor_source=recorded.samples.tensor_source,
+        iterations_active=means,
+        nvtx_ranges=placed.hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations),
-        iterations=iterations,
-        outside=outside,
-        iterations_active=iterations_active,
         observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
     )
 
