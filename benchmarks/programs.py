@@ -126,7 +126,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
         window="gpu",
         tensor_source="cycles",
-        tensor={},
+        iterations_active={},
         split_by_path=KERNELS.empty,
         observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, pairs, (), 0),
         **frames | given,

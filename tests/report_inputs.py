@@ -90,6 +90,7 @@ def make_analysis(
         "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
+        "options": {},
         "iterations_active": dict.fromkeys(gpus, math.nan),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }

@@ -9,8 +9,7 @@ import pytest
 from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
-from tcprof.analysis.lanes import choose_lanes
-from tcprof.analysis.time.envelope import band_points, compute_envelope, step_points
+from tcprof.analysis.drawing import band_points, choose_lanes, compute_envelope, step_points
 from tcprof.frames import SAMPLES, Column
 from tcprof.render.html import timeline as html_timeline
 from tcprof.render.html.timeline import figure, lanes

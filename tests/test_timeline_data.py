@@ -15,7 +15,7 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 from slow import first
 
 import tcprof
-from tcprof.analysis.flop_rate import flop_rate
+from tcprof.analysis.drawing import flop_rate
 from tcprof.frames import ACTIVITIES, SAMPLES
 from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes

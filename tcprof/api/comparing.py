@@ -12,7 +12,7 @@ from tcprof.comparison import compare as compare_sides
 from tcprof.comparison.gate.judge import Gate
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_gate
-from tcprof.findings.compared.judge import list_names
+from tcprof.findings.rules import rules_of_findings
 from tcprof.untrusted import one_line
 
 _Input: TypeAlias = str | PathLike[str] | Analysis
@@ -42,7 +42,7 @@ class JudgedComparison(Judged, Comparison):
             UsageError: A condition is wrong; the message shows where.
         """
         texts = [conditions] if isinstance(conditions, str) else conditions
-        parsed = [parse_condition(text, list_names()) for text in texts]
+        parsed = [parse_condition(text, [*rules_of_findings()]) for text in texts]
         return judge_gate(parsed, self.findings, strict)
 
     def __repr__(self) -> str:

@@ -22,6 +22,7 @@ COMMANDS = (
     "modules",
     "timeline",
     "compare",
+    "save",
     "export",
     "redact",
     "workloads",

@@ -104,10 +104,10 @@ def compare(
     from tcprof.comparison import compare as compare_sides
     from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
-    from tcprof.findings.compared.judge import list_names
+    from tcprof.findings.rules import rules_of_findings
     from tcprof.views.comparison import view_comparison
 
-    conditions = [parse_condition(text, list_names()) for text in fail_if or ()]
+    conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]

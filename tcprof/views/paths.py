@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.untrusted import one_line
 from tcprof.views.tables import Cell, Row
 

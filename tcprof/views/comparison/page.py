@@ -84,7 +84,7 @@ def view_comparison_page(
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(findings)
     noise = list_noise(comparisons)
-    cautions = texts_of(caution for each in findings for caution in each.cautions)
+    cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     return Document(
         kind="comparison",
         parts=(
@@ -185,7 +185,7 @@ def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
-        lines = (*list_left_out(shown.side), *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
+        lines = (*list_left_out(shown.side), *texts_of(of_side, Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
             sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))

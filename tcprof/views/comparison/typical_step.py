@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.comparison import Comparison
 from tcprof.comparison.matching.slots import NONE
 from tcprof.comparison.typical_step import TypicalStep, find_steps, join_work, merge_work

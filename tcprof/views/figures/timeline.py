@@ -7,9 +7,8 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import Envelope, Lanes, band_points, choose_lanes, compute_envelope, step_points
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.lanes import Lanes, choose_lanes
-from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 from tcprof.views.figures.traces import (

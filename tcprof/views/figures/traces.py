@@ -9,8 +9,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.lanes import Lanes
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.drawing import Lanes
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.arrays import Floats
 from tcprof.findings.finding import class_title
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES

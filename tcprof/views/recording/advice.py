@@ -129,8 +129,7 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
     """Advice that is worth a line, best first, then what has no price; and what is likely to win too little."""
-    shown = [each for each in advice if each.gain.is_notable or not each.gain.is_known]
-    return shown, [each for each in advice if each not in shown]
+    return [each for each in advice if each.is_shown], [each for each in advice if not each.is_shown]
 
 
 def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:

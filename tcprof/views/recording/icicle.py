@@ -12,7 +12,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
-from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import HEADLINE

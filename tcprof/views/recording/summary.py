@@ -13,6 +13,7 @@ from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.judge import describe_measured, say_headline, say_where
 from tcprof.findings.notes import name_peak
 from tcprof.findings.verdict import describe_span
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
@@ -36,9 +37,9 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
-        headline=found.headline,
-        where=found.where,
-        measured=found.measured,
+        headline=say_headline(analysis, found),
+        where=say_where(analysis, found.gpu, figures),
+        measured=describe_measured(analysis, found.gpu, figures),
         verdict=found.sentences,
         tiles=tiles[:MOST_TILES],
         checks=found.checks,

@@ -12,10 +12,9 @@ from markupsafe import Markup
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.flop_rate import flop_rate
+from tcprof.analysis.drawing import compute_envelope, flop_rate
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.time.envelope import compute_envelope
-from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.findings.finding import class_title
 from tcprof.render.html.timeline.figure import draw_skeleton

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import MOST_DEPTHS
 from tcprof.analysis.intervals import distinct, run_starts
-from tcprof.analysis.lanes import MOST_DEPTHS
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
+from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
 from tcprof.arrays import Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line

@@ -17,7 +17,7 @@ LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch 
 VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
 BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
 CALL_NS = 5_000  # what a launch takes where its end was not recorded
-_BLOCKING = 0.5  # of all launches: see the rule blocking-launches
+_BLOCKING = 0.5  # of the kernels' launches: see the rule blocking-launches
 LAUNCH_THAT_BLOCKS, OF_SCALER, FULL_QUEUE = "launch that blocks", "GradScaler", "full queue"
 _DEEP = 100  # activities that are queued where a launch waits for room: CUDA queues 1,020, fewer where they are large
 # Copies that the CPU waits for. Other launches that block do so for the queue: they say nothing about the program.
@@ -105,8 +105,12 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
     named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
     others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
     parts = [_name_waits(own, analysis.api_calls, kind), others[others["name"].notna()]]
-    if _share_of_blocking(analysis, activities, launch) > _BLOCKING:
-        parts.append(_list_blocking(analysis, activities, launch))
+    is_kernel = known & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    returned = np.append(analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
+    is_blocking = is_kernel & (returned >= activities["end_ns"].to_numpy())
+    if is_blocking.sum() > _BLOCKING * is_kernel.sum():  # then they wait from their kernel's start on
+        times = {"start_ns": activities["start_ns"][is_blocking], "end_ns": returned[is_blocking].astype(np.int64)}
+        parts.append(pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object}))
     every = pd.concat(parts, ignore_index=True).sort_values("start_ns", kind="stable", ignore_index=True)
     every.loc[find_scaler_waits(analysis, activities, launch, every), "name"] = OF_SCALER
     return every
@@ -138,22 +142,6 @@ def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[st
     is_of_copy = copied.isin([FROM_GPU, TO_GPU, *FROM_MEMORY.values()]) & before["name"].str.contains(_OF_STREAM)
     names = before["name"].astype(object).mask(is_of_copy, copied)
     return before[["start_ns", "end_ns"]].assign(name=names)
-
-
-def _share_of_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> float:
-    """Of the kernels' launches those that return after their kernel has ended; 0 for none."""
-    is_known = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
-    returned = analysis.api_calls["returned_ns"].to_numpy()[launch[is_known]]
-    return float((returned >= activities["end_ns"].to_numpy()[is_known]).mean()) if is_known.any() else 0.0
-
-
-def _list_blocking(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
-    """Launches that return after their kernel has ended, as waits from its start on."""
-    returned = np.where(launch >= 0, np.append(analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch], np.nan)
-    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
-    is_meant = (returned >= end) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
-    times = {"start_ns": start[is_meant], "end_ns": returned[is_meant].astype(np.int64)}
-    return pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object})
 
 
 def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, process: int, count: int) -> pd.DataFrame:
@@ -262,15 +250,9 @@ def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints
     order = np.argsort(launched, kind="stable")
     codes = names.codes[order]
     following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))
-    last = {mark: _last_of(marks[mark][codes], following) for mark in (UNSCALE, UPDATE)}
+    places = {mark: np.flatnonzero(marks[mark][codes]) for mark in (UNSCALE, UPDATE)}
+    last = {mark: np.append(place, -1)[np.searchsorted(place, following) - 1] for mark, place in places.items()}
     is_last = np.append(following[1:] != following[:-1], True)  # of the waits between two launches
     is_fused = np.append(marks[_FUSED][codes], False)[following]
     found: Bools = is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused
-    return found
-
-
-def _last_of(is_meant: Bools, before: Ints) -> Ints:
-    """The last place that is meant before each of others; -1 for none."""
-    places = np.flatnonzero(is_meant)
-    found: Ints = np.append(places, -1)[np.searchsorted(places, before) - 1]
     return found

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.replay.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
 from tcprof.untrusted import one_line
 
