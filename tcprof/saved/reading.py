@@ -58,32 +58,32 @@ class SavedFile:
     def frame(self, name: str) -> pd.DataFrame:
         """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         schema = FRAMES[name]
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                content = archive.read(f"{name}.parquet")
-            file = pq.ParquetFile(io.BytesIO(content))
-            if file.metadata.num_rows > MOST_ROWS:
-                self._refuse(f"{name} has {file.metadata.num_rows} rows")
             with plain_texts():
-                frame = file.read(columns=schema.names).to_pandas()
-                found = schema.conform(frame)
-        except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, pa.ArrowException) as error:
+                found = schema.conform(self._parquet(name).read(columns=schema.names).to_pandas())
+        except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         for column, other in ROWS.get(name, {}).items():
             rows = found[column].to_numpy()
-            if len(rows) and not -1 <= rows.min() <= rows.max() < self.count(other):
+            if len(rows) and not -1 <= rows.min() <= rows.max() < self._parquet(other).metadata.num_rows:
                 self._refuse(f"{name}.{column} names rows that {other} has not")
         return found
 
-    def count(self, name: str) -> int:
-        """How many rows a frame has."""
+    def _parquet(self, name: str) -> Any:
+        """The Parquet file of a frame."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        with zipfile.ZipFile(self.path) as archive:
-            return int(pq.read_metadata(io.BytesIO(archive.read(f"{name}.parquet"))).num_rows)
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                file = pq.ParquetFile(io.BytesIO(archive.read(f"{name}.parquet")))
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pa.ArrowException) as error:
+            raise self._damaged(f"{name}: {error}") from error
+        if file.metadata.num_rows > MOST_ROWS:
+            self._refuse(f"{name} has {file.metadata.num_rows} rows")
+        return file
 
     def _refuse(self, why: str) -> NoReturn:
         raise self._damaged(why)
