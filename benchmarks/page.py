@@ -22,7 +22,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, sync_playwright
 
-from tcprof.render.html.shell import read_bundle
+from tcprof.render.html.pages import read_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
@@ -37,7 +37,7 @@ MEASURE = """
 import resource, sys, time
 from pathlib import Path
 import tcprof
-from tcprof.render.html.report import write_report
+from tcprof.render.html.pages import write_report
 start = time.perf_counter()
 analysis = tcprof.read(sys.argv[1])
 read = time.perf_counter()

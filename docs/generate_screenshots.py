@@ -16,7 +16,7 @@ from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.findings.compared import judge_comparison
 from tcprof.render.html.comparison import write_comparison
-from tcprof.render.html.report import write_report
+from tcprof.render.html.pages import write_report
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, DOCS = ROOT / "fixtures", ROOT / "docs"
@@ -36,7 +36,7 @@ def main() -> None:
         write_report(new, new.findings, page)
         take(browser, page, "report", "light")
         comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
-        write_comparison([comparison], [judge_comparison(comparison)], page)
+        write_comparison([judge_comparison(comparison)], page)
         take(browser, page, "comparison", "dark")
         browser.close()
 

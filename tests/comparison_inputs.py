@@ -16,8 +16,8 @@ from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows
+from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html.comparison import render_comparison, write_comparison
-from tcprof.render.html.options import USUAL, PageOptions
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.tables import Table
 
@@ -117,7 +117,7 @@ def render_page(
 ) -> str:
     """The page of comparisons, as text, with these findings or their own."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    document = view_comparison_page(comparisons, findings, gate, title=options.title or "")
+    document = view_comparison_page(findings, gate, title=options.title or "")
     return render_comparison([document], options)
 
 
@@ -132,7 +132,7 @@ def write_page(
     findings = findings or [judge_comparison(each) for each in comparisons]
     sides = [comparisons[0].base, *(each.new for each in comparisons)]
     others = compare_other_ways(sides, {}) if choosable else ()
-    write_comparison(comparisons, findings, path, options, others=others)
+    write_comparison(findings, path, options, others=others)
 
 
 def texts_of(table: Table) -> list[list[str]]:

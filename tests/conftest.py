@@ -14,12 +14,15 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM
 os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows them
 
 import pytest
+from builders import TraceBuilder
 from hypothesis import HealthCheck, settings
 
+import tcprof
 from tcprof import comparison
 from tcprof.api import comparing, reading
 from tcprof.cli import GARBAGE
 from tcprof.comparison import Side
+from tcprof.findings.pricing.advice import Advice
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
 settings.register_profile(
@@ -172,6 +175,12 @@ def _sides_key(base: Any, new: Any, mapping: Any, allow_mismatch: bool, kind: ty
     if not read.issuperset(numbers[0] + numbers[1]):
         return None
     return *(side.name for side in sides), *numbers, tuple(mapping.items()), allow_mismatch, kind
+
+
+@pytest.fixture
+def find(tmp_path: Path) -> Callable[[TraceBuilder], dict[str, Advice]]:
+    """The advice on a recording that is built, by rule."""
+    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
 
 
 @pytest.fixture(params=FIXTURES, ids=lambda path: path.stem)

@@ -27,8 +27,7 @@ from builders import TraceBuilder
 
 import tcprof.api.comparing
 import tcprof.redaction.redact
-import tcprof.render.html.comparison
-import tcprof.render.html.report
+import tcprof.render.html.pages
 import tcprof.views.recording.ranges  # noqa: F401
 from tcprof import cli
 

@@ -27,8 +27,8 @@ from tcprof.frames import (
     SCHEMAS,
     WHOLE_CAPTURE,
 )
-from tcprof.render.html import report as page
-from tcprof.render.html.options import USUAL, PageOptions
+from tcprof.render.html import USUAL, PageOptions
+from tcprof.render.html import pages as page
 from tcprof.sources import Recording
 from tcprof.views.document import Summary
 from tcprof.views.recording.summary import summarize as view_summaries
@@ -90,7 +90,8 @@ def make_analysis(
         "ranges": RANGES.conform(pd.concat([_summary(gpu, paths, instances) for gpu in gpus])),
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
-        "iterations_active": {},
+        "options": {},
+        "iterations_active": dict.fromkeys(gpus, math.nan),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})

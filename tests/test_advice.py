@@ -21,14 +21,13 @@ from slow import first, slow
 import tcprof
 from tcprof import units
 from tcprof.analysis import Analysis, analyze
-from tcprof.analysis.replay.host import GPU_SIDE, LAUNCHES, WAITS, WORK
+from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advise import advise
-from tcprof.findings.compared.judge import list_names
 from tcprof.findings.pricing.advice import Advice, Rule
 from tcprof.findings.pricing.step import Step, measure_step
-from tcprof.findings.rules import load_rules
+from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
-from tcprof.render.html.report import write_report
+from tcprof.render.html.pages import write_report
 from tcprof.views.recording.advice import head_of, list_advice, view_advice
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -464,12 +463,6 @@ def test_gpus_that_need_as_long_do_not_wait(tmp_path: Path) -> None:
     assert "uneven-gpus" not in {each.rule for each in advise(uneven(tmp_path, 890, 880))}
 
 
-def test_sizes_are_no_reason_without_a_measured_loss(tmp_path: Path) -> None:
-    name = "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align1>(T1::Params)"
-    builder = TraceBuilder().gpu().kernel(name, 0, 4 * MS, launched=0)
-    assert "unaligned-shapes" not in {each.rule for each in advise(analyze(builder.trace(tmp_path)))}
-
-
 def test_a_gate_asks_for_a_finding(run: Run) -> None:
     sides = [str(FIXTURES / f"{name}.sqlite") for name in ("mlp_fp32", "mlp_tf32")]
     gone = run("compare", *sides, "--fail-if", "finding fp32-matmul")
@@ -486,7 +479,7 @@ def test_a_gate_asks_for_a_finding(run: Run) -> None:
 
 @pytest.mark.parametrize("name", often(ALL))
 def test_every_name_of_a_finding_is_one_that_a_gate_knows(name: str) -> None:
-    assert {each.rule for each in advice_on(name)} - {"all-well"} <= set(list_names())
+    assert {each.rule for each in advice_on(name)} - {"all-well"} <= set(rules_of_findings())
 
 
 def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path: Path) -> None:
@@ -494,9 +487,3 @@ def test_code_for_pytorch_is_not_given_to_other_programs(tmp_path: Path) -> None
     (advice,) = [each for each in advise(analyze(builder.trace(tmp_path))) if each.rule == "exposed-communication"]
     assert advice.options[0].title == "overlap"
     assert advice.options[0].code == ()
-
-
-def test_one_kernel_is_nothing_to_fuse(tmp_path: Path) -> None:
-    name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)"
-    builder = TraceBuilder().gpu().kernel(name, 0, 4 * MS, launched=0)
-    assert "fusion" not in {each.rule for each in advise(analyze(builder.trace(tmp_path)))}

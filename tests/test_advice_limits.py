@@ -23,12 +23,6 @@ Run = test_cli.Run
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 
-@pytest.fixture
-def find(tmp_path: Path) -> Find:
-    """The advice on a recording, by rule."""
-    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
-
-
 def steps_of_copies(copy: int, nccl: bool = False) -> TraceBuilder:
     """Steps of 1 ms, of which a copy, or a transfer between GPUs, takes a part and a kernel the rest."""
     builder = TraceBuilder().gpu()

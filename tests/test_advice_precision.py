@@ -19,12 +19,6 @@ Find = Callable[[TraceBuilder], dict[str, Advice]]
 AUTOCAST_16, AUTOCAST_BF16 = "autocast to float16", "autocast to bfloat16"
 
 
-@pytest.fixture
-def find(tmp_path: Path) -> Find:
-    """The advice on a recording, by rule."""
-    return lambda builder: {each.rule: each for each in tcprof.read(builder.write(tmp_path)).advice}
-
-
 def products(board: str, chip: str) -> TraceBuilder:
     """A product in FP32 by a library's kernel for CUDA cores."""
     builder = TraceBuilder().gpu(0, board, chip=chip).kernel("ampere_sgemm_128x64_nn", 0, 40 * MS, launched=0)

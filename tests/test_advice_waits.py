@@ -10,7 +10,7 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.replay.host import LAUNCHES, OF_SCALER, WAITS
+from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advise import advise, share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
 from tcprof.findings.pricing.builders import about_iteration, make_advice

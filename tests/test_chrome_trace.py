@@ -23,9 +23,9 @@ from report_inputs import HOSTILE, read_hostile
 import tcprof
 from tcprof.analysis.intervals import OpenIntervals
 from tcprof.findings import judge
+from tcprof.render.chrome_trace import COUNTERS, write_chrome_trace
 from tcprof.render.chrome_trace import events as trace_events
-from tcprof.render.chrome_trace.chrome_trace import COUNTERS, write_chrome_trace
-from tcprof.render.chrome_trace.drawing import OUTSIDE
+from tcprof.render.chrome_trace.events import OUTSIDE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -419,7 +419,7 @@ def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tcprof.render.chrome_trace.chrome_trace._activities", fail)
+    monkeypatch.setattr("tcprof.render.chrome_trace._activities", fail)
     with pytest.raises(KeyboardInterrupt):
         write(AMP, target)
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]

@@ -17,7 +17,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof import cli
 from tcprof.cli import COMMANDS
-from tcprof.render.frames import FRAMES
+from tcprof.render.files import FRAMES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

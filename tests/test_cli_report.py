@@ -11,7 +11,7 @@ import test_cli
 from builders import TraceBuilder
 from slow import first
 
-from tcprof.render.html.shell import FILE, VERSION, read_bundle
+from tcprof.render.html.pages import FILE, VERSION, read_bundle
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -13,7 +13,7 @@ from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, UsageError
 from tcprof.findings.compared import judge_comparison
-from tcprof.findings.finding import texts_of
+from tcprof.findings.finding import Severity, texts_of
 from tcprof.frames import COMPARISON
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -46,7 +46,7 @@ def analyzed(builder, folder, name="trace.sqlite", window="gpu"):
 
 def cautions_of(comparison):
     """What makes the sides hard to compare."""
-    return texts_of(judge_comparison(comparison).cautions)
+    return texts_of(judge_comparison(comparison).cautions, Severity.CAUTION)
 
 
 def quantity(comparison, name):

@@ -64,7 +64,7 @@ def test_the_gate_says_which_baseline_it_judged_with(folder):
     gate = Gate((judge_condition(parse_condition("time > +5%"), first.rows, first.iteration_path, ()),))
     ((other,),) = compare_other_ways(sides, {})
     documents = [
-        view_comparison_page([each], [judge_comparison(each)], gate, place=place, choosable=True)
+        view_comparison_page([judge_comparison(each)], gate, place=place, choosable=True)
         for place, each in enumerate((first, other))
     ]
     said = "It was judged with before as the baseline."
@@ -77,5 +77,5 @@ def test_the_gate_says_which_baseline_it_judged_with(folder):
 @pytest.mark.slow
 def test_verdicts_on_several_sides_stand_below_their_names(folder):
     comparisons = compare_several(folder, (1,))
-    document = view_comparison_page(comparisons, [judge_comparison(each) for each in comparisons])
+    document = view_comparison_page([judge_comparison(each) for each in comparisons])
     assert [part.title for part in document.parts if isinstance(part, Summary)] == ["middle", "fast"]

@@ -18,12 +18,13 @@ from tcprof.comparison.details import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
 from tcprof.frames import WATERFALL
+from tcprof.views.comparison.changes import list_kernel_changes
+from tcprof.views.comparison.details import figure_moved as draw_moved
 from tcprof.views.comparison.details import list_details
+from tcprof.views.comparison.iterations import MOST_POINTS
 from tcprof.views.comparison.iterations import figure_iterations as draw_iterations
 from tcprof.views.comparison.iterations import figure_small_multiples as draw_small_multiples
-from tcprof.views.comparison.kernels import list_kernel_changes
-from tcprof.views.comparison.roofline import figure_moved as draw_moved
-from tcprof.views.comparison.series import BETTER_COLOR, MOST_POINTS, SIDE_COLORS, WORSE_COLOR, shown_sides
+from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR, shown_sides
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 
 figure_iterations = as_plotly(draw_iterations)

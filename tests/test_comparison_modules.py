@@ -18,7 +18,7 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
-from tcprof.views.comparison.modules import list_module_changes
+from tcprof.views.comparison.changes import list_module_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

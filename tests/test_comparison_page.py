@@ -29,10 +29,10 @@ from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.judge import compare_advice, describe_won
 from tcprof.findings.compared.verdict import find_row
 from tcprof.render.formats._tables import brief_columns
+from tcprof.render.html import PageOptions
 from tcprof.render.html.comparison import write_comparison
-from tcprof.render.html.options import PageOptions
 from tcprof.views.comparison import view_comparison
-from tcprof.views.comparison.kernels import MOST_KERNELS, list_kernel_changes
+from tcprof.views.comparison.changes import MOST_KERNELS, list_kernel_changes
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
@@ -187,7 +187,7 @@ class TestTwoSides:
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1), busy=(0,)) for name in ("a", "b"))
         comparison = compare(base, new)
         assert set(comparison.rows["gpu"]) == {0, 1}
-        tables = view_comparison([comparison], [judge_comparison(comparison)]).parts[1:]
+        tables = view_comparison([judge_comparison(comparison)]).parts[1:]
         assert (tables[-1].title, texts_of(tables[-1])[0][0]) == ("GPU 1, NVIDIA H200", "(whole capture)")
         assert not [each for each in ids(Page(render_page([comparison]))) if each.endswith("-1-1")]
 
@@ -305,7 +305,7 @@ class TestReportsAndBaselines:
         page = tmp_path / "comparison.html"
         reports = [find_reports(page, tmp_path / f"{name}.sqlite", [f"{name}.sqlite"]) for name in ("base", "opt")]
         assert reports == [("base.html",), ("",)]
-        write_comparison([steps], [judge_comparison(steps)], page, reports=reports)
+        write_comparison([judge_comparison(steps)], page, reports=reports)
         shown = Page(page.read_text(encoding="utf-8"))
         assert "base.html" in [each["href"] for tag, each in shown.elements if tag == "a"]
         assert "tcprof report opt.sqlite" in shown.text

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcprof
-from tcprof.analysis.fingerprint import KEPT, is_same_recording, take_fingerprint
+from tcprof.analysis.observed import KEPT, is_same_recording, take_fingerprint
 from tcprof.comparison import Side, compare
 from tcprof.comparison.comparison import ASSUMED
 from tcprof.redaction.redact import redact

@@ -9,16 +9,15 @@ import pytest
 from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
-from tcprof.analysis.lanes import choose_lanes
-from tcprof.analysis.time.envelope import band_points, compute_envelope, step_points
+from tcprof.analysis.drawing import band_points, choose_lanes, compute_envelope, step_points
 from tcprof.frames import SAMPLES, Column
-from tcprof.render.html.timeline import data, figure
+from tcprof.render.html import timeline as html_timeline
+from tcprof.render.html.timeline import figure, lanes
 from tcprof.untrusted import one_line
-from tcprof.views.figures import curves, timeline
-from tcprof.views.figures.curves import Metric
-from tcprof.views.figures.plain import label, unit_ticks
+from tcprof.views.figures import label, timeline, traces, unit_ticks
 from tcprof.views.figures.timeline import BINS
 from tcprof.views.figures.timeline import figure_timeline as draw_timeline
+from tcprof.views.figures.traces import Metric
 
 figure_timeline = as_plotly(draw_timeline)
 
@@ -187,12 +186,12 @@ class TestMetricsThatAreNoPercentages:
         def draw(unit):
             power = Column("power_w", "float64", "Power.", title="GPU power", unit=unit)
             curve = Metric("GPU power", ("power_w",), "#9467BD")
-            monkeypatch.setattr(curves, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
-            for module in (timeline, data, figure):
+            monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
+            for module in (timeline, html_timeline, figure):
                 monkeypatch.setattr(module, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
-            strips = figure.GpuStrips(0, {curve: 700.0}, data.lay_lanes(analysis, 0, data.name_work(analysis), 100))
-            return figure_timeline(analysis), figure.draw_skeleton(analysis, strips).to_plotly()
+            drawn = lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100)
+            return figure_timeline(analysis), figure.draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()
 
         return draw
 

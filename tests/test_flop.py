@@ -34,7 +34,7 @@ from tcprof.render.formats.text import render
 from tcprof.sources import InvalidValues
 from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.show import view_recording
+from tcprof.views.recording.report import view_recording
 
 US = 1_000
 RATE = 1024  # FLOP per cycle of the kernel

@@ -19,17 +19,13 @@ def test_conform_orders_selects_and_types_the_columns_and_counts_rows_anew():
     assert conformed["row"].tolist() == [3, 4]
 
 
-def test_conform_leaves_its_argument_alone():
-    frame = pd.DataFrame({"row": [1.0], "name": ["a"]})
+def test_a_float_column_that_is_missing_is_unknown_and_the_argument_is_left_alone():
+    frame = pd.DataFrame({"row": [1.0, 2.0], "name": ["a", "b"]})
     before = frame.copy()
-    SMALL.conform(frame)
-    pd.testing.assert_frame_equal(frame, before)
-
-
-def test_a_float_column_that_is_missing_is_unknown():
-    conformed = SMALL.conform(pd.DataFrame({"row": [1, 2], "name": ["a", "b"]}))
+    conformed = SMALL.conform(frame)
     assert conformed["x_pct"].isna().tolist() == [True, True]
     assert conformed["x_pct"].dtype == np.float64
+    pd.testing.assert_frame_equal(frame, before)
 
 
 @pytest.mark.parametrize("missing", ["row", "name"])
@@ -60,21 +56,15 @@ def test_concat_keeps_the_order_and_ignores_frames_without_rows():
     assert joined.index.tolist() == [0, 1, 2]
     assert joined["x_pct"].tolist()[2] == 0.5
     assert joined["x_pct"].isna().tolist() == [True, True, False]
-
-
-def test_concat_of_nothing_is_a_frame_without_rows():
-    pd.testing.assert_frame_equal(SMALL.concat([]), SMALL.empty())
-    pd.testing.assert_frame_equal(SMALL.concat([SMALL.empty()]), SMALL.empty())
+    for nothing in ([], [SMALL.empty()]):
+        pd.testing.assert_frame_equal(SMALL.concat(nothing), SMALL.empty())
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
 def test_every_column_has_one_name_and_a_meaning(schema):
     assert len(set(schema.names)) == len(schema.names)
     assert all(column.meaning.endswith(".") for column in schema.columns)
-
-
-@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
-def test_times_that_are_always_known_are_integers_and_percentages_may_be_unknown(schema):
+    # Times that are always known are integers, and percentages may be unknown.
     dtypes = {column.name: column.dtype for column in schema.columns}
     assert all(dtype == FLOAT for name, dtype in dtypes.items() if name.endswith(("_pct", "_s", "_hz", "_bytes")))
     assert all(dtypes[name] == INT for name in ("start_ns", "end_ns", "gpu") if name in dtypes)

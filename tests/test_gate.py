@@ -15,10 +15,10 @@ from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
 from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
-from tcprof.frames.quantities import IDLE, USEFUL_RATE
+from tcprof.frames.compared import IDLE, USEFUL_RATE
 from tcprof.render.formats import Style, markdown, text
+from tcprof.views.comparison import describe_judgement, name_condition, view_gate
 from tcprof.views.document import Document
-from tcprof.views.gate import describe_judgement, name_condition, view_gate
 
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
 

@@ -7,9 +7,9 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.gpus import busiest_gpus, keep_gpus
+from tcprof.analysis.analysis import busiest_gpus, keep_gpus
 from tcprof.findings.judge import keep_busiest
-from tcprof.render.html.report import render_report
+from tcprof.render.html.pages import render_report
 
 MOST_GPUS = 3
 GPUS = MOST_GPUS + 4

@@ -10,7 +10,7 @@ import pytest
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.launches import fit_kernels
-from tcprof.analysis.kernels.peaks import find_peaks
+from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.frames import PATHS
 

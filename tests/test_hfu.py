@@ -15,7 +15,7 @@ import test_cli
 from slow import first
 
 import tcprof
-from tcprof.analysis.kernels.peaks import GIVEN, find_peaks
+from tcprof.analysis.kernels.roofline import GIVEN, find_peaks
 from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.chips import Board
 from tcprof.errors import UsageError

@@ -8,7 +8,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
 from tcprof.analysis.mean_iteration import measure_mean_iteration
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.views.recording.icicle import KINDS, list_icicles
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -9,7 +9,7 @@ from builders import TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.ranges.paths import OTHERS
+from tcprof.analysis.ranges.nesting import OTHERS
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
@@ -107,27 +107,13 @@ def test_each_gpu_numbers_its_own(tmp_path):
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
 
 
-@pytest.mark.parametrize(
-    "domain",
-    first(
-        1,
-        [
-            *("NCCL", "com.nvidia.nccl.proxy"),
-            "cuBLASLt",
-            "CCCL",
-            "cuBLAS",
-            "cuDNN",
-            "cuSPARSE",
-            "TensorRT",
-            "Thrust",
-            "NVSHMEM",
-            "TSL",
-            "xprof",
-            "MPI",
-            "libcudf",
-        ],
-    ),
+LIBRARIES = (
+    *("NCCL", "com.nvidia.nccl.proxy", "cuBLASLt", "CCCL", "cuBLAS", "cuDNN", "cuSPARSE", "TensorRT", "Thrust"),
+    *("NVSHMEM", "TSL", "xprof", "MPI", "libcudf"),
 )
+
+
+@pytest.mark.parametrize("domain", first(1, LIBRARIES))
 def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)

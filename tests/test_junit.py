@@ -8,8 +8,8 @@ from gate_inputs import make_row, make_rows
 from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.render.formats.junit import render
+from tcprof.views.comparison import view_gate
 from tcprof.views.document import Document
-from tcprof.views.gate import view_gate
 
 
 def judge(text, path="step"):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from tcprof.analysis.kernels.traits import TRAITS, function_name, read_attention, read_traits
+from tcprof.analysis.kernels.patterns import TRAITS, function_name, read_attention, read_traits
 
 NATIVE = "void at::native::"
 FLASH = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 32, 4>>(Flash_fwd_params)"

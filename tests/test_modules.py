@@ -11,7 +11,7 @@ from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.folding import fold_layers
+from tcprof.analysis.modules.tree import fold_layers
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.notes import describe_homes
 from tcprof.frames import OPS_DOMAIN

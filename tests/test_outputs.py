@@ -18,8 +18,8 @@ from test_cli import Outcome
 import tcprof
 from tcprof.errors import OutputError
 from tcprof.outputs import replace_file, replace_folder
-from tcprof.render.authorship import is_made_by_tcprof
-from tcprof.render.frames import FRAMES, list_files, write_frames
+from tcprof.render import is_made_by_tcprof
+from tcprof.render.files import FRAMES, list_files, write_frames
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -208,7 +208,7 @@ def test_an_export_is_whole_or_not_there(stops_at, monkeypatch, recording, tmp_p
     folder = tmp_path / "new" / "frames"
     if stops_at == "moving":  # one that is there is whole as long as it has what is known of the recording
         write_frames(analysis, analysis.findings, folder, "csv")
-    where, name = ("tcprof.render.frames", "write_csv") if stops_at == "writing" else ("tcprof.outputs", "_move")
+    where, name = ("tcprof.render.files", "write_csv") if stops_at == "writing" else ("tcprof.outputs", "_move")
     real, calls = getattr(sys.modules[where], name), []
 
     def fail(*args: object) -> object:

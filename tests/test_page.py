@@ -11,9 +11,9 @@ from slow import slow
 
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
-from tcprof.render.html import report as page
-from tcprof.render.html.options import PageOptions, Theme
-from tcprof.render.html.shell import read_bundle
+from tcprof.render.html import PageOptions, Theme
+from tcprof.render.html import pages as page
+from tcprof.render.html.pages import read_bundle
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording.ranges import cut_ranges
 

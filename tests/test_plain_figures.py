@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from plotly_figures import as_plotly
 
-from tcprof.views.figures.plain import PlotlyFigure, Settings
+from tcprof.views.figures import PlotlyFigure, Settings
 
 
 def drawn(**settings):

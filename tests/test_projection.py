@@ -3,7 +3,7 @@
 from builders import PROCESS, TraceBuilder, assert_rows
 
 import tcprof
-from tcprof.analysis.ranges.paths import LONGEST_PATH, SEPARATOR
+from tcprof.analysis.ranges.nesting import LONGEST_PATH, SEPARATOR
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads

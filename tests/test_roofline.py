@@ -23,14 +23,14 @@ from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLAC
 from tcprof.chips import find_chip
 from tcprof.cli.files import FigureName
 from tcprof.nsys import schema
-from tcprof.render.authorship import is_made_by_tcprof
-from tcprof.render.figures import write_figure
+from tcprof.render import is_made_by_tcprof
+from tcprof.render.files import write_figure
 from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time
 from tcprof.views.figures.roofline import CACHE
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
-from tcprof.views.recording.roofline import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
-from tcprof.views.selection import kernel_names, link
+from tcprof.views.paths import kernel_names, link
+from tcprof.views.recording.kernels import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
 
 figure_roofline = as_plotly(draw_roofline)
 figure_tensor_time = as_plotly(draw_tensor_time)

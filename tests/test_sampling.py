@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from slow import first
 
-from tcprof.analysis.samples import bootstrap, sampling
-from tcprof.analysis.samples.bootstrap import BLOCKS, bootstrap_interval
+from tcprof.analysis.samples import interval_estimates, sampling
+from tcprof.analysis.samples.interval_estimates import BLOCKS, bootstrap_interval
 from tcprof.analysis.samples.sampling import (
     Windows,
     measure,
@@ -215,7 +215,7 @@ def test_groups_are_apart_and_their_rows_need_no_order():
 
 
 def test_groups_beyond_a_chunk(monkeypatch):
-    monkeypatch.setattr(bootstrap, "GROUPS_AT_ONCE", 3)
+    monkeypatch.setattr(interval_estimates, "GROUPS_AT_ONCE", 3)
     group = np.repeat(np.arange(10), 6)
     low, high = interval(group * 1.0, group=group, groups=10)
     assert low.tolist() == high.tolist() == list(range(10))

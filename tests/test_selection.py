@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pandas as pd
 from report_inputs import HOSTILE
 
-from tcprof.views.selection import kernel_names, link, module_names, range_names
+from tcprof.views.paths import kernel_names, link, module_names, range_names
 
 
 def paths(*rows):

@@ -194,8 +194,9 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
         tcprof.read(path)
-    assert f"{path} is not a recording that tcprof can read: reports and SQLite exports of Nsight Systems." in str(
-        caught.value
+    assert (
+        f"{path} is not a recording that tcprof can read: saved analyses (.tcprof), reports and SQLite exports of "
+        "Nsight Systems." in str(caught.value)
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
     assert "nsys export --type=sqlite REPORT.nsys-rep" in caught.value.hint
@@ -204,7 +205,7 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("json_is_read")
 def test_all_sources_are_named(tmp_path: Path) -> None:
     (tmp_path / "run.txt").write_text("hello")
-    with pytest.raises(InputError, match="can read: recordings as JSON, reports and SQLite exports of Nsight Systems"):
+    with pytest.raises(InputError, match="can read: recordings as JSON, saved analyses"):
         open_source(tmp_path / "run.txt")
 
 

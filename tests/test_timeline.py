@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tcprof
-from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES, compute_timeline
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES, compute_timeline
 from tcprof.frames import TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

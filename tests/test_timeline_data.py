@@ -15,14 +15,14 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 from slow import first
 
 import tcprof
-from tcprof.analysis.flop_rate import flop_rate
+from tcprof.analysis.drawing import flop_rate
 from tcprof.frames import ACTIVITIES, SAMPLES
-from tcprof.render.html.timeline import data as timeline_data
-from tcprof.render.html.timeline import details
+from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes
-from tcprof.render.html.timeline.data import pack_timeline
+from tcprof.render.html.timeline import pack_timeline
+from tcprof.render.html.timeline import packing as details
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.time_classes import CLASS_COLORS, text_on
+from tcprof.views.figures.traces import CLASS_COLORS, text_on
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

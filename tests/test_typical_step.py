@@ -9,7 +9,7 @@ from comparison_inputs import compare_hostile, compare_steps
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.comparison.details import find_steps, join_work, merge_work
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.typical_step import figure_typical_step as draw_typical_step

@@ -6,7 +6,7 @@ import pytest
 
 import tcprof
 from tcprof.analysis.kernels import classes
-from tcprof.views.comparison.kernels import list_kernel_changes
+from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.recording.kernels import fitted_text, list_kernels
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

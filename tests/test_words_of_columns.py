@@ -9,7 +9,7 @@ from slow import first
 
 import tcprof
 from tcprof.comparison import compare
-from tcprof.render.html.report import render_report
+from tcprof.render.html.pages import render_report
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -17,7 +17,7 @@ from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure
 import tcprof
 from tcprof.analysis.kernels import launches as kernel_launches
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS, MOST_OFFSET_NS
-from tcprof.analysis.time.ledger import UNEXPLAINED
+from tcprof.analysis.time.account import UNEXPLAINED
 
 SEEDS = 4
 ALIKE = (  # each like another scenario that runs by default

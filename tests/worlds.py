@@ -19,12 +19,11 @@ from builders import TraceBuilder, count_at, read_back_signed
 
 import tcprof
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
-from tcprof.analysis.kernels.peaks import find_peaks
+from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.summary import are_counted
-from tcprof.analysis.samples.clock import align_samples, check_clocks
-from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS
+from tcprof.analysis.samples.clock import ENGINE_LEAD_NS, align_samples, check_clocks
 from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 

@@ -3,30 +3,29 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.flop.ops import count_useful_flop
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.kernels.peaks import find_peaks
+from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
 from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.summary import find_rows, summarize_modules
-from tcprof.analysis.ranges.instances import instance_windows
+from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
 from tcprof.analysis.steps.iterations import iterations_of_activities
-from tcprof.analysis.time.account import Account, Evidence
-from tcprof.analysis.time.ledger import keep_ledger
-from tcprof.analysis.time.timeline import account_for_time, classes_of_activities
+from tcprof.analysis.time.account import account_for_time, classes_of_activities, keep_ledger
 from tcprof.arrays import return_freed_memory
 from tcprof.frames import KERNEL_INSTANCES, WARM_UP_PATH
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 
 
-def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -> tuple[Account, pd.DataFrame]:
-    """Account for all time, and for that of each module, see ``tcprof.frames.MODULES``."""
+def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -> dict[str, Any]:
+    """What ``Analysis`` has from the fit: the account of all time, and of that of each module."""
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
     kernels, kernel = summarize_kernels(fit, activities, paths, peaks)
@@ -41,38 +40,31 @@ def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -
     apart = replace(fit, kernel_instances=of_path)
     assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
     return_freed_memory()
-    launches = KERNEL_INSTANCES.conform(
-        launches.assign(
-            module=find_rows(launches, iterations, assignment),
-            useful_flop=count_useful_flop(launches, kernels, evidence, assignment),
-        )
-    )
+    useful = count_useful_flop(launches, kernels, evidence, assignment)
+    row = find_rows(launches, iterations, assignment)
+    launches = KERNEL_INSTANCES.conform(launches.assign(module=row, useful_flop=useful))
     return_freed_memory()
-    account = Account(
-        kernel_instances=launches,
-        kernels=kernels,
-        split_by_path=_keep_small(
-            lambda: summarize_kernels(apart, activities, named, peaks, by_path=True)[0], len(launches)
-        ),
-        timeline=account_for_time(
-            activities,
-            classes_of_activities(activities, launches, kernels),
-            evidence.instances,
-            paths,
-            instance_windows(evidence.instances, evidence.work, "gpu"),
-        ),
-        ledger=keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
-    )
+    by_path = partial(summarize_kernels, apart, activities, named, peaks, by_path=True)
+    classes = classes_of_activities(activities, launches, kernels)
+    windows = instance_windows(evidence.instances, evidence.work, "gpu")
+    account = {
+        "kernel_instances": launches,
+        "kernels": kernels,
+        "split_by_path": _keep_small(lambda: by_path()[0], len(launches)),
+        "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
+        "ledger": keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
+    }
     return_freed_memory()
-    return account, summarize_modules(fit, account, evidence, iterations, assignment)
+    modules = summarize_modules(fit, launches, kernels, activities["kind"], iterations, assignment)
+    return {**account, "modules": modules}
 
 
 def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[], pd.DataFrame]:
     """What makes a frame from the fit; a large one makes it now, since the fit takes more memory than the frame."""
     if launches <= MOST_KEPT:
         return make
-    made = make()
-    return lambda: made
+    made: Callable[[], pd.DataFrame] = make().copy  # which can be pickled
+    return made
 
 
 def _set_warm_up_apart(launches: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:

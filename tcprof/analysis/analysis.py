@@ -1,27 +1,37 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.fingerprint import Marks, take_fingerprint
 from tcprof.analysis.kernels.launch_rates import rate_launches
-from tcprof.analysis.observed import Observed, observe
+from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
-from tcprof.analysis.ranges.instances import Work, busy_time, instance_windows, list_instances
+from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
-from tcprof.analysis.time.account import NO_ACCOUNT, Evidence
 from tcprof.arrays import return_freed_memory
-from tcprof.frames import GPUS, INSTANCES, MODULES, RANGES, SAMPLE_METRICS, WORK, plain_texts
+from tcprof.frames import (
+    GPUS,
+    INSTANCES,
+    KERNEL_INSTANCES,
+    KERNELS,
+    LEDGER,
+    MODULES,
+    RANGES,
+    SAMPLE_METRICS,
+    TIMELINE,
+    WORK,
+    plain_texts,
+)
 from tcprof.sources import Recording, Samples, Source
 
 if TYPE_CHECKING:
@@ -30,7 +40,9 @@ if TYPE_CHECKING:
 WINDOWS = ("host", "gpu", "busy")
 # What a fit needs beside Tensor Active, for the SM clock and for what bounds a kernel: else the verdict on a recording
 # would depend on the metrics that a command shows.
-_OF_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
+_FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
+_OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
+_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launches
 _AS_READ = ("recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -44,6 +56,7 @@ class Analysis:
 
     recording: Recording
     window: str  # the windows that figures from samples are taken over: host, gpu or busy
+    options: Mapping[str, str | float | None]  # what else it was made with: warm_up, iteration and peak_tflops
     tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
     gpus: pd.DataFrame
     samples: pd.DataFrame
@@ -81,6 +94,9 @@ class Analysis:
     def fingerprint(self) -> Marks:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "split_by_path": self.kernels_by_path.copy}  # what makes them cannot be pickled
 
     @property
     def unprofiled(self) -> pd.DataFrame:
@@ -123,30 +139,30 @@ def analyze(
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
     placed, instances, work, chosen = _place(source, recorded, used, iteration)
-    paths, attribution = placed.hierarchy.paths, placed.attribution
+    paths = placed.hierarchy.paths
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
-    is_rounded = recorded.samples.tensor_source == "rounded"
-    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, is_rounded)
+    captures = summary.summarize_capture(used, activities, placed.attribution, samples, duration_ns, tensor)
+    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, recorded.samples)
+    means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
-    iterations_active = summary.measure_iterations(iterations, instances, tensor)
     del tensor  # as large as the samples
-    evidence = Evidence(activities, samples, gpus, placed.hierarchy, attribution, instances, work, peak_tflops, window)
-    frames = {"gpus": gpus, "samples": samples, "nvtx_ranges": placed.hierarchy.ranges, "paths": paths}
+    tree = placed.hierarchy, placed.attribution
+    evidence = Evidence(activities, samples, gpus, *tree, instances, work, peak_tflops, window)
+    frames = {"gpus": gpus, "samples": samples, "paths": paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
+        options={"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops},
         tensor_source=recorded.samples.tensor_source,
+        iterations_active=means,
+        nvtx_ranges=placed.hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations),
-        iterations=iterations,
-        outside=outside,
-        iterations_active=iterations_active,
         observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
     )
 
@@ -168,7 +184,7 @@ class _Recorded:
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     """What is in a recording, with what a fit needs, if there is to be one."""
-    metrics = {*metrics, "gr_active_pct", *(_OF_FIT if kernels else ())}
+    metrics = {*metrics, "gr_active_pct", *(_FOR_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits = pool.submit(source.waits)
@@ -221,16 +237,16 @@ def _account(
     ranges, instances = ranges.sort_values("gpu", kind="stable", ignore_index=True), evidence.instances
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
-    account, modules = NO_ACCOUNT, MODULES.empty()
+    account: dict[str, Any] = {schema.name: schema.empty() for schema in _OF_FIT}
+    account["split_by_path"] = KERNELS.empty
     if fit is not None:
         from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account, modules = make_account(evidence, fit, iterations)
+        account = make_account(evidence, fit, iterations)
         return_freed_memory()
-        ranges, instances = add_rates(ranges, instances, account, evidence)
-    frames = {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances)}
-    return {**frames, "modules": modules, **vars(account)}
+        ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
+    return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
@@ -243,3 +259,29 @@ def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFra
     unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
     gpus = GPUS.concat([named, GPUS.conform(unnamed)])
     return gpus, [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]
+
+
+def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
+    """The GPUs that worked longest, in order of their number."""
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
+    return sorted(chosen.tolist())
+
+
+def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
+    kept = {
+        field.name: frame["gpu"].isin(gpus).to_numpy()
+        for field in fields(Analysis)
+        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
+    }
+    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
+    launched = frames["kernel_instances"]
+    # Rows of a frame as rows of those of it that are kept; -1, for none, stays.
+    keys = {key: np.append(np.cumsum(kept[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
+
+    def split_by_path() -> pd.DataFrame:
+        by_path = analysis.kernels_by_path
+        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
+
+    return replace(analysis, **{**frames, "kernel_instances": launched.assign(**keys), "split_by_path": split_by_path})

@@ -28,7 +28,7 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
     order = np.argsort(group, kind="stable") if in_time else np.lexsort((start, group))
     group, start, end = group[order], start[order], end[order]
     # Groups are moved apart on one time line, so that one running maximum serves them all.
-    offset = _offsets(group, start, end)
+    offset = np.cumsum(np.append(0, np.diff(group) != 0)) * (int(end.max()) - int(start.min()) + 1)
     reach = np.maximum.accumulate(end + offset)
     first = np.flatnonzero(np.append(True, start[1:] + offset[1:] > reach[:-1]))
     last = np.append(first[1:], len(start)) - 1
@@ -73,12 +73,6 @@ def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = 
     found = np.empty(len(wanted), dtype=np.int64)
     found[order] = np.searchsorted(times, wanted[order], side)
     return found
-
-
-def _offsets(group: Ints, start: Ints, end: Ints) -> Ints:
-    """What to add to the times of sorted groups so that each group lies after the one before."""
-    span = int(end.max()) - int(start.min()) + 1
-    return np.cumsum(np.append(0, np.diff(group) != 0)) * span
 
 
 class OpenIntervals:

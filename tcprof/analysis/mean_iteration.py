@@ -13,7 +13,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.samples.interval_estimates import find_medians
-from tcprof.analysis.time.timeline import IDLE, classes_of_activities
+from tcprof.analysis.time.account import IDLE, classes_of_activities
 from tcprof.arrays import Ints, pick_rows, rows_of_gpu
 
 _KEYS = ["path_id", "module", "time_class", "kernel"]

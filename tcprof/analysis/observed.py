@@ -1,8 +1,10 @@
-"""What was noticed while a recording was read and attributed, beside the frames: facts, which findings judge."""
+"""Facts of a recording that findings judge, beside its frames; and what tells whether two files hold the same one."""
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
@@ -12,6 +14,13 @@ from tcprof.sources import InvalidValues, Samples, Source
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
 _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
+Marks: TypeAlias = npt.NDArray[np.uint64]
+KEPT = 256  # numbers; two runs have none in common
+_SPARE = 4  # times as many are looked at: pieces of work that began and ended together have the same
+_AT_ONCE = 1 << 20
+_MOST = 0.5  # of what the smaller one did
+_MIXERS = tuple(np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_SHIFT = np.uint64(31)
 
 
 @dataclass(frozen=True)
@@ -71,3 +80,28 @@ def _list_unattributed(activities: pd.DataFrame, attribution: Attribution) -> tu
         for code in np.argsort(-shares, kind="stable").tolist()
         if CAUSES[code] and counts[code]
     )
+
+
+def take_fingerprint(work: pd.DataFrame) -> Marks:
+    """The smallest of numbers that are made of the ``start_ns`` and ``end_ns`` of each piece of work, ascending."""
+    found = np.empty(0, dtype=np.uint64)
+    for low in range(0, len(work), _AT_ONCE):
+        start, end = (work[name].to_numpy()[low : low + _AT_ONCE].astype(np.uint64) for name in ("start_ns", "end_ns"))
+        mixed = start * _MIXERS[0] + end
+        for mixer in _MIXERS[1:]:  # after these, which are the smallest is as good as drawn by lot
+            mixed ^= mixed >> _SHIFT
+            mixed *= mixer
+        most = min(_SPARE * KEPT, len(mixed)) - 1
+        found = np.unique(np.append(found, np.partition(mixed, most)[: most + 1]))[:KEPT]
+    return found
+
+
+def is_same_recording(one: Marks, other: Marks) -> bool:
+    """Whether most of the work of one is work of the other, by their fingerprints.
+
+    Up to the smaller of their largest numbers, both have all that there are of their work.
+    """
+    last = min((each[-1] for each in (one, other) if len(each) >= KEPT), default=None)
+    first, second = (each if last is None else each[each <= last] for each in (one, other))
+    fewer = min(len(first), len(second))
+    return fewer > 0 and len(np.intersect1d(first, second)) > _MOST * fewer

@@ -12,7 +12,7 @@ from tcprof.comparison import compare as compare_sides
 from tcprof.comparison.gate.judge import Gate
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_gate
-from tcprof.findings.compared.judge import list_names
+from tcprof.findings.rules import rules_of_findings
 from tcprof.untrusted import one_line
 
 _Input: TypeAlias = str | PathLike[str] | Analysis
@@ -42,8 +42,8 @@ class JudgedComparison(Judged, Comparison):
             UsageError: A condition is wrong; the message shows where.
         """
         texts = [conditions] if isinstance(conditions, str) else conditions
-        parsed = [parse_condition(text, list_names()) for text in texts]
-        return judge_gate(parsed, self, self.findings, strict)
+        parsed = [parse_condition(text, [*rules_of_findings()]) for text in texts]
+        return judge_gate(parsed, self.findings, strict)
 
     def __repr__(self) -> str:
         names = " → ".join(side.name for side in (self.base, self.new))
@@ -53,7 +53,7 @@ class JudgedComparison(Judged, Comparison):
         from tcprof.render.notebook import render_html
         from tcprof.views.comparison import view_comparison
 
-        return render_html(view_comparison([self], [self.findings], limit=_KERNELS_SHOWN))
+        return render_html(view_comparison([self.findings], limit=_KERNELS_SHOWN))
 
 
 def compare(

@@ -1,7 +1,7 @@
 """Recordings that are read, with what their figures say."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from tcprof.analysis import WINDOWS, Analysis, analyze
 from tcprof.arrays import return_freed_memory
-from tcprof.errors import UsageError
+from tcprof.errors import InputError, UsageError
 from tcprof.findings import Check, Findings, judge
 from tcprof.frames import SAMPLE_METRICS
-from tcprof.sources.registry import open_source
+from tcprof.saved import SavedAnalysis, load
+from tcprof.sources.registry import find_type, open_source
+from tcprof.sources.saved import SAVED
 
 if TYPE_CHECKING:
     from tcprof.findings.compared import ComparedFindings
@@ -63,6 +65,16 @@ class JudgedAnalysis(Judged, Analysis):
 
         return advise(self)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it into one file, which every command takes in place of the recording.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        from tcprof.saved import save
+
+        save(self, Path(path))
+
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
         from tcprof.views.figures.timeline import figure_timeline
@@ -84,7 +96,7 @@ class JudgedAnalysis(Judged, Analysis):
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN
         from tcprof.render.formats.text import render
-        from tcprof.views.recording.show import view_verdict
+        from tcprof.views.recording.report import view_verdict
 
         return render(view_verdict(self, self.findings), PLAIN)
 
@@ -126,8 +138,38 @@ def read(
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
+    if find_type(Path(path)) is SAVED:
+        return _load(
+            Path(path), {"window": window, "warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops}
+        )
     chosen = SAMPLE_METRICS if metrics is None else metrics
     source = open_source(Path(path))
     analysis = analyze(source, window, chosen, kernels, warm_up, iteration, peak_tflops, JudgedAnalysis)
     return_freed_memory()  # what the fit held, before a page or a comparison is made
+    return analysis
+
+
+class SavedRecording(SavedAnalysis, JudgedAnalysis):
+    """A saved analysis with what its figures say."""
+
+
+def _load(path: Path, asked: Mapping[str, str | float | None]) -> SavedRecording:
+    """A saved analysis, if it was made with the options that are asked for.
+
+    Raises:
+        InputError: It was made with others: then only the recording has the figures.
+    """
+    analysis = load(path, SavedRecording)
+    saved = {**analysis.options, "window": analysis.window}
+    different = [name for name, value in asked.items() if str(saved[name]) != str(value)]
+    if different:
+        option = f"--{different[0].replace('_', '-')}"
+        was, wanted = (
+            f"with {option} {values[different[0]]}" if values[different[0]] is not None else f"without {option}"
+            for values in (saved, asked)
+        )
+        raise InputError(
+            f"{path} was saved {was}: it has no figures {wanted}.",
+            f"Give what it was made from, {analysis.recording.file}, or save that anew with these options.",
+        )
     return analysis

@@ -34,6 +34,7 @@ COMMANDS = {
     "modules": "views",
     "timeline": "views",
     "compare": "compare",
+    "save": "save",
     "export": "files",
     "redact": "files",
     "workloads": "views",

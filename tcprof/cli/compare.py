@@ -28,7 +28,7 @@ from tcprof.cli.output import check_target, find_reports, open_page, print_docum
 from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
-from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
@@ -103,10 +103,10 @@ def compare(
     from tcprof.comparison import compare as compare_sides
     from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
-    from tcprof.findings.compared.judge import list_names
+    from tcprof.findings.rules import rules_of_findings
     from tcprof.views.comparison import view_comparison
 
-    conditions = [parse_condition(text, list_names()) for text in fail_if or ()]
+    conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
@@ -115,9 +115,9 @@ def compare(
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)
-    gate = judge_gate(conditions, comparisons[0], findings[0], strict, rows) if conditions else None
+    gate = judge_gate(conditions, findings[0], strict, rows) if conditions else None
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
-    document = view_comparison(comparisons, findings, selected, gate, limit or None)
+    document = view_comparison(findings, selected, gate, limit or None)
     print_document(document, output, wide=wide)
     if page is not None:
         from tcprof.comparison.comparison import compare_other_ways
@@ -127,7 +127,7 @@ def compare(
             reports = _find_reports(page, sides, comparisons)
             options = PageOptions(title, theme, plotlyjs)
             others = compare_other_ways(read, mapping, allow_mismatch)
-            write_comparison(comparisons, findings, page, options, gate, reports, others)
+            write_comparison(findings, page, options, gate, reports, others)
         _tell_page(page, output, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
 

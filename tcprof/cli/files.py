@@ -30,14 +30,14 @@ from tcprof.cli.output import (
 )
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
-from tcprof.render.html.options import PageOptions, PlotlyScript, Theme
+from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 FrameFormat = Literal["csv", "spreadsheet", "parquet"]
-FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.roofline.FIGURES``
+FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.kernels.FIGURES``
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
@@ -62,8 +62,8 @@ def report(
     analysis = read_recording(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
-        from tcprof.render.html.report import write_report
-        from tcprof.views.recording.facts import describe_base
+        from tcprof.render.html.pages import write_report
+        from tcprof.views.recording import describe_base
 
         write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)
@@ -109,8 +109,8 @@ def export(
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
     _check_usage(output, chrome_trace, figure)
-    from tcprof.render.frames import list_files, write_frames
-    from tcprof.views.recording.facts import describe_base
+    from tcprof.render.files import list_files, write_frames
+    from tcprof.views.recording import describe_base
 
     if output is not None and figure is None:
         check_folder(output, list_files(file_format), (recording,), force=force)
@@ -127,7 +127,7 @@ def export(
         with progress(f"Writing {output}"):
             written += write_frames(analysis, analysis.findings, output, file_format)
     if chrome_trace is not None:
-        from tcprof.render.chrome_trace.chrome_trace import write_chrome_trace
+        from tcprof.render.chrome_trace import write_chrome_trace
 
         with progress(f"Writing {chrome_trace.name}"):
             write_chrome_trace(analysis, analysis.findings, chrome_trace)
@@ -139,9 +139,9 @@ def export(
 
 
 def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
-    from tcprof.render.figures import write_figure
-    from tcprof.views.figures.plain import label
-    from tcprof.views.recording.roofline import FIGURES, why_undrawn
+    from tcprof.render.files import write_figure
+    from tcprof.views.figures import label
+    from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]
     drawn = make(analysis)
@@ -153,7 +153,7 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
 def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureName | None) -> None:
     """Make sure that there is something to write, before a large recording is read."""
     if figure is not None:
-        from tcprof.render.figures import SUFFIXES, check_drawing
+        from tcprof.render.files import SUFFIXES, check_drawing
 
         if output is None or output.suffix not in SUFFIXES:
             given = "without -o" if output is None else f"-o {output}"

@@ -9,7 +9,7 @@ import typer
 from tcprof.cli.output import check_target
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for, load_format
-from tcprof.render.html.options import PlotlyScript, Theme
+from tcprof.render.html import PlotlyScript, Theme
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,12 @@ TABLE_FORMATS = formats_for("rows")
 _FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
 
 RecordingArgument = Annotated[
-    Path, typer.Argument(metavar="RECORDING", help="A report (.nsys-rep) or its SQLite export.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="RECORDING",
+        help="A report (.nsys-rep), its SQLite export, or a saved analysis (.tcprof).",
+        show_default=False,
+    ),
 ]
 WindowOption = Annotated[
     Window,

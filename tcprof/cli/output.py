@@ -158,7 +158,7 @@ def check_target(
         OutputError: It is a folder, one of the inputs, a recording, or a file that tcprof did not write; or its folder
             is absent.
     """
-    from tcprof.render.authorship import is_made_by_tcprof, is_page_of
+    from tcprof.render import is_made_by_tcprof, is_page_of
     from tcprof.sources.registry import is_recording
 
     if target.is_dir():
@@ -208,7 +208,7 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
     Returns:
         A link for each of these; empty where there is no report on it.
     """
-    from tcprof.render.authorship import is_page_of
+    from tcprof.render import is_page_of
     from tcprof.sources.registry import find_recordings
 
     links, beside = [], find_recordings(given)[0].parent

@@ -206,8 +206,8 @@ def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_
     import tcprof
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.render.html.options import PageOptions
-    from tcprof.render.html.report import write_report
+    from tcprof.render.html import PageOptions
+    from tcprof.render.html.pages import write_report
     from tcprof.views.recording.ranges import view_ranges
     from tcprof.views.recording.time import view_iterations
 

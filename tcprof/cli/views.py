@@ -68,7 +68,7 @@ def show(
     force: ForceOption = False,
 ) -> None:
     """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
-    from tcprof.views.recording.show import view_recording
+    from tcprof.views.recording.report import view_recording
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, window, warm_up=warm_up)

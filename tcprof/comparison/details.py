@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import compute_envelope, step_points
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.roofline import PLACED, place_kernels
-from tcprof.analysis.ranges.paths import SEPARATOR
-from tcprof.analysis.time.envelope import compute_envelope, step_points
-from tcprof.analysis.time.timeline import classes_of_activities
+from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.time.account import classes_of_activities
 from tcprof.arrays import Floats, Ints
 from tcprof.comparison import Comparison
 from tcprof.comparison.matching.slots import NONE

@@ -9,10 +9,9 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
+from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.kernels.summary import RESOLVED, could_be_tensor
-from tcprof.analysis.kernels.traits import read_traits
 from tcprof.analysis.samples.clock import moved_clocks
-from tcprof.arrays import Ints
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity
@@ -152,19 +151,16 @@ def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
     if not is_graph.any():
         return []
     gpu, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
-    hidden, busy = (_length_of_union(gpu[rows], start[rows], end[rows]) for rows in (is_graph, slice(None)))
+    hidden, busy = (
+        int((last - first).sum())
+        for _, first, last in (union(gpu[rows], start[rows], end[rows]) for rows in (is_graph, slice(None)))
+    )
     sentence = (
         f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / max(busy, 1))} of the GPU's busy time: "
         "which kernels ran in them, and which of these used the Tensor Cores, is unknown"
     )
     remedy = "Record with 'tcprof profile --cuda-graph-trace node', or with 'nsys profile --cuda-graph-trace=node'."
     return [_caution("whole-graphs", sentence=sentence, remedy=remedy)]
-
-
-def _length_of_union(group: Ints, start: Ints, end: Ints) -> int:
-    """Time under at least one of the intervals of each group."""
-    _, first, last = union(group, start, end)
-    return int((last - first).sum())
 
 
 def _about_activities(analysis: Analysis) -> list[Finding]:

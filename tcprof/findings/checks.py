@@ -9,8 +9,8 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.summary import RESOLVED
-from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
-from tcprof.analysis.time.ledger import ACTIVITY_TIME, KERNEL_TIME
+from tcprof.analysis.samples.clock import LOWEST_CORRELATION
+from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
@@ -53,7 +53,15 @@ def list_checks(
     what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
     lost = (POOR, "there are signs of it, see the faults") if has_faults else (GOOD, "no sign of any")
     found.append((what, *lost))
-    found += [*_clock(analysis, gpu), *_fit(analysis, gpu), *_attribution(analysis, gpu)]
+    found += _clock(analysis, gpu)
+    told_apart, in_ranges = (
+        _share(analysis, gpu, KERNEL_TIME, RESOLVED),
+        _share(analysis, gpu, ACTIVITY_TIME, "in a range"),
+    )
+    if not math.isnan(told_apart) and analysis.tensor_source != "none":
+        found.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
+    if not math.isnan(in_ranges):
+        found.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of the GPU's time"))
     return tuple(Check(gpu, *each) for each in found)
 
 
@@ -81,20 +89,6 @@ def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
     agree = correlation >= LOWEST_CORRELATION
     state = UNKNOWN if math.isnan(offset) else GOOD if agree else POOR
     return [("Clock check", state, _describe_clock(correlation, *rows[_SHIFTS].iloc[0].tolist()))]
-
-
-def _fit(analysis: Analysis, gpu: int) -> list[_Found]:
-    share = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
-    if math.isnan(share) or analysis.tensor_source == "none":
-        return []
-    return [("Kernels told apart", _enough(share), f"{units.format_pct(share)} of the kernel time")]
-
-
-def _attribution(analysis: Analysis, gpu: int) -> list[_Found]:
-    share = _share(analysis, gpu, ACTIVITY_TIME, "in a range")
-    if math.isnan(share):
-        return []
-    return [("Work in ranges", _enough(share), f"{units.format_pct(share)} of the GPU's time")]
 
 
 def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:

@@ -15,7 +15,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
-from tcprof.analysis.samples.offsets import LOWEST_CORRELATION
+from tcprof.analysis.samples.clock import LOWEST_CORRELATION
 from tcprof.analysis.samples.sampling import samples_by_gpu
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity

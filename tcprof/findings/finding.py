@@ -47,13 +47,13 @@ class Finding:
         return " ".join(part for part in (f"{self.sentence}.", self.consequence, self.remedy) if part)
 
 
-def texts_of(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The findings as paragraphs; what several say appears once."""
-    return tuple(dict.fromkeys(finding.text for finding in findings))
+def texts_of(findings: Iterable[Finding], severity: Severity) -> tuple[str, ...]:
+    """The findings of a severity as paragraphs; what several say appears once."""
+    return tuple(dict.fromkeys(finding.text for finding in findings if finding.severity == severity))
 
 
 def class_title(name: str) -> str:
-    """What a time class is called, one of ``tcprof.analysis.time.timeline.TIME_CLASSES``."""
+    """What a time class is called, one of ``tcprof.analysis.time.account.TIME_CLASSES``."""
     return TIMELINE[f"{name}_ns"].title
 
 

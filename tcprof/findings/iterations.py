@@ -31,14 +31,11 @@ class IterationFigures:
         name: Innermost name of their path, as one line of untrusted text.
         rows: The rows of their paths in ``Analysis.ranges``.
         time: The rows of their paths in ``Analysis.timeline``; none without a fit.
-        count: How many are measured.
-        tensor_active_pct: Mean Tensor Active over their windows.
-        low_pct: Lower end of its 95 % interval; ``high_pct`` likewise.
+        tensor_active_pct: Mean Tensor Active over their windows, with its 95 % interval.
         tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
         idle_pct: Share of their GPU windows in which nothing runs on the GPU.
         idle_alone_pct: The same without what recording adds; as recorded where that is unknown.
         gap_pct: Share of the time from one iteration's start to the next one's that the GPU idles between both.
-        window_ns: Mean GPU window of an iteration.
         host_ns: Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to
             the next.
         kernel_count: Mean number of kernels launched in an iteration, each of which takes ``kernel_ns``.
@@ -169,7 +166,10 @@ def _ratio(part: float, whole: float) -> float:
 
 def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
     """Idle time in the iterations' GPU windows, and between neighbours, as percentages."""
-    busy = _busy_function(analysis, gpu)
+    activities = rows_of_gpu(analysis.activities, gpu)
+    begin, finish = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), begin, finish)
+    busy = StepFunction(begin, finish, np.ones(len(begin)))  # 1 while anything runs
     start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
     # As in the range summary, time that two iterations of a path share counts once.
     _, begin, finish = union(found["path_id"].to_numpy(), start, end)
@@ -180,14 +180,6 @@ def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[flo
     first = np.maximum(first, last)  # neighbours may overlap
     gaps = np.clip(first - last - busy.integral(last, first), 0, None)
     return idle, 100 * _ratio(float(gaps.sum()), float(np.diff(start)[follows].sum()))
-
-
-def _busy_function(analysis: Analysis, gpu: int) -> StepFunction:
-    """1 while anything runs on the GPU."""
-    activities = rows_of_gpu(analysis.activities, gpu)
-    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
-    _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), start, end)
-    return StepFunction(begin, finish, np.ones(len(begin)))
 
 
 def find_bound(figures: IterationFigures) -> str:

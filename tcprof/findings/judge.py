@@ -7,8 +7,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.gpus import busiest_gpus, keep_gpus
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.analysis import busiest_gpus, keep_gpus
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import Check, list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
@@ -48,22 +48,16 @@ class GpuFindings:
     """What the figures of one GPU say.
 
     Attributes:
-        headline: The verdict in two short sentences, or three.
-        measured: What these and the figures beside them are over.
-        sentences: The verdict at length, the most important sentence first.
+        sentences: The verdict, the most important sentence first.
         figures: Of the iterations that the verdict rests on; None where it rests on the whole capture.
         idle_is_known: Whether the GPU did nothing where nothing was traced.
-        where: How busy the Tensor Cores were in the ranges of an iteration; empty where these do not tell.
     """
 
     gpu: int
-    headline: tuple[str, ...]
-    measured: str
     sentences: tuple[str, ...]
     checks: tuple[Check, ...]
     figures: IterationFigures | None
     idle_is_known: bool = True
-    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,17 +81,17 @@ class Findings:
     @property
     def faults(self) -> tuple[str, ...]:
         """Why the figures cannot be trusted, as paragraphs, gravest first. Show them before any figure."""
-        return texts_of(each for each in self.found if each.severity == Severity.FAULT)
+        return texts_of(self.found, Severity.FAULT)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What else a reader must know, likewise; what is so in most recordings comes last."""
-        return (*texts_of(each for each in self.found if each.severity == Severity.CAUTION), *self.remarks)
+        return (*texts_of(self.found, Severity.CAUTION), *self.remarks)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """Those of the warnings that are so in most recordings, and no reason for doubt."""
-        return texts_of(each for each in self.found if each.severity == Severity.REMARK)
+        return texts_of(self.found, Severity.REMARK)
 
 
 @plain_texts()
@@ -113,13 +107,11 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
         number = int(row["gpu"])
         figures = measure_iterations(analysis, number)
         if figures is None:
-            sentences, headline = judge_capture(analysis, row, idled), say_capture(analysis, row, idled)
+            sentences = judge_capture(analysis, row, idled)
         else:
             sentences = judge_iterations(analysis, number, figures, idled)
-            headline = say_iterations(analysis, figures, idled)
-        measured, where = describe_measured(analysis, number, figures), say_where(analysis, number, figures)
         checks = list_checks(analysis, row, figures, bool(faults))
-        found.append(GpuFindings(number, headline, measured, sentences, checks, figures, idled == IDLED, where))
+        found.append(GpuFindings(number, sentences, checks, figures, idled == IDLED))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
 
@@ -137,12 +129,11 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
     return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))
 
 
-def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
-    """Of the iterations of a GPU.
-
-    Args:
-        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.finding``.
-    """
+def say_headline(analysis: Analysis, found: GpuFindings) -> tuple[str, ...]:
+    """The verdict on a GPU in two short sentences, or three."""
+    idled, figures = IDLED if found.idle_is_known else NOTHING_TRACED, found.figures
+    if figures is None:
+        return _say_capture(analysis, found.gpu, idled)
     of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
     first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
     is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
@@ -153,12 +144,15 @@ def say_iterations(analysis: Analysis, figures: IterationFigures, idled: str = I
     return first, *most, *tell_outside(figures)
 
 
-def say_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
-    """Of the whole capture, where nothing iterates, by its row of the range summary."""
+def _say_capture(analysis: Analysis, gpu: int, idled: str) -> tuple[str, ...]:
+    """Of the whole capture, where nothing iterates."""
+    ranges, timeline = (
+        rows[(rows["gpu"] == gpu) & (rows["depth"] == 0)] for rows in (analysis.ranges, analysis.timeline)
+    )
+    row = ranges.iloc[0]
     mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
     first = say_active(analysis, mean, row["coverage_pct"], unit)
-    time = analysis.timeline[(analysis.timeline["gpu"] == row["gpu"]) & (analysis.timeline["depth"] == 0)]
-    return first, *tell_unused(row), *_say_most(analysis, time, unit if math.isnan(mean) else "it", idled)
+    return first, *tell_unused(row), *_say_most(analysis, timeline, unit if math.isnan(mean) else "it", idled)
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:

@@ -5,10 +5,10 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.peaks import GIVEN
+from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.summary import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
-from tcprof.analysis.ranges.paths import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_contradictions

@@ -12,8 +12,6 @@ from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, find_me
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.findings.finding import Finding, Severity
 
-_RULE = "recording-cost"
-
 
 @dataclass(frozen=True)
 class StepTime:
@@ -57,11 +55,11 @@ def measure_cost(analysis: Analysis) -> RecordingCost | None:
     """What recording costs; None where the program was not run alone."""
     if analysis.unprofiled.empty:
         return None
-    warm_up = _count_warm_up(analysis)
+    warm_up = int(analysis.iterations.groupby("gpu")["warm_up"].sum().max()) if len(analysis.iterations) else 1
     unprofiled, recorded = _of_one_kind(analysis.unprofiled), list_steps(analysis.nvtx_ranges)
     if unprofiled.empty or recorded.empty or unprofiled["training"].iloc[0] != recorded["training"].iloc[0]:
         return None
-    return RecordingCost(_step_time(unprofiled, warm_up), _step_time(recorded, warm_up))
+    return RecordingCost(*(_step_time(steps, max(warm_up, 1)) for steps in (unprofiled, recorded)))
 
 
 def find_recording_cost(analysis: Analysis) -> list[Finding]:
@@ -90,7 +88,7 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
                 "recorded"
             )
         sentence = f"Whether recording slowed the steps is unknown: {why}"
-    return [Finding(_RULE, Severity.CAUTION, sentence=sentence)]
+    return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)]
 
 
 def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
@@ -103,12 +101,6 @@ def idle_alone(idle_pct: float, cost: RecordingCost | None) -> float:
 
 def _of_one_kind(steps: pd.DataFrame) -> pd.DataFrame:
     return steps[steps["training"]] if steps["training"].any() else steps
-
-
-def _count_warm_up(analysis: Analysis) -> int:
-    """The most iterations that are left out of the figures; at least the first step."""
-    counts = analysis.iterations.groupby("gpu")["warm_up"].sum()
-    return max(1, int(counts.max())) if len(counts) else 1
 
 
 def _step_time(steps: pd.DataFrame, warm_up: int) -> StepTime:

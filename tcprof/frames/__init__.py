@@ -4,10 +4,20 @@ Whoever makes a frame conforms it to its Schema. ``docs/metrics.md`` is generate
 """
 
 from tcprof.frames.accounts import ADVICE, CLOCKS, LEDGER, OUTSIDE, TIMELINE
-from tcprof.frames.compared import COMPARISON, KERNEL_CHANGES, NOISE_FLOOR, WATERFALL
+from tcprof.frames.compared import (
+    COMPARISON,
+    HEADLINE,
+    HEADLINE_INTERVAL,
+    KERNEL_CHANGES,
+    LISTED_QUANTITIES,
+    NOISE_FLOOR,
+    QUANTITIES,
+    WATERFALL,
+    Quantity,
+    quantity_of,
+)
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
 from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
-from tcprof.frames.quantities import HEADLINE, HEADLINE_INTERVAL, LISTED_QUANTITIES, QUANTITIES, Quantity, quantity_of
 from tcprof.frames.recorded import (
     ACTIVITIES,
     API_CALLS,
@@ -91,19 +101,7 @@ __all__ = [
 
 SCHEMAS = (
     *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, UNPROFILED),
-    *(
-        PATHS,
-        INSTANCES,
-        RANGES,
-        KERNEL_INSTANCES,
-        KERNELS,
-        MODULES,
-        TIMELINE,
-        LEDGER,
-        ITERATIONS,
-        CLOCKS,
-        OUTSIDE,
-        ADVICE,
-    ),
+    *(PATHS, INSTANCES, RANGES, KERNEL_INSTANCES, KERNELS, MODULES, TIMELINE, LEDGER),
+    *(ITERATIONS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
 )

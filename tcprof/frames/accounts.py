@@ -47,12 +47,7 @@ TIMELINE = Schema(
             "Another kernel, for which 40 % of the SMs or more had nothing to do.",
             title="Small grid",
         ),
-        Column(
-            "other_kernel_ns",
-            FLOAT,
-            "Another kernel: bound by none of these, or not known.",
-            title="Other kernel",
-        ),
+        Column("other_kernel_ns", FLOAT, "Another kernel: bound by none of these, or not known.", title="Other kernel"),
         Column(
             "unresolved_kernel_ns",
             FLOAT,

@@ -44,11 +44,7 @@ MODULES = Schema(
         Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
         Column("tensor_cycles", FLOAT, "Tensor cycles of its kernels, where recorded."),
         Column(
-            "tensor_flop",
-            FLOAT,
-            f"FLOP of its kernels, {KNOWN_FLOP}.",
-            title="Executed FLOP",
-            lacking=UNCOVERED.name,
+            "tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", lacking=UNCOVERED.name
         ),
         Column(
             "useful_flop",
@@ -79,13 +75,7 @@ MODULES = Schema(
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
-        Column(
-            "hfu_pct",
-            FLOAT,
-            f"{HFU_MEANING} kernel time. {NO_PEAK}",
-            title="HFU",
-            lacking=UNCOVERED.name,
-        ),
+        Column("hfu_pct", FLOAT, f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
         UNCOVERED,
         DRAM_BYTES,
         Column(
@@ -175,10 +165,6 @@ MODULE_CHANGES = Schema(
         Column("tensor_active_difference_high_pct", FLOAT, "Its upper end."),
         Column("tensor_active_p_value", FLOAT, "The same as p_value, of Tensor Active."),
         Column("tensor_active_verdict", TEXT, "The same as verdict, of Tensor Active."),
-        Column(
-            "not_judged",
-            TEXT,
-            "Why there is neither an interval of its time nor a verdict; empty where there is.",
-        ),
+        Column("not_judged", TEXT, "Why there is neither an interval of its time nor a verdict; empty where there is."),
     ),
 )

@@ -191,8 +191,5 @@ KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 DIAGNOSTICS = Schema(
     "diagnostics",
     "What Nsight Systems said about its own recording.",
-    (
-        Column("severity", TEXT, "information, warning, error or verbose."),
-        Column("text", TEXT, "The message."),
-    ),
+    (Column("severity", TEXT, "information, warning, error or verbose."), Column("text", TEXT, "The message.")),
 )

@@ -31,11 +31,7 @@ KERNEL_INSTANCES = Schema(
         Column("sm_active_cycles", FLOAT, "Those in which an SM held at least one warp, from the fit where recorded."),
         Column("instruction_count", FLOAT, "Instructions that its warps executed, likewise."),
         Column("fma_instruction_count", FLOAT, "Those of the FMA pipe, likewise."),
-        Column(
-            "dram_read_bytes",
-            FLOAT,
-            "Bytes read from device memory while it ran, likewise.",
-        ),
+        Column("dram_read_bytes", FLOAT, "Bytes read from device memory while it ran, likewise."),
         Column(
             "dram_write_bytes",
             FLOAT,

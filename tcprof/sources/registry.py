@@ -8,9 +8,10 @@ from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.sources import Source, SourceType
 from tcprof.sources.nsys_sqlite import NSYS
+from tcprof.sources.saved import SAVED
 
 # In order; Nsight Systems comes last, since it takes files by their names too.
-SOURCE_TYPES: tuple[SourceType, ...] = (NSYS,)
+SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, NSYS)
 HEADER_BYTES = 256
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tcprof.views.selection import link
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
@@ -112,13 +111,9 @@ class Lead:
     rule: str  # what ``--fail-if`` calls it
     sentence: str
     gain: str = ""  # what it is likely to win; empty where that is not known
-    about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.selection``
+    about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.paths``
     place: str = ""  # which GPU it is about, where there are several
-
-    @property
-    def link(self) -> str:
-        """What selects all that it is about; empty for nothing."""
-        return link("finding", self.name) if self.about else ""
+    link: str = ""  # what selects all that it is about; empty for nothing
 
 
 @dataclass(frozen=True)
@@ -157,5 +152,5 @@ class Document:
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows
     if_empty: str = "Nothing in the recording is what the options ask for."  # what is said where there are no rows
-    gate: Any = None  # what a gate says, see ``tcprof.views.gate``
+    gate: Any = None  # what a gate says, see ``tcprof.views.comparison``
     title: str = ""  # what it is called where several documents are shown

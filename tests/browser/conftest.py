@@ -6,7 +6,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from report_inputs import Pages, make_analysis, read_hostile, write_page
+from builders import TraceBuilder
+from comparison_inputs import compare_hostile, compare_several, compare_steps
+from comparison_inputs import write_page as write_comparison
+from report_inputs import Pages, make_analysis, make_empty, read_hostile, write_page
+from test_roofline import write_trace
 
 import tcprof
 
@@ -39,15 +43,23 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def shared_pages(tmp_path_factory):
-    """Pages that several files look at: each is written once."""
+def pages(tmp_path_factory):
+    """Pages that several files look at: each is written once, when it is first asked for."""
     folder = tmp_path_factory.mktemp("pages")
+    trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
     return Pages(
         folder,
         plain=lambda path: write_page(make_analysis(), path),
         hostile_kernels=lambda path: write_page(read_hostile(folder), path),
         recorded=lambda path: write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), path),
         modules=lambda path: write_page(tcprof.read(FIXTURES / "llama.sqlite"), path),
+        empty=lambda path: write_page(make_empty(), path),
+        circles=lambda path: write_page(tcprof.read(write_trace(folder)), path),
+        unsampled=lambda path: write_page(tcprof.read(trace.write(folder)), path),
+        two=lambda path: write_comparison([compare_steps(folder)], path, choosable=True),
+        several=lambda path: write_comparison(compare_several(folder), path, choosable=True),
+        alone=lambda path: write_comparison(compare_several(folder, (1,)), path, choosable=True),
+        hostile_sides=lambda path: write_comparison(compare_hostile(folder), path, choosable=True),
     )
 
 

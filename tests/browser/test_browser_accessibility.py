@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, Pages, make_analysis, make_empty, write_page
+from report_inputs import HOSTILE, Pages, make_analysis, write_page
 
 import tcprof
 
@@ -15,27 +15,26 @@ GRAVE = ("serious", "critical")
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("accessible")
     warned = {"faults": ("Samples were lost.",), "warnings": ("Rounded samples.",)}
     return Pages(
         folder,
+        pages,
         hostile=lambda path: write_page(make_analysis(names=HOSTILE, gpus=(0, 1)), path, **warned),
-        empty=lambda path: write_page(make_empty(), path),
-        recorded=lambda path: write_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite"), path),
-        long=lambda path: write_page(tcprof.read(FIXTURES / "transformer_compiled.sqlite"), path),
+        small=lambda path: write_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite"), path),
     )
 
 
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
-        ("recorded", 1280, "light"),
+        ("small", 1280, "light"),
         *(
             pytest.param(name, width, scheme, marks=pytest.mark.slow)
-            for name in ("recorded", "long", "hostile", "empty")
+            for name in ("small", "recorded", "hostile", "empty")
             for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light"), (400, "dark"))
-            if name != "recorded" or (width, scheme) != (1280, "light")
+            if name != "small" or (width, scheme) != (1280, "light")
         ),
     ],
 )
@@ -52,7 +51,7 @@ def test_a_finding_would_be_found(visit, pages, axe):
 
 
 def test_skip_link_is_first_and_focus_is_seen(visit, pages):
-    opened = visit(pages / "recorded.html")
+    opened = visit(pages / "small.html")
     opened.keyboard.press("Tab")
     assert opened.evaluate("document.activeElement.className") == "skip"
     assert opened.locator(".skip").bounding_box()["x"] >= 0
@@ -63,7 +62,7 @@ def test_skip_link_is_first_and_focus_is_seen(visit, pages):
 
 
 def test_parts_have_names(visit, pages):
-    opened = visit(pages / "recorded.html")
+    opened = visit(pages / "small.html")
     for part in ("Timeline", "Iterations", "Ranges", "Kernels", "Where the time went"):
         assert opened.get_by_role("region", name=part, exact=True).count() == 1
     assert opened.get_by_role("navigation", name="Parts of this page").count() == 1
@@ -73,14 +72,14 @@ def test_parts_have_names(visit, pages):
 
 @pytest.mark.slow
 def test_state_of_a_check_is_told_without_its_colour(visit, pages):
-    opened = visit(pages / "recorded.html")
+    opened = visit(pages / "small.html")
     for check in opened.locator(".checks li").all():
         assert check.text_content().split(":")[0].strip("✓!– ") in ("passes", "needs attention", "not known")
 
 
 @pytest.mark.slow
 def test_nothing_moves_for_those_who_asked(visit, pages):
-    opened = visit(pages / "recorded.html", reduced_motion="reduce")
+    opened = visit(pages / "small.html", reduced_motion="reduce")
     durations = opened.evaluate(
         "[...document.querySelectorAll('body *')].map((e) => getComputedStyle(e).transitionDuration)"
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from clicks import click_middle, find_rest
-from comparison_inputs import compare_hostile, compare_several, compare_steps, read_steps, tell, write_page
+from comparison_inputs import read_steps, tell, write_page
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
 from slow import slow
 
@@ -13,12 +13,12 @@ from tcprof.comparison import compare
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
-NAMES = ("two", "several", "hostile", "gpus", "faulty", "empty")
+NAMES = ("two", "several", "hostile_sides", "gpus_of_sides", "faulty", "empty_sides")
 FEW = ("two",)
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparisons")
     lost = ("Samples were lost: record again with --frequency 100000.", "Kernels may be missing.")
 
@@ -28,15 +28,12 @@ def pages(tmp_path_factory):
 
     return Pages(
         folder,
-        two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
-        several=lambda path: write_page(compare_several(folder), path, choosable=True),
-        alone=lambda path: write_page(compare_several(folder, (1,)), path),
-        hostile=lambda path: write_page(compare_hostile(folder), path),
-        gpus=lambda path: write_page(
+        pages,
+        gpus_of_sides=lambda path: write_page(
             [compare(*(read_steps(folder, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b")))], path
         ),
         faulty=write_faulty,
-        empty=lambda path: write_page([compare(make_empty(), make_empty(), allow_mismatch=True)], path),
+        empty_sides=lambda path: write_page([compare(make_empty(), make_empty(), allow_mismatch=True)], path),
     )
 
 
@@ -204,7 +201,7 @@ def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds)
 
 
 def test_hostile_names_are_shown_as_text(visit, pages):
-    opened = visit(pages / "hostile.html")
+    opened = visit(pages / "hostile_sides.html")
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
     shown = texts(opened, ".name")
     assert any(name.startswith(HOSTILE[0]) for name in shown)

@@ -2,23 +2,10 @@
 
 import pytest
 from clicks import click_middle, find_rest
-from comparison_inputs import compare_hostile, compare_several, compare_steps, write_page
-from report_inputs import Pages
 from slow import first
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("choices")
-    return Pages(
-        folder,
-        two=lambda path: write_page([compare_steps(folder)], path, choosable=True),
-        several=lambda path: write_page(compare_several(folder, (1,)), path, choosable=True),
-        hostile=lambda path: write_page(compare_hostile(folder), path, choosable=True),
-    )
 
 
 def address(opened):
@@ -79,7 +66,7 @@ def test_another_side_becomes_the_baseline_and_back_undoes_it(visit, pages):
 
 @pytest.mark.slow
 def test_a_link_opens_with_its_baseline_and_what_is_unknown_is_ignored(visit, pages):
-    path = pages / "several.html"
+    path = pages / "alone.html"
     opened = visit(path)
     follow(opened, path, "#baseline=3")
     wait_until_drawn(opened, "fast")
@@ -167,7 +154,7 @@ def test_kernels_of_what_is_chosen_stand_out_in_the_typical_step_and_choose_it(v
 
 @pytest.mark.parametrize("target", first(1, ["link", "parts"]))
 def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
-    path = pages / "several.html"
+    path = pages / "alone.html"
     opened = visit(path)
     part = opened.locator("details#side-2")
     assert part.get_attribute("open") is None

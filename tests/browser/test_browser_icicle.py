@@ -12,9 +12,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 @pytest.fixture(scope="module")
-def pages(shared_pages, tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("icicles")
-    return Pages(folder, shared_pages, recorded=lambda path: write_page(tcprof.read(FIXTURE), path))
+    return Pages(folder, pages, recorded=lambda path: write_page(tcprof.read(FIXTURE), path))
 
 
 BARS = "#icicle-0 > .bars button"

@@ -37,14 +37,14 @@ SETTLED = """() => new Promise(done => setTimeout(done, 1000))"""
 
 
 @pytest.fixture(scope="module")
-def pages(shared_pages, tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
 
     def write_compared(path):
         base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
         write_comparison([compare(Side("eager", (base,)), Side("compiled", (new,)))], path)
 
-    return Pages(folder, shared_pages, comparison=write_compared)
+    return Pages(folder, pages, comparison=write_compared)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_inputs import HOSTILE, Pages, make_analysis, make_empty, make_samples, write_page
+from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_page
 from slow import first, slow
 
 import tcprof
+from tcprof.findings.judge import say_headline
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
 @pytest.fixture(scope="module")
-def pages(shared_pages, tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     long = make_samples(np.arange(60_000) % 97)
     hostile = {"names": HOSTILE, "file": HOSTILE[0], "samples": long}
@@ -25,8 +26,7 @@ def pages(shared_pages, tmp_path_factory):
     )
     return Pages(
         folder,
-        shared_pages,
-        empty=lambda path: write_page(make_empty(), path),
+        pages,
         hostile=lambda path: write_page(make_analysis(**hostile), path, faults=HOSTILE, warnings=HOSTILE),
         gpus=lambda path: write_page(make_analysis(gpus=(0, 1)), path),
         faulty=lambda path: write_page(make_analysis(), path, faults=lost, warnings=("Rounded samples.",)),
@@ -245,8 +245,10 @@ def test_first_screen_answers(visit, pages):
     opened.set_viewport_size({"width": 1280, "height": 800})
     analysis = tcprof.read(FIXTURE)
     (found,) = analysis.findings.gpus
-    assert [text.replace("\xa0", " ") for text in texts(opened, ".verdict")] == [" ".join(found.headline)]
-    assert len(found.headline) == 2
+    assert [text.replace("\xa0", " ") for text in texts(opened, ".verdict")] == [
+        " ".join(say_headline(analysis, found))
+    ]
+    assert len(say_headline(analysis, found)) == 2
     assert opened.locator(".tile").count() == 5
     leads = opened.locator(".leads li")
     assert 1 <= leads.count() <= 3

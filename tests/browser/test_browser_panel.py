@@ -15,11 +15,6 @@ TRANSFORMER = FIXTURES / "transformer_compiled.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
-@pytest.fixture
-def pages(shared_pages):
-    return shared_pages
-
-
 def settle(opened):
     opened.wait_for_timeout(400)
     return [float(value) for value in opened.locator("#timeline").get_attribute("data-window").split()]

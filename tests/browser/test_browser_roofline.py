@@ -1,7 +1,6 @@
 """The roofline and time against Tensor Active as a browser shows them."""
 
 import pytest
-from report_inputs import write_page
 from slow import slow
 from test_roofline import write_trace
 
@@ -23,17 +22,9 @@ OUTLINED = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("roofline")
-    path = folder / "page.html"
-    write_page(tcprof.read(write_trace(folder)), path)
-    return path
-
-
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), *slow([(390, "dark")])])
-def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
-    tab = visit(page, width=width, scheme=scheme)
+def test_figures_are_drawn_within_the_page(visit, pages, width, scheme):
+    tab = visit(pages / "circles.html", width=width, scheme=scheme)
     for name, circles in (("roofline", 2), ("tensor-time", 3), ("memory-tensor", 3)):
         assert tab.locator(f"#{name} .scatterlayer path.point").count() == circles
         box = tab.locator(f"#{name}").bounding_box()
@@ -42,8 +33,8 @@ def test_figures_are_drawn_within_the_page(page, visit, width, scheme):
     assert (tab.messages, [url for url in tab.requests if not url.startswith("file:")]) == ([], [])
 
 
-def test_a_click_on_a_circle_selects_its_kernel(page, visit):
-    tab = visit(page)
+def test_a_click_on_a_circle_selects_its_kernel(visit, pages):
+    tab = visit(pages / "circles.html")
     assert tab.locator("aside.panel").is_hidden()
     circle = tab.locator("#roofline .scatterlayer path.point").first
     circle.scroll_into_view_if_needed()
@@ -54,8 +45,8 @@ def test_a_click_on_a_circle_selects_its_kernel(page, visit):
 
 
 @pytest.mark.slow
-def test_a_lasso_shows_its_kernels_alone_in_the_table(page, visit):
-    tab = visit(page)
+def test_a_lasso_shows_its_kernels_alone_in_the_table(visit, pages, tmp_path):
+    tab = visit(pages / "circles.html")
     rows = tab.locator("#table-kernels-0 tbody tr")
     everything = rows.count()
     figure = tab.locator("#tensor-time")
@@ -75,7 +66,7 @@ def test_a_lasso_shows_its_kernels_alone_in_the_table(page, visit):
     assert 1 <= len(shown) < everything
     assert f"shows {len(shown)} kernel" in said.text_content()
     names = {row.get_attribute("data-item") for row in shown}
-    counts = tcprof.read(page.parent / "trace.sqlite").kernels["launch_count"]
+    counts = tcprof.read(write_trace(tmp_path)).kernels["launch_count"]
     assert f"{sum(counts.iloc[int(name)] for name in names):,} launch" in said.text_content()
     assert tab.locator(".panel-title").text_content() == f"{len(shown)} kernels"
     assert tab.evaluate(OUTLINED) > 0, "in the timeline"

@@ -14,11 +14,6 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
 
-@pytest.fixture
-def pages(shared_pages):
-    return shared_pages
-
-
 def window(opened):
     """The window that is drawn, once what was asked for is, and the address has followed."""
     opened.wait_for_timeout(500)

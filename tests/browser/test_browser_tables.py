@@ -16,10 +16,10 @@ STEP_S = 3e-3  # the synthetic steps are 3 ms each, one after the other
 
 
 @pytest.fixture(scope="module")
-def pages(shared_pages, tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     names = [f"range {number}" for number in range(80)]
-    return Pages(folder, shared_pages, many=lambda path: write_page(make_analysis(names=names), path))
+    return Pages(folder, pages, many=lambda path: write_page(make_analysis(names=names), path))
 
 
 def names(opened, table="#table-ranges-0"):

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import TraceBuilder
 from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_page
 from slow import slow
 
 import tcprof
 from tcprof import units
 from tcprof.frames import SAMPLES
-from tcprof.render.html.timeline.data import RANGE_STEPS
-from tcprof.views.figures.lanes import scale_colors
+from tcprof.render.html.timeline import RANGE_STEPS
+from tcprof.views.figures.traces import scale_colors
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -76,18 +75,16 @@ BARS = """() => {
 
 
 @pytest.fixture(scope="module")
-def pages(shared_pages, tmp_path_factory):
+def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("timelines")
     peak = np.zeros(60_000)
     peak[40_000] = 97.0
     samples = SAMPLES.concat([make_samples(peak), make_samples([5.0] * 400, gpu=1)])
-    trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
     return Pages(
         folder,
-        shared_pages,
+        pages,
         long=lambda path: write_page(make_analysis(samples=samples, gpus=(0, 1)), path),
         hostile=lambda path: write_page(make_analysis(names=HOSTILE), path),
-        unsampled=lambda path: write_page(tcprof.read(trace.write(folder)), path),
     )
 
 

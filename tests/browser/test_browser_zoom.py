@@ -3,15 +3,8 @@
 import re
 
 import pytest
-from builders import TraceBuilder
-from comparison_inputs import compare_steps
-from comparison_inputs import write_page as write_comparison
-from report_inputs import Pages, write_page
 from slow import slow
 from test_browser_timeline import BARS
-from test_roofline import write_trace
-
-import tcprof
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 ZOOMS = [2, *slow([0.8, 1.25])]
@@ -20,18 +13,6 @@ MEANT = """selector => Array.from(document.querySelectorAll(selector), shape => 
     const group = shape.closest('.trace');
     return (group.__data__[0].trace ?? group.__data__).customdata[shape.closest('.point').__data__.i];
 })"""
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("zooms")
-    trace = TraceBuilder().gpu().kernel("lonely", 1_000_000, 1_500_000).copy("host to device", 2_000_000, 2_500_000)
-    return Pages(
-        folder,
-        bars=lambda path: write_page(tcprof.read(trace.write(folder)), path),
-        circles=lambda path: write_page(tcprof.read(write_trace(folder)), path),
-        comparison=lambda path: write_comparison([compare_steps(folder)], path),
-    )
 
 
 def resize(opened, factor):
@@ -75,16 +56,6 @@ def check_bars(opened):
     opened.wait_for_timeout(500)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("zoom", ZOOMS)
-def test_bars_of_the_timeline(visit, pages, zoom):
-    opened = visit(pages / "bars.html", zoom=zoom)
-    check_bars(opened)
-    resize(opened, 0.8)
-    check_bars(opened)
-    assert [text for text in opened.messages if "getImageData" not in text] == [], "the test reads pixels"
-
-
 def check_circles(opened):
     selector = "#roofline .scatterlayer path.point"
     meant = opened.evaluate(MEANT, selector)
@@ -94,16 +65,6 @@ def check_circles(opened):
         assert opened.evaluate("location.hash.slice(1)").split("&")[0] == link
         opened.keyboard.press("Escape")  # the panel covers half of a narrow window
         opened.wait_for_timeout(700)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("zoom", ZOOMS)
-def test_circles_of_kernels(visit, pages, zoom):
-    opened = visit(pages / "circles.html", zoom=zoom)
-    check_circles(opened)
-    resize(opened, 0.8)
-    check_circles(opened)
-    assert opened.messages == []
 
 
 def check_waterfall(opened):
@@ -122,9 +83,12 @@ def check_waterfall(opened):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zoom", ZOOMS)
-def test_bars_of_a_waterfall(visit, pages, zoom):
-    opened = visit(pages / "comparison.html", zoom=zoom)
-    check_waterfall(opened)
+@pytest.mark.parametrize(
+    ("page", "check"), [("unsampled", check_bars), ("circles", check_circles), ("two", check_waterfall)]
+)
+def test_what_is_pointed_at_is_what_is_seen(visit, pages, page, check, zoom):
+    opened = visit(pages / f"{page}.html", zoom=zoom)
+    check(opened)
     resize(opened, 0.8)
-    check_waterfall(opened)
-    assert opened.messages == []
+    check(opened)
+    assert [text for text in opened.messages if "getImageData" not in text] == [], "the test of bars reads pixels"

@@ -1,6 +1,6 @@
 /** What is selected on a page, as the fragment of its address: names as they are read, percent-encoded. */
 
-/** One thing that is selected. Names are those of tcprof/views/selection.py; instances count from 0, in an address from 1. */
+/** One thing that is selected. Names are those of tcprof/views/paths.py; instances count from 0, in an address from 1. */
 export type Selection =
   | { kind: "window"; gpu: number; start: number; end: number }
   | { kind: "range"; gpu: number; name: string; instance?: number }

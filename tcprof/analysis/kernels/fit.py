@@ -17,9 +17,8 @@ from functools import partial
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
-from tcprof.analysis.kernels.conservation import conserve
+from tcprof.analysis.kernels.constraints import Bounds, conserve
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
-from tcprof.analysis.kernels.hard_bounds import Bounds
 from tcprof.analysis.kernels.least_squares import (
     NEGLIGIBLE,
     Precision,

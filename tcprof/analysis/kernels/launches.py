@@ -7,13 +7,11 @@ import pandas as pd
 from threadpoolctl import ThreadpoolController
 
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels.classes import Classes, classify
+from tcprof.analysis.kernels.classes import Classes, classify, doubt_interrupted, join_alike, separate_places
+from tcprof.analysis.kernels.constraints import find_enclosure
 from tcprof.analysis.kernels.design import Design, Launches, build_design
 from tcprof.analysis.kernels.fit import PASSES, Fit, fit
-from tcprof.analysis.kernels.hard_bounds import find_enclosure
-from tcprof.analysis.kernels.interruptions import doubt_interrupted
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.kernels.places import join_alike, separate_places
 from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early

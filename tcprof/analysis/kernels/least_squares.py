@@ -5,9 +5,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.intervals import run_starts
+from tcprof.analysis.kernels.constraints import minimize_nonnegative
 from tcprof.analysis.kernels.design import Design, alike_rows
 from tcprof.analysis.kernels.noise import Noise
-from tcprof.analysis.kernels.nonnegative import minimize_nonnegative
 from tcprof.arrays import Floats, Ints, mapping_of
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate

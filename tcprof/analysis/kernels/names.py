@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from tcprof.analysis.kernels.instructions import Instructions, either, first, mma, read_instructions
+from tcprof.analysis.kernels.patterns import Instructions, either, first, mma, read_instructions
 from tcprof.chips import NO_MATRIX
 from tcprof.untrusted import printable
 
@@ -132,42 +132,19 @@ _RETURN_TYPE = re.compile(r"^(?:void|std::enable_if<[^<>]{0,200}>::type) ")
 _WRAPPERS = ("Kernel", "Kernel2", "kernel", "device_kernel")  # CUTLASS: the kernel itself is the first argument
 
 
-@dataclass(frozen=True)
-class KernelName:
-    """What a kernel's name says.
+@dataclass(frozen=True, kw_only=True)
+class KernelName(Instructions):
+    """What a kernel's name says; the family is ``NO_MATRIX`` where its source is known to have none."""
 
-    Attributes:
-        named_tensor: Whether it is meant for the Tensor Cores.
-        communication: Whether it is a collective operation between GPUs.
-        precision: Of what it reads, such as bf16; empty where the name does not say. Several, as in fp16/bf16, where it
-            is one of these.
-        family: Its matrix instructions; ``NO_MATRIX`` where its source is known to have none; empty likewise.
-        shape: Of such an instruction, as 16x8x16, where the family has several; empty likewise.
-        tile: Of its products, such as 128x128x64; empty likewise.
-        accumulator: Precision in which a kernel for the Tensor Cores adds up its products: fp16, fp32; empty likewise.
-        work: What kind of work it does, for people, such as ``PRODUCT`` or softmax.
-        words: The words that say what it does, in lower case.
-        of_pytorch: Whether only PyTorch has such a kernel.
-    """
-
-    named_tensor: bool
-    communication: bool
-    precision: str
-    family: str
-    shape: str
-    tile: str
-    accumulator: str
-    work: str
-    words: frozenset[str]
-    of_pytorch: bool
+    named_tensor: bool  # whether it is meant for the Tensor Cores
+    communication: bool  # whether it is a collective operation between GPUs
+    work: str  # what kind of work it does, for people, such as ``PRODUCT`` or softmax
+    words: frozenset[str]  # the words that say what it does, in lower case
+    of_pytorch: bool  # whether only PyTorch has such a kernel
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:
-    """What the names say about matrix instructions, a row for each.
-
-    Returns:
-        named_tensor and communication (bool), precision, family, shape, tile, accumulator and work, see ``KernelName``.
-    """
+    """What the names say about matrix instructions and work, a row for each, see ``KernelName``."""
     texts = ("precision", "family", "shape", "tile", "accumulator", "work")  # objects: pandas compares its own slowly
     columns = {"named_tensor": bool, "communication": bool, **dict.fromkeys(texts, object)}
     parsed = [parse_name(name) for name in names]
@@ -186,9 +163,14 @@ def parse_name(name: str) -> KernelName:
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
     named, communication, found = _matrix(name)
-    own = frozenset(word for word in words if not _WORDLESS.fullmatch(word))
-    is_of_pytorch = bool(_OF_PYTORCH.search(name))
-    return KernelName(named, communication, **vars(found), work=work, words=own, of_pytorch=is_of_pytorch)
+    return KernelName(
+        **vars(found),
+        named_tensor=named,
+        communication=communication,
+        work=work,
+        words=frozenset(word for word in words if not _WORDLESS.fullmatch(word)),
+        of_pytorch=bool(_OF_PYTORCH.search(name)),
+    )
 
 
 def _matrix(name: str) -> tuple[bool, bool, Instructions]:

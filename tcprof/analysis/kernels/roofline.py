@@ -1,13 +1,54 @@
-"""Where kernels lie under the roofs of memory and of arithmetic: FLOP a second over FLOP for each byte moved."""
+"""Dense peaks of kernels, and where these lie under the roofs of memory and of arithmetic: FLOP/s over FLOP a byte."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.names import PRODUCT, read_names
 from tcprof.analysis.kernels.summary import FLOP_PER_FMA, UNDECIDED
-from tcprof.chips import find_chip
+from tcprof.chips import PIPES_PER_SM, Chip, find_chip
+
+GIVEN = "as given"
+_UNKNOWN = (np.nan, "")
+
+
+def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | None) -> dict[str, "pd.Series[Any]"]:
+    """The dense peak of each tensor kernel's precision at the boost clock, in 10^12 FLOP/s, and where it is known from.
+
+    The kernels have gpu, tensor_kernel, precision and accumulator; a peak that was given is that of all of them.
+    """
+    known = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
+    columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
+    keys = list(zip(*columns, strict=True))
+    found: dict[tuple[Any, ...], tuple[float, str]] = {}
+    for key in dict.fromkeys(keys):
+        number, is_tensor, precision, accumulator = key
+        if is_tensor and given_tflops is not None:
+            found[key] = (given_tflops, GIVEN)
+        elif is_tensor and precision and number in known:
+            found[key] = _find_peak(*known[number], precision, accumulator)
+    peaks = [found.get(key, _UNKNOWN) for key in keys]
+    return {
+        "peak_tflops": pd.Series([tflops for tflops, _ in peaks], kernels.index, dtype=float),
+        "peak_source": pd.Series([source for _, source in peaks], kernels.index, dtype=object),
+    }
+
+
+def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: str) -> tuple[float, str]:
+    """What the board's maker states; else what follows from the rate at the GPU's highest SM clock."""
+    stated = chip.board.stated_peak(precision, accumulator)
+    if stated > 0:
+        return stated, chip.board.source
+    rate = chip.peak_flop_per_cycle(precision, accumulator)
+    peak = rate * PIPES_PER_SM * gpu["sm_count"] * gpu["clock_hz"] / 1e12
+    if not peak > 0:
+        return _UNKNOWN
+    clock = f"{gpu['clock_hz'] / 1e9:.4g} GHz, the highest SM clock"
+    return peak, f"{rate * PIPES_PER_SM:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}"
+
 
 CUDA_CORES = "fp32 on CUDA cores"  # beside the precisions on the Tensor Cores
 RESOLVED_SHARE = 0.5  # half the interval of a count, of its value: beyond, a place is chance
@@ -16,19 +57,12 @@ PLACED, NO_FLOP, NO_BYTES = "placed", "no known FLOP", "bytes unresolved"
 
 @dataclass(frozen=True)
 class Roof:
-    """The most FLOP a second in a precision, on one GPU.
+    """The most FLOP a second in a precision, on one GPU."""
 
-    Attributes:
-        gpu: Number of the GPU.
-        precision: As the kernels have it, or ``CUDA_CORES``.
-        tflops: In 10^12 a second.
-        source: Where it is known from.
-    """
-
-    gpu: int
-    precision: str
-    tflops: float
-    source: str
+    gpu: int  # number of the GPU
+    precision: str  # as the kernels have it, or ``CUDA_CORES``
+    tflops: float  # in 10^12 a second
+    source: str  # where it is known from
 
 
 def has_bytes(kernels: pd.DataFrame) -> bool:
@@ -39,15 +73,10 @@ def has_bytes(kernels: pd.DataFrame) -> bool:
 def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     """The kernels with their place in the roofline.
 
-    Args:
-        kernels: See ``tcprof.frames.KERNELS``.
-        gpus: See ``tcprof.frames.GPUS``.
-
-    Returns:
-        The same rows with ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are
-        known, else of products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``;
-        ``intensity`` in FLOP for each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``;
-        ``roof_pct`` and ``memory_pct``, the shares of both roofs; and ``place``: ``PLACED``, or why it has none.
+    It has ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are known, else of
+    products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``; ``intensity`` in FLOP for
+    each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``; ``roof_pct`` and ``memory_pct``, the
+    shares of both roofs; and ``place``: ``PLACED``, or why it has none.
     """
     tensor = kernels["tensor_flop"].where((kernels["tensor_flop"] > 0) & ~kernels["fit"].isin(UNDECIDED))
     products = read_names(kernels["name"])["work"].to_numpy() == PRODUCT
@@ -93,12 +122,7 @@ def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
 
 
 def find_roofs(placed: pd.DataFrame, gpus: pd.DataFrame) -> list[Roof]:
-    """One roof for each GPU and precision that kernels have which are placed, the highest first.
-
-    Args:
-        placed: See ``place_kernels``.
-        gpus: See ``tcprof.frames.GPUS``.
-    """
+    """One roof for each GPU and precision that kernels have which are ``placed``, the highest first."""
     drawn = placed[(placed["place"] == PLACED) & placed["roof_tflops"].notna()]
     sources = {roof.gpu: roof.source for roof in cuda_roofs(gpus)}
     found = {

@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import enumerate_keys, run_starts
-from tcprof.analysis.kernels.bound import find_bounds
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.names import PRODUCT, read_names
 from tcprof.analysis.kernels.sums import GroupSums
@@ -29,6 +28,14 @@ RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", 
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
 AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only", "neither"
+# SpeedOfLight.py of Nsight Compute calls what is below 60 % of compute and of memory bound by latency. Its compute
+# throughput is the highest of issue slots and pipes, its memory throughput that of DRAM, L2 and L1, each by more
+# counters than are recorded: what bounds a kernel may be one of those, and is latency here.
+BOUND_PCT = 60.0
+MEMORY, TENSOR, CUDA_CORES, ISSUE = "memory", "tensor", "fp32", "issue"
+L1, L2 = "L1 cache", "L2 cache"
+SMALL_GRID, LATENCY, UNKNOWN = "small grid", "latency", ""
+COMMUNICATION = "communication"
 
 
 def summarize_kernels(
@@ -40,15 +47,8 @@ def summarize_kernels(
 ) -> tuple[pd.DataFrame, Ints]:
     """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
 
-    Args:
-        kernel_fit: See ``fit_kernels``.
-        activities: As given to ``fit_kernels``.
-        paths: See ``tcprof.frames.PATHS``.
-        find_peaks: Gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.peaks``.
-        by_path: Whether a kernel that is launched in several ranges has a row for each.
-
-    Returns:
-        See ``tcprof.frames.KERNELS``; and for each launch its row there.
+    ``find_peaks`` gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
+    The row of each launch is returned as well.
     """
     launched = kernel_fit.kernel_instances
     if launched.empty:
@@ -152,6 +152,39 @@ def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str,
     return found
 
 
+def find_bounds(
+    shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools, communication: Bools
+) -> npt.NDArray[np.object_]:
+    """What each kernel is bound by; names tell which are ``fp32_products`` and which are collective operations.
+
+    ``COMMUNICATION`` of the latter: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
+    ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
+    ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
+    ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``. ``UNKNOWN`` where memory or issue slots are.
+
+    Args:
+        shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
+        tensor_active: Tensor Active in percent.
+    """
+    memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
+    compute = np.fmax(np.fmax(issue, fma), tensor_active)
+    cache = np.fmax(l1, l2)
+    of_cache = (cache >= BOUND_PCT) & (cache > np.fmax(compute, memory))
+    is_fp32 = np.where(np.isnan(fma), fp32_products & (issue >= BOUND_PCT), fma >= BOUND_PCT)
+    choices = {
+        COMMUNICATION: communication,
+        UNKNOWN: np.isnan(memory) | np.isnan(issue),
+        L1: of_cache & (l1 >= cache),
+        L2: of_cache,
+        MEMORY: (memory >= BOUND_PCT) & ~(compute > memory),
+        TENSOR: (tensor_active >= BOUND_PCT) & ~(np.fmax(issue, fma) > tensor_active),
+        CUDA_CORES: is_fp32,
+        ISSUE: issue >= BOUND_PCT,
+        SMALL_GRID: shares["sm_active_pct"] < BOUND_PCT,
+    }
+    return np.asarray(np.select(list(choices.values()), list(choices), LATENCY), dtype=object)
+
+
 def _measure_work(sums: GroupSums, total: Floats, add_up: Callable[[str], Floats]) -> dict[str, Floats]:
     """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
     found = {name: add_up(name) for name in ("sm_cycles", *WORK)}
@@ -187,12 +220,7 @@ def _judge(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.
 
 
 def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
-    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled.
-
-    Args:
-        percent: Tensor Active.
-        half_points: Half its 95 % interval.
-    """
+    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled."""
     return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 
@@ -206,9 +234,6 @@ def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
 
     The name tells nothing, and the samples cannot tell, or show the tensor pipe active, but not more than index
     arithmetic reaches.
-
-    Args:
-        kernels: See ``tcprof.frames.KERNELS``.
     """
     unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
     untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)

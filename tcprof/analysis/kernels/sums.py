@@ -18,20 +18,23 @@ ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class _Held:
-    """Which launches of one GPU groups hold.
+    """Which launches of one GPU groups hold."""
 
-    Attributes:
-        group: The groups that have some, ascending.
-        row: For each launch the place of its group there.
-        weight: For each of these groups and each class the sum of the launches' weights.
-        chosen: The same of what varies with the choice of the launches: (sum over all of the class - weight) * weight,
-            launch by launch.
-    """
-
-    group: Ints
-    row: Ints
-    weight: csr_array
+    group: Ints  # the groups that have some, ascending
+    row: Ints  # for each launch the place of its group there
+    weight: csr_array  # for each of these groups and each class the sum of the launches' weights
+    # the same of what varies with the choice of the launches: (sum over all of the class - weight) * weight, launch by
+    # launch
     chosen: csr_array
+
+    @classmethod
+    def of(cls, group: Ints, launches: Launches) -> "_Held":
+        """Which launches of a GPU each of its groups holds."""
+        found, row = enumerate_keys(group)
+        shape = (len(found), int(launches.kind.max()) + 1)
+        weight, squares = (make_sparse(launches.weight**power, row, launches.kind, shape) for power in (1, 2))
+        whole = np.bincount(launches.kind, launches.weight)
+        return cls(found, row, weight, squares.multiply(whole) - squares.multiply(weight))
 
     def half_of_sums(self, fit: Fit) -> Floats:
         """Half the interval of sums a'x over classes, from a'Ca and a'b.
@@ -47,23 +50,17 @@ class _Held:
 
 
 class GroupSums:
-    """Sums over groups of launches. Which launches each holds is found once, for all that was fitted.
-
-    Args:
-        kernel_fit: See ``tcprof.analysis.kernels.launches.fit_kernels``.
-        group: Group of each launch, from 0; each is on one GPU.
-    """
+    """Sums over groups of launches, each on one GPU. Which launches a group holds is found once for all fits."""
 
     def __init__(self, kernel_fit: KernelFit, group: Ints) -> None:
         self._fit, self._groups = kernel_fit, int(group.max(initial=-1)) + 1
         gpu = kernel_fit.kernel_instances["gpu"].to_numpy()
-        self._held = {one: _hold(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
+        self._held = {one: _Held.of(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:
         """Each group's ns of full activity, and half the 95 % interval of that; unknown where there is no fit.
 
-        Args:
-            metric: ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
+        The metric is ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
         """
         value, half = self._sum({one: of_gpu.fits.get(metric) for one, of_gpu in self._fit.gpus.items()})
         if metric == "tensor":
@@ -84,12 +81,3 @@ class GroupSums:
                 value[held.group] = np.bincount(held.row, fit.per_launch)
                 half[held.group] = held.half_of_sums(fit)
         return value, half
-
-
-def _hold(group: Ints, launches: Launches) -> _Held:
-    """Which launches of a GPU each of its groups holds."""
-    found, row = enumerate_keys(group)
-    shape = (len(found), int(launches.kind.max()) + 1)
-    weight, squares = (make_sparse(launches.weight**power, row, launches.kind, shape) for power in (1, 2))
-    whole = np.bincount(launches.kind, launches.weight)
-    return _Held(found, row, weight, squares.multiply(whole) - squares.multiply(weight))

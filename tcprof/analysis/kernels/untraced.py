@@ -23,19 +23,12 @@ DOUBT = 2.0  # beside launches there may be so many times what ran while nothing
 
 @dataclass(frozen=True)
 class Quiet:
-    """Samples of kernels that have no matrix instruction, as their names tell, far from all other kernels.
+    """Samples of kernels that have no matrix instruction, as their names tell, far from all other kernels."""
 
-    Attributes:
-        ns: The time of these samples.
-        shown_ns: That of those that show the tensor pipes active all the same.
-        samples: How many show it.
-        tensor_ns: The time of full tensor activity in them.
-    """
-
-    ns: float
-    shown_ns: float
-    samples: int
-    tensor_ns: float
+    ns: float  # the time of these samples
+    shown_ns: float  # that of those that show the tensor pipes active all the same
+    samples: int  # how many show it
+    tensor_ns: float  # the time of full tensor activity in them
 
     @property
     def is_notable(self) -> bool:
@@ -45,23 +38,14 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Untraced:
-    """What ran on a GPU between its first and its last activity while nothing was traced, or no tensor work.
+    """What ran on a GPU between its first and its last activity while nothing was traced, or no tensor work."""
 
-    Attributes:
-        busy_ns: How long the GPU was busy with it while nothing was traced.
-        idle_ns: How long nothing was traced.
-        whole_ns: The time between the two activities.
-        samples: How many samples show it.
-        tensor_ns: The time of full tensor activity in it.
-        quiet: What was seen beside kernels without matrix instructions.
-    """
-
-    busy_ns: float
-    idle_ns: float
-    whole_ns: float
-    samples: int
-    tensor_ns: float
-    quiet: Quiet
+    busy_ns: float  # how long the GPU was busy with it while nothing was traced
+    idle_ns: float  # how long nothing was traced
+    whole_ns: float  # the time between the two activities
+    samples: int  # how many samples show it
+    tensor_ns: float  # the time of full tensor activity in it
+    quiet: Quiet  # what was seen beside kernels without matrix instructions
 
     @property
     def in_pauses(self) -> bool:
@@ -82,12 +66,7 @@ class Untraced:
 
 
 def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
-    """Find what samples show beyond all traced work: also in part of a sample, where pauses are short.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``; those of one GPU.
-        activities: See ``tcprof.frames.ACTIVITIES``; those of that GPU.
-    """
+    """Find what samples of a GPU show beyond all its traced work: also in part of a sample, where pauses are short."""
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     first, last = int(start.min()), int(end.max())
     near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
@@ -103,21 +82,19 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     own = shown & (2 * traced < length)
     share = float(beyond[shown].sum() / beyond[own].sum()) if own.any() else 0.0
     tensor_ns = share * float((tensor / 100 * np.minimum(length, free))[own].sum())
-    quiet = _find_beside_quiet(begin, finish, tensor, activities, _are_quiet(activities))
+    family = read_names(activities["name"].cat.categories)["family"].to_numpy()
+    of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
+    is_quiet = (activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()]
+    quiet = _find_beside_quiet(begin, finish, tensor, activities, is_quiet)
     return Untraced(
         float(beyond[shown].sum()), float(free.sum()), float(last - first), int(shown.sum()), tensor_ns, quiet
     )
 
 
 def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd.DataFrame, is_quiet: Bools) -> Quiet:
-    """Find the tensor activity of samples under kernels that have none of their own.
+    """Find the tensor activity of samples under quiet kernels, which have none of their own.
 
-    Args:
-        begin: Starts of the samples.
-        finish: Their ends.
-        tensor: Tensor Active of each, in percent.
-        activities: See ``find_untraced``.
-        is_quiet: Which of them are such kernels.
+    Samples reach from ``begin`` to ``finish``, and have ``tensor`` percent of Tensor Active.
     """
     start, end = (activities[column].to_numpy() for column in ("start_ns", "end_ns"))
     name = code = activities["name"].cat.codes.to_numpy(np.int64)
@@ -137,10 +114,3 @@ def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd
         own_too = np.isin(code, np.flatnonzero(own))
         return _find_beside_quiet(begin, finish, tensor, activities, is_quiet & ~own_too)
     return Quiet(float(length.sum()), float(length[shown].sum()), int(shown.sum()), float(tensor_ns[shown].sum()))
-
-
-def _are_quiet(activities: pd.DataFrame) -> Bools:
-    """Whether each is a kernel whose name tells that it has no matrix instruction."""
-    family = read_names(activities["name"].cat.categories)["family"].to_numpy()
-    of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
-    return np.asarray((activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()])

@@ -4,15 +4,15 @@ Where the recording has sums of the counters, launches get counts of their own, 
 shares from whole percentages, which only separate memory-bound from issue-bound kernels.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.kernels.constraints import Enclosure, add_bounds
 from tcprof.analysis.kernels.design import Design, Launches
 from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
-from tcprof.analysis.kernels.hard_bounds import Enclosure, add_bounds
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
@@ -36,21 +36,14 @@ _ABOVE_SAMPLED = 10.0  # a rate that no launch exceeds, in terms of the highest 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that a GPU can do.
+    """The most that a GPU can do."""
 
-    Attributes:
-        capacity: Cycles of all its tensor pipes while each launch ran, which are PIPES_PER_SM for each cycle of an SM.
-        has_clock: Whether these are known.
-        dram_bandwidth: Bytes a second; NaN where not known.
-        fma_per_cycle: Warp instructions of the FMA pipes of an SM in a cycle; NaN where not known.
-        l2_per_ns: Requests that the L2 cache can take in a ns; NaN where not known.
-    """
-
+    # cycles of all its tensor pipes while each launch ran, which are PIPES_PER_SM for each cycle of an SM
     capacity: Capacity
-    has_clock: bool
-    dram_bandwidth: float
-    fma_per_cycle: float
-    l2_per_ns: float
+    has_clock: bool  # whether these are known
+    dram_bandwidth: float  # bytes a second; NaN where not known
+    fma_per_cycle: float  # warp instructions of the FMA pipes of an SM in a cycle; NaN where not known
+    l2_per_ns: float  # requests that the L2 cache can take in a ns; NaN where not known
 
     def most(self, share: str) -> Capacity | None:
         """What can be counted in a ns at most; None where it is not known."""
@@ -83,14 +76,11 @@ def fit_counts(
     enclosure: Enclosure,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
-    """What each launch counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
+    """What each launch of a GPU counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
     Args:
-        launches: The launches of one GPU.
-        design: See ``build_design``.
         samples: Those that the design was built from.
-        limits: Of the GPU.
-        copies: What moved through its memory beside the launches.
+        copies: What moved through the memory beside the launches.
         enclosure: Which samples are the long launches' own.
         offset_error_ns: How well samples and launches are on one clock, at best.
     """
@@ -128,13 +118,7 @@ def fit_shares(
 ) -> dict[str, Fit]:
     """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
 
-    Args:
-        launches: The launches of one GPU.
-        design: See ``build_design``.
-        samples: Those that the design was built from.
-        counts: See ``fit_counts``.
-        limits: Of the GPU.
-        offset_error_ns: See ``fit_counts``.
+    ``counts`` is what ``fit_counts`` gives of the same launches.
     """
     found = {}
     for share, (counted, percentages) in SHARES.items():
@@ -142,7 +126,10 @@ def fit_shares(
         if most and counts.keys() >= set(counted):
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
-            read = _sum_rounded(samples, percentages)
+            length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+            readings = read_rounded(samples[[*percentages]].to_numpy())
+            value, error, shift = (reading / 100 * length[:, None] for reading in readings)
+            read = value.sum(axis=1), np.sqrt((error**2).sum(axis=1)), shift.sum(axis=1)
             return_freed_memory()
             found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
@@ -150,19 +137,7 @@ def fit_shares(
 
 def _sum(fits: list[Fit]) -> Fit:
     """Several counters as one; how their errors hang together is not known, so that the largest sum is taken."""
-    return replace(
-        fits[0],
-        value=np.sum([one.value for one in fits], axis=0),
-        covariance=len(fits) * np.sum([one.covariance for one in fits], axis=0),
-        bias=np.sum([one.bias for one in fits], axis=0),
-        per_launch=np.sum([one.per_launch for one in fits], axis=0),
-        bounds=add_bounds([one.bounds for one in fits]),
-    )
-
-
-def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:
-    """The sum of columns of whole percentages in ns of full activity, its standard error and its shift."""
-    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-    readings = read_rounded(samples[[*percentages]].to_numpy())
-    value, error, shift = (reading / 100 * length[:, None] for reading in readings)
-    return value.sum(axis=1), np.sqrt((error**2).sum(axis=1)), shift.sum(axis=1)
+    names = ("value", "covariance", "bias", "per_launch")
+    sums: dict[str, Floats] = {name: np.sum([getattr(one, name) for one in fits], axis=0) for name in names}
+    sums["covariance"] *= len(fits)
+    return replace(fits[0], **sums, bounds=add_bounds([one.bounds for one in fits]))  # type: ignore[arg-type]

@@ -9,9 +9,7 @@ from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.time.account import Account, Evidence
-from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
+from tcprof.analysis.time.range_metrics import range_rates, rate_useful, useful_of_launches, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -31,20 +29,26 @@ def find_rows(launches: pd.DataFrame, iterations: pd.DataFrame, assignment: Modu
 
 
 def summarize_modules(
-    fit: KernelFit, account: Account, evidence: Evidence, iterations: pd.DataFrame, assignment: ModuleAssignment
+    fit: KernelFit,
+    launches: pd.DataFrame,
+    kernels: pd.DataFrame,
+    kinds: pd.Series,
+    iterations: pd.DataFrame,
+    assignment: ModuleAssignment,
 ) -> pd.DataFrame:
     """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
-    launches = account.kernel_instances
     gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():
         return MODULES.empty()
-    values = pd.DataFrame(dict(values_of_launches(launches, account.kernels, evidence.activities["kind"]))).assign(
-        kernel_count=1, **useful_of_launches(launches, account.kernels)
-    )
+    values = pd.DataFrame(dict(values_of_launches(launches, kernels, kinds)))
+    values = values.assign(kernel_count=1, **useful_of_launches(launches, kernels))
     keys = _keys_by_depth(launches, iterations, assignment)
     sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
     counted = are_counted(launches, iterations)
-    own = _own_time(values["kernel_ns"].to_numpy(), gpu, module, phase, counted, len(assignment.modules))
+    # The time of the kernels that belong to each module itself, by the same keys.
+    own = np.zeros((int(gpu.max(initial=0)) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=np.int64)
+    for rows in (phase, np.full(len(phase), len(PHASES))):
+        np.add.at(own, _keys(gpu, module, rows, assignment)[counted], values["kernel_ns"].to_numpy()[counted])
     place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
     on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
     gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
@@ -116,16 +120,6 @@ def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.D
     _, gpu = np.unique(fit.kernel_instances["gpu"].to_numpy(), return_inverse=True)
     half = GroupSums(fit, np.where(groups >= 0, groups, len(keys) + gpu)).active("tensor")[1][: len(keys)]
     return sums.assign(half_ns=half).set_index(keys)
-
-
-def _own_time(time: Ints, gpu: Ints, module: Ints, phase: Ints, counted: Bools, modules: int) -> Ints:
-    """The time of the kernels that belong to each module itself, by the same keys."""
-    place = gpu * (modules + 1) + module + 1
-    size = (int(gpu.max(initial=0)) + 1) * (modules + 1) * len(_ROWS)
-    found = np.zeros(size, dtype=np.int64)
-    for row in (phase, np.full(len(phase), len(PHASES))):
-        np.add.at(found, (place * len(_ROWS) + row)[counted], time[counted])
-    return found
 
 
 def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:

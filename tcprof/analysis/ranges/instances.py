@@ -29,6 +29,21 @@ class Work:
     alone: Bools  # whether nothing else ran on their GPU at the same time
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What was recorded and which of it belongs together: what the account of the GPUs' time is made from."""
+
+    activities: pd.DataFrame
+    samples: pd.DataFrame
+    gpus: pd.DataFrame
+    hierarchy: Hierarchy
+    attribution: Attribution
+    instances: pd.DataFrame  # see ``list_instances``, with ``warm_up``
+    work: Work  # their activities
+    peak_tflops: float | None  # the peak that FLOP are held against; None for that of each kernel's precision
+    window: str  # what the windows of the ranges are: gpu, host or busy
+
+
 def list_instances(
     hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame, recorded_gpus: list[int]
 ) -> tuple[pd.DataFrame, Work]:
@@ -65,7 +80,7 @@ def list_instances(
         counted=attribution.counted,
         start=activities["start_ns"].to_numpy()[attribution.activity],
         end=activities["end_ns"].to_numpy()[attribution.activity],
-        alone=_run_unprofiled(gpu_of, activities)[attribution.activity],
+        alone=_run_alone(gpu_of, activities)[attribution.activity],
     )
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()[attribution.activity]
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
@@ -138,7 +153,9 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
     crossing = np.flatnonzero(work.counted > 0)
-    stop = _around(instances, work.instance[crossing], work.counted[crossing])
+    stop, depths = work.instance[crossing], instances["depth"].to_numpy()
+    while len(index := np.flatnonzero(depths[stop] > work.counted[crossing])):  # the instance down to which they count
+        stop[index] = parent[stop[index]]
 
     def add(weight: _Numbers) -> _Numbers:
         total = np.zeros(len(instances), dtype=weight.dtype)
@@ -151,15 +168,6 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
     return add
 
 
-def _around(instances: pd.DataFrame, row: Ints, depth: Ints) -> Ints:
-    """The instance of a depth that an instance lies in, or is."""
-    parent, depths = instances["parent"].to_numpy(), instances["depth"].to_numpy()
-    while len(index := np.flatnonzero(depths[row] > depth)):
-        row = row.copy()
-        row[index] = parent[row[index]]
-    return row
-
-
 def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
     """The rows of instances that lie in others, those of one depth after the other from the innermost."""
     depth = instances["depth"].to_numpy()
@@ -168,7 +176,7 @@ def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
-def _run_unprofiled(gpu: Ints, activities: pd.DataFrame) -> Bools:
+def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
     """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
     alone = np.zeros(len(activities), dtype=bool)
     for number in np.unique(gpu):
@@ -228,17 +236,13 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
 
     They are in order of GPU and path; some may have no instance left.
     """
-    group, keys = _number_groups(instances, paths)
+    group, keys = number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
     return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
 
 
-def groups_of_paths(instances: pd.DataFrame, paths: pd.DataFrame) -> Ints:
-    """Only the group of each instance, see ``group_by_path``."""
-    return _number_groups(instances, paths)[0]
-
-
-def _number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+def number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
+    """The group of each instance, see ``group_by_path``; and a number for the GPU and path of each group."""
     keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
     return np.where(instances["warm_up"], -1, group), keys
 

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, run_starts
-from tcprof.analysis.ranges.nesting import Nesting, bring_home
-from tcprof.analysis.ranges.paths import name_paths
+from tcprof.analysis.ranges.nesting import Nesting, bring_home, name_paths
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 
@@ -99,7 +98,8 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     cause[launched] = np.where(with_ranges, CAUSES.index(NO_RANGE), CAUSES.index(OTHER_PROCESS))
     parts: list[_Pairs] = []
     annotated = np.zeros(len(launched), dtype=bool)  # in a range of the thread's own, of the default domain
-    for domain, of_domain in sorted(lanes.groupby("domain", observed=True), key=lambda part: _order(str(part[0]))):
+    domains = lanes.groupby("domain", observed=True)
+    for domain, of_domain in sorted(domains, key=lambda part: (part[0] == OPS_DOMAIN, str(part[0]))):  # ops last
         key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
         lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
         own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
@@ -116,11 +116,6 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     cause[activity] = CAUSES.index("")
     categories = pd.Categorical.from_codes(cause, list(CAUSES))
     return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories)
-
-
-def _order(domain: str) -> tuple[bool, str]:
-    """Where a domain comes: the default one first, ops last."""
-    return domain == OPS_DOMAIN, domain
 
 
 def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.instances import Work, busy_time, group_by_path, instance_windows, united_windows
 from tcprof.analysis.ranges.projection import Attribution
-from tcprof.analysis.samples.bootstrap import bootstrap_interval
+from tcprof.analysis.samples.interval_estimates import bootstrap_interval
 from tcprof.analysis.samples.sampling import (
     MINIMUM_COVERAGE,
     NORMAL_95,
@@ -18,6 +18,7 @@ from tcprof.analysis.samples.sampling import (
 )
 from tcprof.arrays import Floats, pick_rows
 from tcprof.frames import KERNEL_KINDS, OUTSIDE, WHOLE_CAPTURE
+from tcprof.sources import Samples
 
 Functions = dict[int, Tensor]
 
@@ -72,12 +73,7 @@ def _tensor_columns(
 
 
 def summarize_paths(
-    instances: pd.DataFrame,
-    windows: Windows,
-    work: Work,
-    paths: pd.DataFrame,
-    functions: Functions,
-    rounded: bool,
+    instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
     """One row for each GPU and path, without warm-up.
 
@@ -100,7 +96,7 @@ def summarize_paths(
     }
     has_activity = counts["activity_count"] > 0
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
-    tensor = _tensor_columns(chosen, count, functions, rounded, interval)
+    tensor = _tensor_columns(chosen, count, functions, samples.tensor_source == "rounded", interval)
     instance_count = np.bincount(of, minlength=count)
     columns = {
         **groups,

@@ -12,9 +12,8 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction, open_times, run_starts
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
-from tcprof.analysis.samples.offsets import ENGINE_LEAD_NS, LOWEST_CORRELATION, OFFSETS, compare, measure_offset
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.arrays import Bools, Floats, Ints, pick_rows
+from tcprof.arrays import Floats, Ints, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
@@ -26,6 +25,13 @@ FEWEST_PIECES = 4  # a drift needs so many
 SMALLEST_DRIFT_NS = 500  # from the first piece to the last: less is left to the fit's own estimate of the offset
 SIGNIFICANT = 5.0  # standard errors from which a drift is corrected
 DEGREES = 4.0  # of Student's t: single pieces may be far off
+ENGINE_LEAD_NS = 450  # GR Active leads the kernels by so much: 57 recordings of an H200 and H100, -0.25 to 0.77 µs
+LOWEST_CORRELATION = 0.9
+FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
+WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
+SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
+FEWEST_SAMPLES, FEWEST_IN_PIECE = 50, 8  # of a recording, and of a piece, whose offset must fit those of others
+OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
 
 
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -37,11 +43,14 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
         of_gpu = pick_rows(activities, is_kernel & is_mine)
         if not sampled["gr_active_pct"].notna().any() or of_gpu.empty:
             continue
-        busy = _busy(of_gpu)
+        begin, finish = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
+        bridged = open_times(begin, np.maximum(finish, begin + 1) + BRIDGED_NS)  # kernels that soon follow one another
+        busy = replace(bridged, end=bridged.end - BRIDGED_NS)
         chosen = sampled.iloc[_choose(busy, sampled)]
-        chosen = chosen[
-            chosen["gr_active_pct"].notna() & ~_shows_moves(pick_rows(activities, is_mine & ~is_kernel), chosen)
-        ]
+        # Not samples that show a copy within the memory, or a set: by the SMs that is GR Active, by an engine not.
+        near = chosen["start_ns"].to_numpy() - BRIDGED_NS, chosen["end_ns"].to_numpy() + BRIDGED_NS
+        moved = find_own_moves(pick_rows(activities, is_mine & ~is_kernel)).covered(*near)
+        chosen = chosen[chosen["gr_active_pct"].notna() & (moved == 0)]
         whole = (int(sampled["start_ns"].iloc[0]), int(sampled["end_ns"].iloc[-1]))
         rows.append({"gpu": gpu, **_measure(busy, chosen, whole)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
@@ -171,15 +180,89 @@ def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
     return samples.assign(start_ns=samples["start_ns"] - late, end_ns=samples["end_ns"] - late)
 
 
-def _busy(kernels: pd.DataFrame) -> StepFunction:
-    """1 while a kernel runs, or is about to follow the one before."""
-    start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-    bridged = open_times(start, np.maximum(end, start + 1) + BRIDGED_NS)
-    return replace(bridged, end=bridged.end - BRIDGED_NS)
+def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, float] | None:
+    """The offset of a few samples, and its standard error; None where it cannot be measured."""
+    found = _find_best(busy, samples, FEWEST_IN_PIECE)
+    if found is None:
+        return None
+    shares, correlations, best = found
+    if correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
+        return None
+    active = samples["gr_active_pct"].to_numpy() / 100
+    change = (shares[best + 1] - shares[best - 1]) / (OFFSETS[best + 1] - OFFSETS[best - 1])
+    left = active.std() * np.sqrt(1 - correlations[best] ** 2)
+    error = float(left / (change.std() * np.sqrt(len(active)) * active.std() / shares[best].std()))
+    flat = np.ptp(OFFSETS[correlations >= correlations[best] - FLAT]) / 2
+    return -_refine(correlations, best), float(np.hypot(np.hypot(error, flat), LEAST_OFFSET_NS))
 
 
-def _shows_moves(activities: pd.DataFrame, samples: pd.DataFrame) -> Bools:
-    """Whether a sample shows a copy within the memory, or a set: by the SMs that is GR Active, by an engine not."""
-    start, end = samples["start_ns"].to_numpy() - BRIDGED_NS, samples["end_ns"].to_numpy() + BRIDGED_NS
-    shown: Bools = find_own_moves(activities).covered(start, end) > 0
-    return shown
+def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
+    """Offset and correlation where it correlates best; unknown where the GPU was idle, or busy, nearly all the time."""
+    unknown = {"offset_ns": np.nan, "correlation": np.nan}
+    found = _find_best(busy, samples, FEWEST_SAMPLES)
+    if found is None:
+        return unknown
+    _, correlations, best = found
+    alike = OFFSETS[correlations >= correlations[best] - FLAT]
+    if correlations[best] < LOWEST_CORRELATION or np.ptp(alike) <= 2 * WIDEST_NS:
+        # Best where samples show what the trace has so much later: then they are stamped that much too early.
+        return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
+    if not alike.min() <= ENGINE_LEAD_NS <= alike.max():  # else one clock is among what fits
+        return unknown
+    return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
+
+
+def _find_best(busy: StepFunction, samples: pd.DataFrame, fewest: int) -> tuple[Floats, Floats, int] | None:
+    """Busy shares at each offset, their correlations, and the place of the best; None where these mean nothing."""
+    shares = _shares(busy, samples) if len(samples) >= fewest else None
+    if shares is None:
+        return None
+    deviation = float(np.std(shares[len(OFFSETS) // 2]))
+    if deviation < SMALLEST_DEVIATION:
+        return None
+    correlations = _correlate(samples["gr_active_pct"].to_numpy() / 100, shares)
+    best = int(np.argmax(correlations))
+    is_weak = deviation < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
+    return None if is_weak else (shares, correlations, best)
+
+
+def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
+    """The busy share of each sample at each offset; None where nothing is busy near them."""
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    busy = busy.between(start[0] + OFFSETS[0], end[-1] + OFFSETS[-1])
+    times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
+    borders = np.column_stack([busy.start, busy.end]).ravel()
+    if not len(borders):
+        return None
+    # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
+    counted, begin = busy.until(borders), times[0]
+    shares = np.empty((len(OFFSETS), len(start)))
+    for number, offset in enumerate(OFFSETS):
+        until = np.interp(times - begin + offset, borders - begin, counted)
+        shares[number] = (until[place[len(start) :]] - until[place[: len(start)]]) / (end - start)
+    return shares
+
+
+def _refine(correlations: Floats, best: int) -> float:
+    """The offset at the top of the parabola through the best one and its neighbours, in ns."""
+    if not 0 < best < len(OFFSETS) - 1:
+        return float(OFFSETS[best])
+    before, top, after = correlations[best - 1 : best + 2]
+    bend = before - 2 * top + after
+    return float(OFFSETS[best] + (1000 * (before - after) / (2 * bend) if bend < 0 else 0))
+
+
+def _correlate(one: Floats, others: Floats) -> Floats:
+    """Pearson's correlation with each; 0 where either does not vary."""
+    if one.std() == 0:
+        return np.zeros(len(others))
+    # As np.corrcoef has it, to the last bit, but what is the same for all is computed once.
+    both = np.empty((2, len(one)))
+    both[0] = one - one.mean()
+    found = np.zeros(len(others))
+    for place, other in enumerate(others):
+        np.subtract(other, other.mean(), out=both[1])
+        moments = both @ both.T * (1 / (len(one) - 1))
+        if moments[1, 1] > 0:
+            found[place] = moments[0, 1] / np.sqrt(moments[0, 0]) / np.sqrt(moments[1, 1])
+    return np.clip(found, -1, 1)

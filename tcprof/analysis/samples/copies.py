@@ -57,25 +57,17 @@ class Copies:
 
 def find_own_moves(activities: pd.DataFrame) -> StepFunction:
     """When one GPU copied or set its own memory: the copy engines do so, or kernels that are not traced."""
-    return _when(activities, _are_own(activities))
-
-
-def _are_own(activities: pd.DataFrame) -> Bools:
-    return np.asarray((activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE))
-
-
-def _when(activities: pd.DataFrame, those: Bools) -> StepFunction:
-    """When at least one of those ran."""
-    start, end = (activities[name].to_numpy()[those] for name in ("start_ns", "end_ns"))
-    return open_times(start, end)
+    own = activities[(activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)]
+    return open_times(own["start_ns"].to_numpy(), own["end_ns"].to_numpy())
 
 
 def find_copies(activities: pd.DataFrame) -> Copies:
     """Those among the activities of one GPU; copies from and to the host without a size count as nothing."""
-    is_sized, is_own = activities["moved_bytes"].notna().to_numpy(), _are_own(activities)
+    is_sized = activities["moved_bytes"].notna().to_numpy()
+    is_own = ((activities["kind"] == "memset") | (activities["name"] == DEVICE_TO_DEVICE)).to_numpy()
     is_copy = (activities["kind"] == "memcpy").to_numpy() & is_sized
     rates = {way: _rate(activities, is_copy & (activities["name"] == way).to_numpy()) for way in _COUNTED}
-    own, unsized = (_when(activities, those) for those in (is_own, is_own & ~is_sized))
+    own, unsized = (find_own_moves(rows) for rows in (activities, activities[~is_sized]))
     return Copies(own, unsized, _rate(activities, is_own & is_sized), rates)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
+from tcprof.analysis.intervals import enumerate_keys, run_starts
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
@@ -17,6 +17,10 @@ LEVEL = 0.05
 BATCHES, FEWEST_FOR_BATCHES = 10, 50
 FEWEST_EFFECTIVE = 2
 LARGEST_CORRELATION = 0.9
+RESAMPLES = 1000
+BLOCKS = 200
+GROUPS_AT_ONCE = 2000
+DRAWN_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True)
@@ -30,20 +34,11 @@ class Centers:
     constant: Bools  # whether all instances have the same value
 
 
-@dataclass(frozen=True)
-class _Grouped:
-    """Known values, in order of time within a group, and their groups in ascending order."""
-
-    group: Ints
-    values: Floats
-    count: Ints
-
-    @classmethod
-    def of(cls, group: Ints, values: Floats, groups: int) -> "_Grouped":
-        known = ~np.isnan(values)
-        group, values = group[known], values[known]
-        in_time = np.argsort(group, kind="stable")
-        return cls(group[in_time], values[in_time], np.bincount(group, minlength=groups))
+def _sort(group: Ints, values: Floats, groups: int) -> tuple[Ints, Floats, Ints]:
+    """Known values, in order of time within a group, with their groups in ascending order; and how many each has."""
+    known = np.flatnonzero(~np.isnan(values))
+    known = known[np.argsort(group[known], kind="stable")]
+    return group[known], values[known], np.bincount(group[known], minlength=groups)
 
 
 def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
@@ -55,9 +50,8 @@ def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
     Order Statistics, section 7.1). Instances that follow each other are not independent: sqrt(n) is multiplied by the
     root of the inflation of the variance. Where so few values have no such ranks, their range is extended to fit.
     """
-    known = _Grouped.of(group, values, groups)
-    count = known.count
-    ranked = known.values[np.lexsort((known.values, known.group))]
+    group, values, count = _sort(group, values, groups)
+    ranked = values[np.lexsort((values, group))]
     first = np.cumsum(count) - count
     centre: Floats = (count - 1) / 2
 
@@ -73,9 +67,7 @@ def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
 
     median = at(centre)
     # Of normal values with correlation r that of the signs is 2/pi arcsin r (Sheppard 1899), which is smaller.
-    spread = _inflation(
-        known.group, np.sign(known.values - median[known.group]), count, lambda r: np.sin(np.pi / 2 * r)
-    )
+    spread = _inflation(group, np.sign(values - median[group]), count, lambda r: np.sin(np.pi / 2 * r))
     reach: Floats = NORMAL_95 * np.sqrt(count * spread) / 2
     extended = np.maximum(reach / np.maximum(centre, 0.5), 1)
     low = median - (median - at(centre - reach)) * extended
@@ -92,18 +84,18 @@ def find_means(group: Ints, values: Floats, groups: int) -> Centers:
     Hall's transformation (On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992) has it. It is
     never made shorter.
     """
-    known = _Grouped.of(group, values, groups)
-    count, at = known.count, known.group
+    from scipy import special  # here, since what needs no mean should not wait
+
+    at, values, count = _sort(group, values, groups)
     low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
-    np.minimum.at(low, at, known.values)
-    np.maximum.at(high, at, known.values)
+    np.minimum.at(low, at, values)
+    np.maximum.at(high, at, values)
     constant = (count > 0) & (low == high)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Sums of equal values round, which must not make a difference of them.
-        mean = np.where(
-            constant, low, np.bincount(at, known.values, minlength=groups) / np.where(count > 0, count, np.nan)
-        )
-        off = known.values - mean[at]
+        mean = np.bincount(at, values, minlength=groups) / np.where(count > 0, count, np.nan)
+        mean = np.where(constant, low, mean)
+        off = values - mean[at]
         moments = [np.bincount(at, off**power, minlength=groups) / count for power in (2, 3)]
         spread = _inflation(at, off, count, lambda r: r)
         effective = count / spread
@@ -146,3 +138,44 @@ def _inflation(group: Ints, score: Floats, count: Ints, undo: Callable[[Floats],
     batched = np.where(count >= FEWEST_FOR_BATCHES, np.nan_to_num(batched, nan=1.0), 1)
     found = np.maximum((1 + correlation) / (1 - correlation), np.maximum(batched, 1))
     return np.asarray(np.minimum(found, np.maximum(count / FEWEST_EFFECTIVE, 1)))
+
+
+def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) -> tuple[Floats, Floats]:
+    """The 95 % interval of each group's ratio sum(part) / sum(whole), by bootstrap over its instances.
+
+    Instances are drawn with replacement 1000 times (Efron and Tibshirani, An Introduction to the Bootstrap, chapter
+    13: percentile interval). Of more than 200 instances, runs of neighbours are drawn together: they are not
+    independent, and drawing them one by one would give intervals that are too narrow. Instances of no whole are left
+    out; fewer than 5 have no interval, but NaN.
+    """
+    low, high = np.full(groups, np.nan), np.full(groups, np.nan)
+    order = np.argsort(group, kind="stable")
+    order = order[whole[order] > 0]
+    group, part, whole = group[order], part[order], whole[order]
+    count = np.bincount(group, minlength=groups)
+    rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
+    block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
+    keys, codes = enumerate_keys(block)
+    block_part, block_whole = (np.bincount(codes, values).astype(np.float64) for values in (part, whole))
+    block_group = keys // BLOCKS
+    enough = np.flatnonzero(count >= FEWEST_INSTANCES)
+    generator = np.random.default_rng(0)
+    for chunk in np.split(enough, np.arange(GROUPS_AT_ONCE, len(enough), GROUPS_AT_ONCE)):
+        rows = np.flatnonzero(np.isin(block_group, chunk))
+        if len(rows):
+            low[chunk], high[chunk] = _resample(block_group[rows], block_part[rows], block_whole[rows], generator)
+    return low, high
+
+
+def _resample(group: Ints, part: Floats, whole: Floats, generator: np.random.Generator) -> tuple[Floats, Floats]:
+    """Percentile interval of the ratio for each run of equal group numbers."""
+    first = run_starts(group)
+    size = np.diff(np.append(first, len(group)))
+    base, extent = np.repeat(first, size), np.repeat(size, size)
+    ratios = np.empty((RESAMPLES, len(first)))
+    at_once = max(1, DRAWN_AT_ONCE // len(group))
+    for some in (ratios[low : low + at_once] for low in range(0, RESAMPLES, at_once)):
+        drawn = base + (generator.random((len(some), len(group))) * extent).astype(np.int64)
+        some[:] = np.add.reduceat(part[drawn], first, axis=1) / np.add.reduceat(whole[drawn], first, axis=1)
+    ends = np.quantile(ratios, (0.025, 0.975), axis=0)
+    return ends[0], ends[1]

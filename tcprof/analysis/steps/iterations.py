@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import open_times, union
-from tcprof.analysis.ranges.paths import OTHERS, SEPARATOR
+from tcprof.analysis.ranges.nesting import OTHERS, SEPARATOR
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints

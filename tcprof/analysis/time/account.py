@@ -1,46 +1,251 @@
-"""The account of the GPU's time, and what it is made from; see ``tcprof.analysis.accounting``."""
+"""Where a GPU's time went: by class, by what became of it, and what activities have for themselves."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from tcprof.analysis.ranges.instances import Work
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy
-from tcprof.frames import KERNEL_INSTANCES, KERNELS, LEDGER, TIMELINE
+from tcprof.analysis.intervals import StepFunction, distinct, run_starts
+from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
+from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.summary import (
+    CUDA_CORES,
+    FROM_NAMES,
+    ISSUE,
+    L1,
+    L2,
+    MEMORY,
+    NOT_SAMPLED,
+    POOLED,
+    RESOLVED,
+    SMALL_GRID,
+    UNRESOLVED,
+    could_be_tensor,
+)
+from tcprof.analysis.ranges.instances import group_by_path, united_windows
+from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
+from tcprof.analysis.samples.sampling import Windows
+from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
+from tcprof.frames import KERNEL_KINDS, LEDGER, TIMELINE, WHOLE_CAPTURE
+
+# Columns of TIMELINE, without their unit. Where activities of several classes run at once, the first has the time: what
+# the Tensor Cores do counts before everything else, and a copy counts only where nothing else runs.
+TIME_CLASSES = (
+    *("tensor_kernel", "memory_bound", "fp32_bound", "issue_bound", "small_grid", "other_kernel"),
+    *("unresolved_kernel", "graph", "communication", "copy", "idle"),
+)
+IDLE = TIME_CLASSES.index("idle")
+ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
+FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
+UNEXPLAINED = "given to kernels beyond what they usually count"
+NOT_TRACED = "sampled before or after the trace"
+_MORE_SAMPLES = "record more iterations, or with a higher --frequency"
+_VARIES = "their work varies, or other work ran beside them: record with the GPU to yourself"
+_STATES = {
+    RESOLVED: "",
+    POOLED: "record more iterations: these kernels were launched too rarely to be told apart",
+    UNRESOLVED: _MORE_SAMPLES,
+    NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
+    FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",
+}
+_ROUNDING = 1e-9  # of a sum: less is left between two equal sums by the arithmetic, and differs between CPUs
+_Entry = tuple[str, str, float, str]
+
+
+def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
+    """The class of each activity, as an index of ``TIME_CLASSES``."""
+    kind = activities["kind"]
+    bound = kernels["bound"]
+    conditions = {
+        "communication": kernels["communication"],
+        "tensor_kernel": kernels["tensor_kernel"],
+        "unresolved_kernel": could_be_tensor(kernels),
+        "memory_bound": bound.isin([MEMORY, L1, L2]),
+        "fp32_bound": bound == CUDA_CORES,
+        "issue_bound": bound == ISSUE,
+        "small_grid": bound == SMALL_GRID,
+    }
+    of_kernel = np.select(
+        [condition.to_numpy(dtype=bool) for condition in conditions.values()],
+        [TIME_CLASSES.index(name) for name in conditions],
+        TIME_CLASSES.index("other_kernel"),
+    )
+    found = np.full(len(activities), TIME_CLASSES.index("copy"), dtype=np.int64)
+    found[launched["activity"].to_numpy()] = of_kernel[launched["kernel"].to_numpy()]
+    found[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
+    return found
+
+
+def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
+    """The class of every moment of one GPU, from its first activity to its last, as adjacent intervals."""
+    times = np.concatenate([start, end])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    # Small numbers, since there may be millions of them.
+    change = np.repeat(np.array([1, -1], dtype=np.int8), len(start))[order]
+    of_class = np.tile(time_class.astype(np.int8), 2)[order]
+    last = np.append(run_starts(times)[1:], len(times)) - 1  # what holds after all that happens at one time
+    value = np.full(len(last), IDLE, dtype=np.int8)
+    for number in range(IDLE - 1, -1, -1):
+        value[np.cumsum(np.where(of_class == number, change, 0), dtype=np.int32)[last] > 0] = number
+    first = run_starts(value)
+    begin = times[last][first]
+    return StepFunction(begin, np.append(begin[1:], times[-1:]), value[first].astype(np.float64))
+
+
+def account_for_time(
+    activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
+) -> pd.DataFrame:
+    """Time of each class over the whole capture, and in each path without warm-up; ``windows`` are of the GPU."""
+    gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
+    timelines = {}
+    for gpu in np.unique(gpu_of).tolist():
+        mine = gpu_of == gpu
+        rows = slice(None) if mine.all() else mine  # all without a copy
+        timelines[gpu] = compute_timeline(start[rows], end[rows], time_class[rows])
+    gpus = np.array(list(timelines), dtype=np.int64)
+    first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
+    last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)
+    sums = _sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
+    capture = pd.DataFrame({"gpu": gpus, "instance_count": 1, **WHOLE_CAPTURE, **sums})
+    group, groups = group_by_path(instances, paths)
+    sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
+    count = np.bincount(group[group >= 0], minlength=len(groups))
+    per_path = pd.DataFrame({**groups, "instance_count": count, **sums}, groups.index)
+    rows = TIMELINE.concat([TIMELINE.conform(capture), TIMELINE.conform(per_path)])
+    return rows.sort_values("gpu", kind="stable", ignore_index=True)
+
+
+def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
+    """Columns of times for each group of windows; they add up to the windows' length to the nanosecond."""
+    sums = {name: np.zeros(groups) for name in TIME_CLASSES}
+    for gpu, timeline in timelines.items():
+        rows = np.flatnonzero(windows.gpu == gpu)
+        masks = ((timeline.value == number).astype(np.float64) for number in range(IDLE))
+        integrals = timeline.integrals_of(masks, windows.start[rows], windows.end[rows])
+        for name, integral in zip(TIME_CLASSES, integrals, strict=False):
+            sums[name] += np.bincount(windows.group[rows], integral, minlength=groups)
+    window = np.bincount(windows.group, windows.end - windows.start, minlength=groups).astype(np.float64)
+    sums["idle"] = window - sum(sums[name] for name in TIME_CLASSES[:IDLE])
+    return {"window_ns": window, **{f"{name}_ns": sums[name] for name in TIME_CLASSES}}
+
+
+def keep_ledger(
+    activities: pd.DataFrame,
+    attribution: Attribution,
+    samples: pd.DataFrame,
+    kernel_fit: KernelFit,
+    kernels: pd.DataFrame,
+) -> pd.DataFrame:
+    """The ledger: what became of each GPU's activity, kernel and tensor-active time; each adds up to all of it."""
+    rows = []
+    for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
+        mine = (activities["gpu"] == gpu).to_numpy()
+        entries = [
+            *_activity_time(pick_rows(activities, mine), attribution.cause.codes[mine]),
+            *_kernel_time(kernels[kernels["gpu"] == gpu]),
+            *_tensor_time(rows_of_gpu(samples, gpu), pick_rows(activities, mine), kernel_fit, gpu),
+        ]
+        rows += [(gpu, account, entry, seconds, np.nan, remedy) for account, entry, seconds, remedy in entries]
+    frame = pd.DataFrame(rows, columns=LEDGER.names)
+    total = frame.groupby(["gpu", "account"])["seconds"].transform("sum")
+    return LEDGER.conform(frame.assign(share_pct=100 * frame["seconds"] / total.where(total > 0)))
+
+
+def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
+    """Durations by range: attributed, and the rest by cause."""
+    duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
+    seconds = np.bincount(cause, duration, minlength=len(CAUSES)) * 1e-9
+    for text, value in zip(CAUSES, seconds.tolist(), strict=True):
+        if value > 0 or not text:
+            yield ACTIVITY_TIME, text or "in a range", value, REMEDIES.get(text, "")
+
+
+def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
+    """Durations of kernels by how well the fit resolves them."""
+    seconds = kernels.groupby("fit")["total_ns"].sum() * 1e-9
+    for state, remedy in _STATES.items():
+        if state in seconds.index:
+            yield KERNEL_TIME, state, float(seconds[state]), remedy
+
+
+def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: KernelFit, gpu: int) -> Iterator[_Entry]:
+    """The sampled tensor-active time by where it is: fitted, under kernels only, under none, or not traced."""
+    counted = kernel_fit.gpus[gpu].counted if gpu in kernel_fit.gpus else None
+    if counted is None:
+        return
+    known = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
+    amount = tensor_counts(known)[0]
+    traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
+    total, inside = float(amount.sum()), float(amount[traced].sum())
+    launches = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    start = launches["start_ns"].to_numpy()
+    end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
+    sampled = StepFunction(known["start_ns"].to_numpy(), known["end_ns"].to_numpy(), np.ones(len(known)))
+    sampled_share = sampled.covered(start, end) / (end - start)  # of each launch: less than all where samples are lost
+    # A fit that resolves little may give launches more than was sampled: no more than all of it is fitted.
+    under_kernels = min(counted.sampled, inside)
+    fitted = min(float((counted.per_launch * sampled_share).sum()), under_kernels)
+    active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
+    seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
+    unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
+    yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
+    yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
+    yield TENSOR_TIME, NOT_FITTED, _rest(under_kernels, fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, _rest(inside, under_kernels) * seconds, "trace its process: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_TRACED, _rest(total, inside) * seconds, ""
+
+
+def _rest(whole: float, part: float) -> float:
+    """What the part leaves of the whole; 0 where it is the whole but for rounding."""
+    rest = whole - part
+    return rest if abs(rest) > _ROUNDING * whole else 0.0
 
 
 @dataclass(frozen=True)
-class Account:
-    """Where the GPU's time went; ``split_by_path`` makes the kernels with a row for each path."""
+class Exposure:
+    """The exposed time of all activities of a recording."""
 
-    kernel_instances: pd.DataFrame
-    kernels: pd.DataFrame
-    split_by_path: Callable[[], pd.DataFrame]
-    timeline: pd.DataFrame
-    ledger: pd.DataFrame
-
-
-NO_ACCOUNT = Account(KERNEL_INSTANCES.empty(), KERNELS.empty(), KERNELS.empty, TIMELINE.empty(), LEDGER.empty())
+    # For each, the time in all steps in which no other kernel runs on the GPU, or for a copy nothing else at all.
+    # Communication that waits for other GPUs is no work: what runs beside it is exposed in part.
+    exposed_ns: Floats
+    alone_ns: Floats  # the same where communication counts as work, since it holds SMs while it waits, too
+    certain: float  # the share of the other kernels' time in which no communication runs either
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What was recorded and which of it belongs together: what an account is made from.
+def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> Exposure:
+    """The time that activities of one GPU have for themselves, nothing else that works running on it; 0 on others.
 
-    Attributes:
-        instances: See ``tcprof.analysis.ranges.instances.list_instances``, with ``warm_up``; ``work`` has their
-            activities.
-        peak_tflops: The peak that FLOP are held against; None for that of each kernel's precision.
-        window: What the windows of the ranges are: gpu, host or busy.
+    NCCL's kernels send and wait for the slowest GPU alike. The one that communicates least waits least, so that what
+    another one's last beyond is taken for waiting.
     """
+    rows = np.flatnonzero(activities["gpu"] == gpu)
+    start, end = (activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    code, names = pd.factorize(activities["name"])
+    communication = np.array([parse_name(str(name)).communication for name in names], dtype=bool)
+    communicates = is_kernel & np.append(communication, False)[code]  # -1, without a name, is the last
+    exposed = np.zeros(len(activities))
+    exposed[rows] = time_alone(start, end, inside)
+    exposed[rows[is_kernel[rows]]] = time_alone(start[is_kernel[rows]], end[is_kernel[rows]], inside)
+    alone_ns = exposed.copy()
+    certain, works = 1.0, is_kernel[rows] & ~communicates[rows]
+    if communicates[rows].any() and works.any():
+        alone = exposed[rows[works]]
+        beside = time_alone(start[works], end[works], inside) - alone
+        # How much of this GPU's communication lasts beyond that of the one that communicates least.
+        lasts = (activities["end_ns"] - activities["start_ns"])[communicates].groupby(activities["gpu"]).sum()
+        exposed[rows[works]] += float(1 - lasts.min() / max(lasts[gpu], 1)) * beside
+        certain = float(alone.sum() / max(exposed[rows[works]].sum(), 1.0))
+    return Exposure(exposed, alone_ns, certain)
 
-    activities: pd.DataFrame
-    samples: pd.DataFrame
-    gpus: pd.DataFrame
-    hierarchy: Hierarchy
-    attribution: Attribution
-    instances: pd.DataFrame
-    work: Work
-    peak_tflops: float | None = None
-    window: str = "gpu"
+
+def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
+    """For each interval the time in the windows in which no other one of them is open."""
+    times = distinct(start, end, inside.start, inside.end)
+    change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
+    open_count = np.cumsum(change[0] - change[1])[:-1]
+    is_inside = np.diff(inside.until(times)) > 0
+    alone = StepFunction(times[:-1], times[1:], ((open_count == 1) & is_inside).astype(np.float64))
+    return alone.integral(start, end)

@@ -1,4 +1,4 @@
-"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP on the Tensor Cores."""
+"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP, executed and useful."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.summary import could_be_tensor
-from tcprof.analysis.ranges.instances import groups_of_paths, prepare_sums
-from tcprof.analysis.time.account import Account, Evidence
-from tcprof.analysis.time.mfu import rate_useful, useful_of_launches
-from tcprof.arrays import Bools, Floats
+from tcprof.analysis.ranges.instances import Evidence, number_groups, prepare_sums
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT
 
 _OF_INSTANCES = frozenset(
@@ -23,21 +21,30 @@ _OF_INSTANCES = frozenset(
 
 
 def add_rates(
-    ranges: pd.DataFrame, instances: pd.DataFrame, account: Account, evidence: Evidence
+    ranges: pd.DataFrame, instances: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The range summary and the instances of the evidence with the columns that come from the fit.
 
     The rows of one GPU of the ranges come after the other, each GPU's capture first, then its paths.
     """
-    launches = account.kernel_instances
-    values = values_of_launches(launches, account.kernels, evidence.activities["kind"])
+    values = values_of_launches(launches, kernels, evidence.activities["kind"])
     has_useful = bool(launches["useful_flop"].notna().any())
     if has_useful:
-        useful = useful_of_launches(launches, account.kernels).drop(columns="useful_tensor_flop")
+        useful = useful_of_launches(launches, kernels).drop(columns="useful_tensor_flop")
         values = chain(values, ((str(name), column.to_numpy(np.float64)) for name, column in useful.items()))
-    by_range, by_instance = sum_launches(ranges, account, evidence, values)
-    window, instance_window = time_of_work(ranges, evidence), time_of_instances(instances, evidence.window)
-    rates, instance_rates = range_rates(by_range, window), _rate_instances(by_instance, instance_window)
+    group, _ = number_groups(evidence.instances, evidence.hierarchy.paths)
+    by_range, by_instance = sum_launches(ranges, launches, evidence, group, values)
+    # Length of the windows that the work lies in; unknown where some end before their work does.
+    window: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
+    late = group[end_before_work(evidence.instances, evidence.window)]
+    window[np.flatnonzero((ranges["depth"] > 0).to_numpy())[np.unique(late[late >= 0])]] = np.nan
+    instance_window = time_of_instances(instances, evidence.window)
+    rates, flop = range_rates(by_range, window), known_flop(by_instance)
+    instance_rates = {
+        **flop,
+        "dram_bytes": by_instance["dram_bytes"].where(are_seen(by_instance)),
+        "hfu_pct": _hfu(by_instance, flop["tensor_flop"], instance_window),
+    }
     if has_useful:
         rates |= rate_useful(by_range, window)
         instance_rates |= rate_useful(by_instance, instance_window)
@@ -50,16 +57,6 @@ def add_rates(
         unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
         **{name: column.where(traced_instances).to_numpy() for name, column in instance_rates.items()},
     )
-
-
-def time_of_work(ranges: pd.DataFrame, evidence: Evidence) -> Floats:
-    """Length of the windows that the work of each row lies in; unknown where some end before their work does."""
-    found: Floats = ranges["window_ns"].to_numpy(dtype=np.float64, copy=True)
-    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
-    late = group[end_before_work(evidence.instances, evidence.window)]
-    rows = np.flatnonzero((ranges["depth"] > 0).to_numpy())
-    found[rows[np.unique(late[late >= 0])]] = np.nan
-    return found
 
 
 def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
@@ -79,21 +76,19 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 
 
 def sum_launches(
-    ranges: pd.DataFrame, account: Account, evidence: Evidence, values: Iterable[tuple[str, Floats]]
+    ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, group: Ints, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
 
     The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
     """
-    launched, activities = account.kernel_instances, evidence.attribution.activity
-    group = groups_of_paths(evidence.instances, evidence.hierarchy.paths)
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
     of_gpu = captured[launched["gpu"].to_numpy()].to_numpy()
     of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
     of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
-    of_launch = of_launch[activities]
+    of_launch = of_launch[evidence.attribution.activity]
     add_up = prepare_sums(evidence.instances, evidence.work)
     totals: dict[str, Floats] = {}
     sums: dict[str, Floats] = {}
@@ -105,16 +100,6 @@ def sum_launches(
         if name in _OF_INSTANCES:
             sums[name] = of_instance
     return pd.DataFrame(totals), pd.DataFrame(sums, copy=False)
-
-
-def _rate_instances(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
-    """Columns of instances: their FLOP, HFU and bytes."""
-    flop = known_flop(sums)
-    rates = {
-        "dram_bytes": sums["dram_bytes"].where(are_seen(sums)),
-        "hfu_pct": _hfu(sums, flop["tensor_flop"], window_ns),
-    }
-    return flop | rates
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
@@ -194,3 +179,31 @@ def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
     uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
     flop = sums["flop"].where(uncovered < 100)
     return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}
+
+
+def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
+    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known."""
+    of_kernel = launched["kernel"].to_numpy()
+    is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
+    peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
+    flop, duration = launched["useful_flop"], launched["duration_ns"]
+    return pd.DataFrame(
+        {
+            "useful_flop": flop.fillna(0),
+            "useful_tensor_flop": flop.where(is_tensor, 0).fillna(0),
+            "useful_unknown_ns": duration.where(flop.isna(), 0),
+            "useful_known_ns": duration.where(is_tensor & flop.notna(), 0),
+            "useful_boost_ns": (flop / peak * 1e-3).fillna(0),
+            "useful_peakless_flop": flop.where(np.isnan(peak), 0).fillna(0),
+        }
+    )
+
+
+def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP and their share of a window's peak, where known as a whole, from summed ``useful_of_launches``."""
+    unknown = sums["useful_unknown_ns"]
+    is_whole = 100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])
+    flop = sums["useful_flop"].where(is_whole)
+    has_peaks = 100 * sums["useful_peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
+    window = pd.Series(window_ns, sums.index).where(window_ns > 0)
+    return {"useful_flop": flop, "mfu_pct": 100 * sums["useful_boost_ns"].where(has_peaks) / window}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison.gate.parse import Condition, FindingCondition, Scale, wrong_condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.arrays import Bools, Ints, rows_of_gpu
 from tcprof.comparison.matching.places import Renaming, rename_paths
 from tcprof.comparison.matching.slots import NONE, Names, classify_kernels, find_slots, follow_slots, match_slots

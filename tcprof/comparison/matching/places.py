@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.fingerprint import is_same_recording
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.observed import is_same_recording
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.iterations import find_iterations

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.replay import measure_length
+from tcprof.analysis.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import Condition, FindingCondition
@@ -18,7 +18,6 @@ from tcprof.findings.compared.cautions import find_cautions, find_shared, find_u
 from tcprof.findings.compared.verdict import judge_change, list_gpus
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.findings.rules import rules_of_findings
 from tcprof.frames import plain_texts
 
 _ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
@@ -36,8 +35,9 @@ class ComparedGpu:
 
 @dataclass(frozen=True)
 class ComparedFindings:
-    """What a comparison says."""
+    """A comparison, and what it says."""
 
+    comparison: Comparison = field(repr=False, compare=False)
     gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
     cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
     base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
@@ -61,14 +61,17 @@ class ComparedFindings:
 
     def name_faults(self, base: str, new: str) -> tuple[str, ...]:
         """The faults, with other names of the sides."""
-        return (*_named(base, _faults(self.base)), *_named(new, _faults(self.new)))
+        return tuple(
+            f"{name}: {text}"
+            for name, side in ((base, self.base), (new, self.new))
+            for text in texts_of(side, Severity.FAULT)
+        )
 
     def name_warnings(self, base: str, new: str) -> tuple[str, ...]:
         """The warnings, likewise."""
-        sides = texts_of(_cautions(self.base)), texts_of(_cautions(self.new))
-        of_base = [text if text in sides[1] else f"{base}: {text}" for text in sides[0]]
-        rest = [text for text in sides[1] if text not in sides[0]]
-        return (*texts_of(self.cautions), *of_base, *(f"{new}: {text}" for text in rest))
+        old, other, both = (texts_of(found, Severity.CAUTION) for found in (self.base, self.new, self.cautions))
+        of_base = [text if text in other else f"{base}: {text}" for text in old]
+        return (*both, *of_base, *(f"{new}: {text}" for text in other if text not in old))
 
 
 @plain_texts()
@@ -76,6 +79,7 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
     return ComparedFindings(
+        comparison=comparison,
         gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
@@ -86,7 +90,6 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 def judge_gate(
     conditions: Sequence[Condition | FindingCondition],
-    comparison: Comparison,
     findings: ComparedFindings,
     strict: bool = False,
     rows: pd.DataFrame | None = None,
@@ -96,9 +99,13 @@ def judge_gate(
     Raises:
         UsageError: A condition names a path that neither side has, or several have.
     """
+    comparison = findings.comparison
     rows = comparison.rows if rows is None else rows
     asked = any(isinstance(each, FindingCondition) for each in conditions)
-    named = findings_by_name(comparison.new) if asked else []
+    named = [  # of one name the best
+        {each.rule: (each.gpu, each.sentence) for each in reversed(advise(one)) if each.is_shown}
+        for one in (comparison.new.recordings if asked else ())
+    ]
     judgements = (
         judge_finding(each, named)
         if isinstance(each, FindingCondition)
@@ -125,21 +132,10 @@ def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]])
     found += [
         Caveat(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
         for side, of_side in sides.items()
-        for fault in _faults(of_side)
+        for fault in of_side
+        if fault.severity == Severity.FAULT
     ]
     return tuple(found)
-
-
-def _faults(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    return tuple(finding for finding in found if finding.severity == Severity.FAULT)
-
-
-def _cautions(found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    return tuple(finding for finding in found if finding.severity == Severity.CAUTION)
-
-
-def _named(side: str, found: tuple[Finding, ...]) -> tuple[str, ...]:
-    return tuple(f"{side}: {text}" for text in texts_of(found))
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ def _by_gpu_and_rule(side: Side) -> dict[tuple[int, str], Advice]:
     """The advice on a side that is shown as a finding; of one rule the best."""
     found: dict[tuple[int, str], Advice] = {}
     for each in advise(side.typical):
-        for gpu in each.gpus if _counts(each) else ():
+        for gpu in each.gpus if each.is_shown else ():
             found.setdefault((gpu, each.rule), each)
     return found
 
@@ -221,21 +217,3 @@ def describe_won(comparison: Comparison, gpu: int) -> str:
         return ""
     change = "less" if won >= 0 else "more"
     return f"A step, from its start to the next one's, takes {units.format_pct(abs(won))} {change} time."
-
-
-def list_names() -> tuple[str, ...]:
-    """What conditions may ask for: the names of all findings."""
-    return tuple(rules_of_findings())
-
-
-def findings_by_name(side: Side) -> list[dict[str, tuple[int, str]]]:
-    """GPU and sentence of the findings of each recording of a side, by name; of one name the best."""
-    return [
-        {each.rule: (each.gpu, each.sentence) for each in reversed(advise(one)) if _counts(each)}
-        for one in side.recordings
-    ]
-
-
-def _counts(advice: Advice) -> bool:
-    """Whether advice is shown as a finding: worth a line, or without a price."""
-    return advice.gain.is_notable or not advice.gain.is_known

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.ranges.paths import SEPARATOR
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER

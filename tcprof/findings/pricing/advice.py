@@ -173,6 +173,11 @@ class Advice(Finding):
         """What the first option wins."""
         return self.options[0].gain if self.options else UNPRICED
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether it is shown as a finding: worth a line, or without a price."""
+        return self.gain.is_notable or not self.gain.is_known
+
     def with_gains(self, gains: Sequence[Gain], *evidence: str) -> Self:
         """Other prices of its options, and what shows why."""
         options = (replace(option, gain=gain) for option, gain in zip(self.options, gains, strict=True))

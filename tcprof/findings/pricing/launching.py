@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.host import CALL_NS, LONG_NS
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.replay.host import CALL_NS, LONG_NS
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.pricing.step import Step
 from tcprof.frames import HOST_TO_DEVICE, PINNED

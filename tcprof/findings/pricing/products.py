@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT, parse_name
-from tcprof.analysis.kernels.traits import read_traits
+from tcprof.analysis.kernels.patterns import read_traits
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.chips import Chip, find_chip, lacks
 from tcprof.findings.pricing import MEASURED

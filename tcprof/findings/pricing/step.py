@@ -11,12 +11,12 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.analysis.kernels.names import parse_name
-from tcprof.analysis.kernels.traits import count_blocks, read_traits
-from tcprof.analysis.replay.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
-from tcprof.analysis.replay.replay import Replay, find_windows, make_replay
-from tcprof.analysis.steps.exposure import Exposure, find_exposure
+from tcprof.analysis.kernels.patterns import count_blocks, read_traits
+from tcprof.analysis.replay import Replay, find_windows, make_replay
+from tcprof.analysis.time.account import Exposure, find_exposure
 from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing import MEASURED

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.traits import read_attention
+from tcprof.analysis.kernels.patterns import read_attention
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tcprof import units
-from tcprof.analysis.replay.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS, WORK
+from tcprof.analysis.host import FULL_QUEUE, LAUNCHES, OF_SCALER, WAITS, WORK
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import TRY, about_iteration, about_ranges, make_advice

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from tcprof import units
+from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.analysis.replay.host import LAUNCHES
 from tcprof.analysis.steps.iterations import FEWEST
 from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
 from tcprof.findings.pricing.builders import about_iteration, about_kernels, make_advice, time_of

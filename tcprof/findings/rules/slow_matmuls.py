@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.bound import MEMORY
 from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
 from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of

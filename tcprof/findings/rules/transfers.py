@@ -1,7 +1,7 @@
 """Rules on what is moved: copies, and communication between GPUs."""
 
 from tcprof import units
-from tcprof.analysis.replay.host import LAUNCHES, find_launching_ranges
+from tcprof.analysis.host import LAUNCHES, find_launching_ranges
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, Advice, Option, rule
 from tcprof.findings.pricing.builders import about_ranges, hide, make_advice, time_of

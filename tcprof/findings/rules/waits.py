@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay.host import (
+from tcprof.analysis.host import (
     FROM_MEMORY,
     FULL_QUEUE,
     LAUNCH_THAT_BLOCKS,

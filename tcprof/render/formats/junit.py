@@ -7,8 +7,8 @@ from tcprof.render.formats import Style, Writer
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
+    from tcprof.views.comparison import ConditionView, GateView
     from tcprof.views.document import Document
-    from tcprof.views.gate import ConditionView, GateView
 
 HAS = ("faults", "warnings", "base", "gate")
 SUFFIXES = (".xml",)

@@ -11,7 +11,7 @@ from tcprof.views.document import Code, Document, Notes, Part, Section, Summary
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
-    from tcprof.views.gate import GateView
+    from tcprof.views.comparison import GateView
 
 HAS = ("faults", "base", "gate")
 SUFFIXES = (".md",)

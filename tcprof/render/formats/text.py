@@ -13,7 +13,7 @@ from tcprof.views.document import Checklist, Code, Commands, Document, Facts, No
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
-    from tcprof.views.gate import GateView
+    from tcprof.views.comparison import GateView
 
 HAS = ("faults", "base", "gate", "doubt")
 SUFFIXES = (".txt",)

@@ -10,15 +10,14 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings, judge_comparison
-from tcprof.render.html.options import USUAL, PageOptions
-from tcprof.render.html.shell import read_asset, render_macros, render_page, write_page
+from tcprof.render.html import USUAL, PageOptions
+from tcprof.render.html.pages import read_asset, render_macros, render_page, write_page
 from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.views.comparison.page import TRUST, ComparedSide, view_comparison_page
 from tcprof.views.document import Document, Notes, Part, Section
 
 
 def write_comparison(
-    comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     path: Path,
     options: PageOptions = USUAL,
@@ -37,10 +36,10 @@ def write_comparison(
         OutputError: The file cannot be written. What was there before is left as it was.
     """
     view = partial(view_comparison_page, gate=gate, title=options.title or "", choosable=bool(others))
-    documents = [view(comparisons, findings, reports=reports)]
+    documents = [view(findings, reports=reports)]
     for place, swapped in enumerate(others, 1):
-        told = [judge_comparison(each) for each in swapped]
-        documents.append(view(swapped, told, reports=put_first(reports, place) if reports else (), place=place))
+        judged = [judge_comparison(each) for each in swapped]
+        documents.append(view(judged, reports=put_first(reports, place) if reports else (), place=place))
     write_page(path, render_comparison(documents, options), options)
 
 

@@ -1,10 +1,15 @@
 """What a page says of one side against the baseline, GPU by GPU."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import has_bytes
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
@@ -12,19 +17,24 @@ from tcprof.comparison.details import MOST_MOVED, has_steps, list_moved
 from tcprof.comparison.matching.places import gpu_models
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_won
-from tcprof.findings.compared.verdict import iteration_name
-from tcprof.views.comparison.kernels import MOST_KERNELS, describe_kernels, list_kernel_changes
-from tcprof.views.comparison.modules import MEANING, list_module_changes
+from tcprof.findings.compared.verdict import iteration_name, side_names
+from tcprof.views.comparison.changes import (
+    MEANING,
+    MOST_KERNELS,
+    describe_kernels,
+    list_kernel_changes,
+    list_module_changes,
+)
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
-from tcprof.views.comparison.roofline import figure_moved
-from tcprof.views.comparison.series import BETTER_COLOR, WORSE_COLOR
-from tcprof.views.comparison.sides import shared_gpus, title_of
+from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, SIDE_COLORS, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
-from tcprof.views.figures.plain import PlotlyFigure
+from tcprof.views.figures import PlotlyFigure, label
+from tcprof.views.figures.circles import as_table, size_circles
+from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.facts import gpu_title_of_several
+from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Heading, Row, Table, word_cell
 
 _QUANTITIES = (
@@ -196,3 +206,64 @@ def _view_roofline(at: _Place) -> tuple[Section, ...]:
     caption = "FLOP/s of the kernels of both sides over their FLOP for each byte of device memory"
     figure = at.figure("roofline", caption, partial(figure_moved, at.comparison, at.gpu), chooses=False)
     return (at.section("moved", "Roofline", (Notes((_MOVED,)), figure)),)
+
+
+_LINE = "rgba(128,128,128,0.75)"
+_COLUMNS = ["side", "gpu", "name", "geometry", "time_ns", "arithmetic", "tflops", "intensity", "roof_pct", "memory_pct"]
+
+
+def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
+    """Circles of both sides under the roofs, and a line from each kernel of the baseline to its counterpart.
+
+    Empty where no kernel of either side has a place.
+    """
+    moved, figure = list_moved(comparison, gpu), PlotlyFigure()
+    drawn = pd.concat([rows.assign(side=name) for rows, name in zip(moved, side_names(comparison), strict=True)])
+    if drawn.empty:
+        return figure
+    _, box = add_limits(figure, drawn, comparison.new.typical.gpus)
+    _add_lines(figure, *moved)
+    longest = float(drawn["time_ns"].max())
+    for side, symbol, color in zip(side_names(comparison), ("circle-open", "circle"), SIDE_COLORS, strict=False):
+        rows = drawn[drawn["side"] == side]
+        figure.add_scatter(
+            x=rows["intensity"].to_numpy(),
+            y=1e12 * rows["tflops"].to_numpy(),
+            mode="markers",
+            name=label(side, LONGEST_NAME),
+            marker={
+                **size_circles(rows["time_ns"].to_numpy(np.float64), longest),
+                "color": color,
+                "symbol": symbol,
+                "opacity": 0.8,
+                "line": {"width": 1.5},
+            },
+            hovertext=[_describe(row) for row in rows.to_dict("records")],
+        )
+    return figure.update_layout(layout_of(box), meta=as_table(drawn, _COLUMNS))
+
+
+def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> None:
+    pairs = base.merge(new, on="pair", suffixes=("_base", "_new"))
+    gap = np.full(len(pairs), np.nan)
+    x, y = (
+        np.column_stack([*(pairs[f"{name}_{side}"] for side in ("base", "new")), gap])
+        for name in ("intensity", "tflops")
+    )
+    figure.add_scatter(
+        x=x.ravel(),
+        y=1e12 * y.ravel(),
+        mode="lines",
+        line={"color": _LINE, "width": 1},
+        hoverinfo="skip",
+        name="matched kernels",
+    )
+
+
+def _describe(row: Mapping[Any, Any]) -> str:
+    return (
+        f"<b>{label(short_name(str(row['name'])), 64)}</b><br>{label(str(row['side']), LONGEST_NAME)}: "
+        f"{units.format_ns(row['time_ns'])} of an iteration<br>{name_precision(row['arithmetic'])}: "
+        f"{units.format_flops(row['tflops'])}, {units.format_pct(row['roof_pct'])} of its roof<br>"
+        f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth, {row['intensity']:.3g} FLOP for each byte"
+    )

@@ -1,15 +1,19 @@
 """Figures of the iterations that are compared: laid over each other, and each side by itself."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from tcprof import units
-from tcprof.arrays import Floats
+from tcprof.analysis import Analysis
+from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison
-from tcprof.findings.compared.verdict import find_row
-from tcprof.views.comparison.series import LONGEST_NAME, Panel, Series, ShownSide, list_panels
-from tcprof.views.figures.plain import (
+from tcprof.findings.compared.verdict import find_row, iteration_name, time_row
+from tcprof.frames import HEADLINE, quantity_of
+from tcprof.views.comparison.sides import LONGEST_NAME, ShownSide, shown_sides
+from tcprof.views.figures import (
     AXIS,
     LEGEND,
     PlotlyFigure,
@@ -21,6 +25,85 @@ from tcprof.views.figures.plain import (
     scatter,
     unit_ticks,
 )
+
+MOST_POINTS = 1000  # of a recording; of more iterations blocks are drawn
+
+
+@dataclass(frozen=True)
+class Series:
+    """One quantity of the iterations of one recording, thinned where there are very many."""
+
+    name: str  # the side's name, with the recording's where it has several, as plotly may show it
+    x: Floats  # numbers of the iterations, or of each block's first one
+    y: Floats  # seconds or percent; of a block the median
+    warm_up: Bools
+    block: int  # iterations in a block; 1 where each is drawn
+
+
+def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
+    rows = recording.iterations[recording.iterations["gpu"] == gpu]
+    block = max(1, -(-len(rows) // MOST_POINTS))
+    frame = pd.DataFrame({"x": rows["number"], "y": rows[column].astype(float) * scale, "warm_up": rows["warm_up"]})
+    if block > 1:
+        frame = frame.groupby(np.arange(len(frame)) // block).agg({"x": "first", "y": "median", "warm_up": "any"})
+    name = label(shown.name, LONGEST_NAME)
+    if len(shown.side.recordings) > 1:
+        name += f", {label(recording.recording.file, LONGEST_NAME)}"
+    known = frame[frame["y"].notna()]
+    x, y = (known[axis].to_numpy(np.float64) for axis in ("x", "y"))
+    return Series(name, x, y, known["warm_up"].to_numpy(np.bool_), block)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity of all sides on one GPU, with the range of its axis."""
+
+    gpu: int
+    column: str
+    name: str  # what the quantity is called
+    title: str  # the same with whose value it is, as plotly may show it
+    scale: float  # what makes seconds or percent of it
+    is_percent: bool
+    sides: list[tuple[ShownSide, list[Series]]]
+    last: float  # the largest number of an iteration
+    low: float
+    high: float  # its upper end; warm-up may lie above
+
+
+def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
+    """Time and Tensor Active of the iterations of all sides that have them in common with the baseline.
+
+    Without iterations there is nothing, and without Tensor Active only time.
+    """
+    found = [each for each in comparisons if each.iteration_path]
+    if not found:
+        return []
+    sides = [shown for shown in shown_sides(comparisons) if shown.comparison.iteration_path or shown.number == 0]
+    sides[0] = replace(sides[0], comparison=found[0])
+    per = f"per {label(iteration_name(found[0]), LONGEST_NAME)}"
+    quantities = [(str(time_row(found[0], gpu)["quantity"]), 1e-9)]  # with what makes seconds or percent of it
+    if any(find_row(each, gpu, HEADLINE.name)[["base", "new"]].notna().any() for each in found):
+        quantities.append((HEADLINE.name, 1.0))
+    panels = []
+    for column, scale in quantities:
+        drawn = [(s, [_series(s, each, gpu, column, scale) for each in s.side.recordings]) for s in sides]
+        numbers = [float(series.x.max()) for _, several in drawn for series in several if len(series.x)]
+        if numbers:
+            name, is_percent, ends = quantity_of(column).column.title, scale == 1.0, _axis_range(drawn, scale == 1.0)
+            panels.append(Panel(gpu, column, name, f"{name} {per}", scale, is_percent, drawn, max(numbers), *ends))
+    return panels
+
+
+def _axis_range(sides: list[tuple[ShownSide, list[Series]]], is_percent: bool) -> tuple[float, float]:
+    """The axis from 0, or from near the lowest where nothing is near 0; and not up to a warm-up that is far above."""
+    values = np.concatenate([series.y for _, several in sides for series in several])
+    steady = np.concatenate([series.y[~series.warm_up] for _, several in sides for series in several])
+    most = steady.max() if len(steady) else values.max()
+    high = most if values.max() > _BEYOND * most else values.max()
+    low = 0.0 if is_percent or values.min() < high / 2 else values.min()
+    margin = 0.08 * max(high - low, 0.1 * high) or 1.0
+    return max(low - margin, 0.0), high + margin
+
 
 _MOST_DOTS = 250  # more are left out, but for those beyond the whiskers
 _HALF = 0.35  # of a box's width
@@ -202,3 +285,6 @@ def _add_distribution(
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
             figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
+
+
+_BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn at the edge

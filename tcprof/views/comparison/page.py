@@ -12,14 +12,20 @@ from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
+from tcprof.views.comparison import GateView, name_findings, title_sides, view_gate
 from tcprof.views.comparison.details import list_details
-from tcprof.views.comparison.document import name_findings, title_sides
-from tcprof.views.comparison.iterations import figure_iterations, figure_small_multiples
-from tcprof.views.comparison.series import MOST_POINTS, ShownSide, shown_sides
-from tcprof.views.comparison.sides import compare_provenance, list_left_out, list_noise, list_sides, shared_gpus
+from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations, figure_small_multiples
+from tcprof.views.comparison.sides import (
+    ShownSide,
+    compare_provenance,
+    list_left_out,
+    list_noise,
+    list_sides,
+    shared_gpus,
+    shown_sides,
+)
 from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
-from tcprof.views.gate import GateView, view_gate
-from tcprof.views.recording.facts import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
+from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
 HARD = "differs"  # the section on what makes the sides hard to compare
@@ -30,6 +36,7 @@ _ITERATIONS = (
     "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: how the iterations are "
     "distributed. Drag to zoom in all strips at once, double-click to see all again."
 )
+_BLOCKS = f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn."
 _NO_ITERATIONS = "The sides have no iterations to draw: no range of theirs has five instances with work on this GPU."
 _MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
 _NOISE = (
@@ -56,7 +63,6 @@ class ComparedSide(Section):
 
 
 def view_comparison_page(
-    comparisons: Sequence[Comparison],
     findings: Sequence[ComparedFindings],
     gate: Gate | None = None,
     title: str = "",
@@ -72,12 +78,13 @@ def view_comparison_page(
         place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
         choosable: Whether the page has a document for each side as the baseline.
     """
+    comparisons = [each.comparison for each in findings]
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
-    faults, _ = name_findings(comparisons, findings)
+    faults, _ = name_findings(findings)
     noise = list_noise(comparisons)
-    cautions = texts_of(caution for each in findings for caution in each.cautions)
+    cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     return Document(
         kind="comparison",
         parts=(
@@ -135,7 +142,7 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
             f"iterations-{gpu}",
             "Time and Tensor Active of each iteration, of all sides over each other",
             partial(figure_iterations, comparisons, gpu),
-            _iteration_notes(comparisons, gpu),
+            (_BLOCKS,) if _has_blocks(comparisons, gpu) else (),
             _NO_ITERATIONS,
         )
     )
@@ -146,12 +153,9 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"iterations-of-{gpu}", f"{title}: Iterations" if title else "Iterations", tuple(parts))
 
 
-def _iteration_notes(comparisons: Sequence[Comparison], gpu: int) -> tuple[str, ...]:
+def _has_blocks(comparisons: Sequence[Comparison], gpu: int) -> bool:
     recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
-    most = max(int((each.iterations["gpu"] == gpu).sum()) for each in recordings)
-    if most <= MOST_POINTS:
-        return ()
-    return (f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn.",)
+    return any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:
@@ -163,6 +167,8 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
         ", ".join(gpus),
         f"recorded {first.started_utc}" if first.started_utc else "",
     )
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    names = names if len(names) > 1 else ["its report"]
     is_base = shown.role == "base"
     return ComparedSide(
         name=f"side-{shown.number}",
@@ -171,22 +177,15 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
         role="baseline" if is_base else "new",
         color=shown.color,
         facts=tuple(fact for fact in facts if fact),
-        reports=_name_reports(shown, reports),
+        reports=tuple((name, link) for name, link in zip(names, reports, strict=True) if link),
     )
-
-
-def _name_reports(shown: ShownSide, links: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    recordings = shown.side.recordings
-    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
-    named = zip(names if len(names) > 1 else ["its report"], links, strict=True)
-    return tuple((name, link) for name, link in named if link)
 
 
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
     for shown, of_side in zip(sides, found, strict=True):
-        lines = (*list_left_out(shown.side), *texts_of(each for each in of_side if each.severity == Severity.CAUTION))
+        lines = (*list_left_out(shown.side), *texts_of(of_side, Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
             sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))

@@ -1,6 +1,8 @@
 """The sides of a comparison: what they are called, the time of each against the baseline, and their recordings."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
@@ -10,7 +12,7 @@ from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     describe_recording,
     describe_source,
     gpu_title,
@@ -29,6 +31,40 @@ from tcprof.views.tables import (
     time_cell,
     word_cell,
 )
+
+# Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
+# is orange, which is Tensor Active.
+SIDE_COLORS = ("#7A8CA3", "#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C")
+# Apart with every colour vision (by 72 or more in CIELAB, by Machado's model), and 3:1 or more on white and on black.
+BETTER_COLOR, WORSE_COLOR = "#3B9C3B", "#9B3FA8"
+RECEDED = {"marker": {"opacity": 0.35}}  # of bars beside those that are chosen
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "hexagon")
+LONGEST_NAME = 32
+
+
+@dataclass(frozen=True)
+class ShownSide:
+    """A side as it is drawn."""
+
+    name: str
+    role: str  # base or new: its columns in the comparison's rows
+    number: int  # 0 for the baseline, then in the order given
+    side: Side
+    comparison: Comparison
+    color: str
+    symbol: str  # plotly's name of it
+
+
+def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
+    """The baseline, then the other side of each comparison."""
+    first = comparisons[0]
+    sides = [("base", first.base, first), *(("new", each.new, each) for each in comparisons)]
+    looks = zip(cycle(SIDE_COLORS), cycle(_SYMBOLS), strict=False)
+    return [
+        ShownSide(side_names(each)[role == "new"], role, number, side, each, *look)
+        for number, ((role, side, each), look) in enumerate(zip(sides, looks, strict=False))
+    ]
+
 
 _SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")
@@ -74,11 +110,7 @@ def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     """Several sides against one baseline: one row each, one table for each GPU."""
-    return [_list_sides(comparisons, gpu) for gpu in shared_gpus(comparisons)]
-
-
-def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
-    first = comparisons[0]
+    first, tables = comparisons[0], []
     headings = (
         Heading(
             "time", "The GPU window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
@@ -89,25 +121,23 @@ def _list_sides(comparisons: Sequence[Comparison], gpu: int) -> Table:
         heading(HEADLINE.column, spare=2),
         heading(_SHARE.column, spare=3),
     )
-    rows = [_side_row(side_names(first)[0], first, gpu, "base")]
-    rows += [_side_row(side_names(each)[1], each, gpu, "new") for each in comparisons]
-    title = gpu_title_of_several(first.base.first, gpu)
-    return Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu)
+    for gpu in shared_gpus(comparisons):
+        rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
+        title = gpu_title_of_several(first.base.first, gpu)
+        tables.append(Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu))
+    return tables
 
 
-def _side_row(name: str, comparison: Comparison, gpu: int, side: str) -> Row:
-    time = time_row(comparison, gpu)
-    shares = [side_cell(each, find_row(comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
-    change = (_NONE, _NONE, _NONE) if side == "base" else _change(comparison, gpu)
-    return Row(name, (time_cell(time[side]), *change, *shares))
-
-
-def _change(comparison: Comparison, gpu: int) -> tuple[Cell, Cell, Cell]:
-    time = time_row(comparison, gpu)
-    row = decisive(time)
-    interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
-    verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-    return change_cell(row["ratio"], False), interval, word_cell(verdict)
+def _side_row(shown: ShownSide, gpu: int) -> Row:
+    time, side = time_row(shown.comparison, gpu), shown.role
+    shares = [side_cell(each, find_row(shown.comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
+    change = [_NONE] * 3
+    if side == "new":
+        row = decisive(time)
+        interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
+        verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
+        change = [change_cell(row["ratio"], False), interval, word_cell(verdict)]
+    return Row(shown.name, (time_cell(time[side]), *change, *shares))
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:

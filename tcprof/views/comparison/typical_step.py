@@ -7,19 +7,17 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.time.timeline import TIME_CLASSES
+from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.comparison import Comparison
 from tcprof.comparison.details import TypicalStep, find_steps, join_work, merge_work
 from tcprof.comparison.matching.slots import NONE
 from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.findings.finding import class_title
-from tcprof.views.comparison.series import LONGEST_NAME, RECEDED, SIDE_COLORS
+from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
-from tcprof.views.figures.curves import tensor_axis
-from tcprof.views.figures.lanes import BAR_OUTLINE, BAR_TEXT, scale_colors
-from tcprof.views.figures.plain import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.figures.time_classes import CLASS_COLORS
+from tcprof.views.figures import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.figures.traces import BAR_OUTLINE, BAR_TEXT, CLASS_COLORS, scale_colors, tensor_axis
 
 MOST_JOINED = 60
 _NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen
@@ -101,22 +99,19 @@ def _add_work(
         color = {"color": CLASS_COLORS["idle"]}
         figure.add_bar(**idle, orientation="h", yaxis="y2", marker=color, hoverinfo="skip", showlegend=False)
     drawn = pd.concat(bars, ignore_index=True)
-    parts = [part_label(part_of_kernel(row)) for row in comparison.matching.changes.to_dict("records")]
+    changes = comparison.matching.changes.to_dict("records")
+    parts = {NONE: _NO_KERNEL, **{number: part_label(part_of_kernel(row)) for number, row in enumerate(changes)}}
     for number, found in drawn.groupby("time_class"):
         name = TIME_CLASSES[int(number)]
+        chosen = [[*dict.fromkeys(parts[row] for row in of_bar)] for of_bar in found["rows"]]
         figure.add_bar(
             **_bars(found),
             name=class_title(name),
             marker={"color": CLASS_COLORS[name], "line": {"width": 0}},
             hovertext=[_describe_work(row, class_title(name)) for row in found.to_dict("records")],
             unselected=RECEDED,
-            **({"customdata": _list_parts(found["rows"], parts), "meta": {"chooses": table}} if table else {}),
+            **({"customdata": chosen, "meta": {"chooses": table}} if table else {}),
         )
-
-
-def _list_parts(rows: Iterable[tuple[int, ...]], parts: list[str]) -> list[list[str]]:
-    """The parts of the change that each bar's kernels are in; copies are in none of these."""
-    return [[*dict.fromkeys(_NO_KERNEL if row == NONE else parts[row] for row in of_bar)] for of_bar in rows]
 
 
 def _describe_work(row: dict[str, object], title: str) -> str:

@@ -13,8 +13,8 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.verdict import iteration_name, side_names
-from tcprof.views.comparison.series import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.figures.plain import AXIS, PlotlyFigure, base_layout, label, unit_ticks
+from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
+from tcprof.views.figures import AXIS, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.tables import BECAME, Heading, Row, Table, change_cell, signed_time_cell, time_cell
 
 
@@ -94,7 +94,12 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
         **({"customdata": [list(step.groups) for step in steps], "meta": {"chooses": table}} if table else {}),
     )
     notes = _annotate(steps, labels, place, bool(table))
-    axes = {"shapes": _connectors(steps, place, scale), "annotations": notes, **_axes(steps, scale, pixels)}
+    line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
+    connectors = []
+    for step, top, following in zip(steps, place, place[1:], strict=False):
+        end = (step.begin + step.change) * scale
+        connectors.append({"type": "line", "x0": end, "x1": end, "y0": top + _BAR, "y1": following, "line": line})
+    axes = {"shapes": connectors, "annotations": notes, **_axes(steps, scale, pixels)}
     return figure.update_layout({**base_layout(pixels + _BOTTOM + 4, 4, _BOTTOM), **axes})
 
 
@@ -139,15 +144,6 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
 
 def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:
     return [(part_label(row), float(row["change"])) for row in rows.to_dict("records")]
-
-
-def _connectors(steps: list[_Step], place: list[int], scale: float) -> list[dict[str, object]]:
-    line = {"color": _CONNECTOR, "width": 1, "dash": "dot"}
-    lines = []
-    for step, top, following in zip(steps, place, place[1:], strict=False):
-        end = (step.begin + step.change) * scale
-        lines.append({"type": "line", "x0": end, "x1": end, "y0": top + _BAR, "y1": following, "line": line})
-    return lines
 
 
 def _axes(steps: list[_Step], scale: float, pixels: int) -> dict[str, object]:

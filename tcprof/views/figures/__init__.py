@@ -1,5 +1,204 @@
-"""Figures of plotly, for pages and notebooks: frames in, figures out.
+"""Figures of plotly as plain data, as its script takes them, and what their layouts share: frames in, figures out.
 
-Backgrounds are transparent and colours are those that read on light and dark, so that a page needs to change only
-the colour of the text.
+plotly's own classes check each setting when it is set, which takes longer than all else of a page. They are made for
+notebooks and files alone, and by the tests of each figure. Backgrounds are transparent and colours are those that read
+on light and dark, so that a page needs to change only the colour of the text.
 """
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from tcprof.arrays import Floats
+from tcprof.untrusted import one_line
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+# Arrays that plotly's script takes as their bytes, by the type of their numbers; of 8 bytes it takes no integers.
+_TYPES = {"int8": "i1", "int16": "i2", "int32": "i4", "float32": "f4", "float64": "f8"}
+_INTEGERS = [np.iinfo(name) for name in ("int8", "int16", "int32")]
+
+
+class Settings(dict[str, Any]):
+    """Settings of a trace or of a layout, one within the other."""
+
+    def set(self, *more: Mapping[str, Any], **named: Any) -> Self:
+        """Set some; those within one that is there already stay, but for the same. None sets nothing."""
+        for given in (*more, named):
+            for name, value in given.items():
+                if isinstance(value, Mapping):
+                    self[name] = Settings(self.get(name, {})).set(value)
+                elif value is not None:
+                    self[name] = value
+        return self
+
+
+def scatter(**settings: Any) -> Settings:
+    """A trace of points, lines or areas; where ``hovertext`` is set, the pointer shows nothing else."""
+    return _trace("scatter", settings)
+
+
+def bar(**settings: Any) -> Settings:
+    """A trace of bars, likewise."""
+    return _trace("bar", settings)
+
+
+def _trace(kind: str, settings: Mapping[str, Any]) -> Settings:
+    hover = {"hovertemplate": "%{hovertext}<extra></extra>"} if "hovertext" in settings else {}
+    return Settings().set(hover, settings, type=kind)
+
+
+class PlotlyFigure:
+    """A figure."""
+
+    def __init__(self) -> None:
+        self.data: list[Settings] = []
+        self.layout = Settings()
+
+    def add_trace(self, trace: Settings) -> None:
+        """Draw something."""
+        self.data.append(trace)
+
+    def add_scatter(self, **settings: Any) -> None:
+        """Draw points, lines or areas."""
+        self.add_trace(scatter(**settings))
+
+    def add_bar(self, **settings: Any) -> None:
+        """Draw bars."""
+        self.add_trace(bar(**settings))
+
+    def add_annotation(self, **settings: Any) -> None:
+        """Write something."""
+        self.layout.setdefault("annotations", []).append(Settings().set(settings))
+
+    def add_title(self, text: str, y: float, x: float = 0.0, **settings: Any) -> None:
+        """Write the title of a strip above its upper left corner; both in shares of the figure."""
+        place = {"xref": "paper", "yref": "paper", "x": x, "y": y, "xanchor": "left", "yanchor": "bottom"}
+        self.add_annotation(text=text, showarrow=False, **{**place, **settings})
+
+    def add_shape(self, **settings: Any) -> None:
+        """Draw a line or an area that is no trace."""
+        self.layout.setdefault("shapes", []).append(Settings().set(settings))
+
+    def update_layout(self, *more: Mapping[str, Any], **named: Any) -> Self:
+        """Set some settings, see ``Settings.set``."""
+        self.layout.set(*more, **named)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """What plotly's script takes, of what JSON has."""
+        return {"data": _encode(self.data), "layout": _encode(self.layout)}
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
+
+    def to_plotly(self) -> "go.Figure":
+        """The figure as plotly for Python has it, which checks all its settings."""
+        import plotly.graph_objects as go
+
+        return go.Figure({"data": self.data, "layout": self.layout})
+
+
+def _encode(value: Any) -> Any:
+    """What JSON has for a value: of an array its bytes, where plotly's script takes them."""
+    if isinstance(value, Mapping):
+        return {name: _encode(each) for name, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value)
+    if isinstance(value, list | tuple):
+        return [_encode(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _encode_array(values: Floats) -> Any:
+    if values.dtype == np.int64 and values.size:
+        fitting = (each for each in _INTEGERS if each.min <= values.min() and values.max() <= each.max)
+        values = values.astype(next((each.dtype for each in fitting), values.dtype))
+    kind = _TYPES.get(str(values.dtype))
+    if kind is None or not values.size:
+        return _encode(values.tolist())
+    encoded = {"dtype": kind, "bdata": base64.b64encode(values.tobytes()).decode("ascii")}
+    return encoded | ({"shape": str(values.shape)[1:-1]} if values.ndim > 1 else {})
+
+
+_STEPS = (1, 2, 5, 10)
+_PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P"}
+
+
+def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, object]:
+    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s"."""
+    if not high > low:
+        return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
+    least = (high - low) / most
+    size = 10 ** math.floor(math.log10(least))
+    step = next(each * size for each in _STEPS if each * size >= least * (1 - 1e-9))
+    values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    return {"tickvals": values.tolist(), "ticktext": [_tick(value, unit) for value in values.tolist()]}
+
+
+def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
+    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
+    shown = [value for value in values if low <= value <= high]
+    return {"tickvals": shown, "ticktext": [_tick(value, unit) for value in shown]}
+
+
+def _tick(value: float, unit: str) -> str:
+    exponent = 3 * math.floor(math.log10(abs(value)) / 3 + 1e-9) if value else 0
+    exponent = min(max(exponent, min(_PREFIXES)), max(_PREFIXES))
+    return f"{value / 10.0**exponent:.9g} {_PREFIXES[exponent] if value else ''}{unit}".rstrip()
+
+
+GRID = "rgba(128,128,128,0.22)"
+AXIS = {"gridcolor": GRID, "zeroline": False}
+LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+LABEL_LENGTH = 60
+
+
+def label(text: str, length: int = LABEL_LENGTH) -> str:
+    """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
+    escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace("$", "&#36;")
+
+
+def axis_names(letter: str, number: int) -> tuple[str, str]:
+    """What traces and the layout call an axis, counted from 0: ("y", "yaxis"), ("y2", "yaxis2")."""
+    nth = str(number + 1) if number else ""
+    return f"{letter}{nth}", f"{letter}axis{nth}"
+
+
+def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
+    """Layout that all figures share."""
+    return {
+        "height": height,
+        "margin": {"l": 52, "r": 12, "t": top, "b": bottom},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": "system-ui, sans-serif", "size": 12},
+        "uniformtext": {"mode": "hide", "minsize": 10},
+        "dragmode": "zoom",
+        "hovermode": "closest",
+        "template": {"data": {"scatter": [{"type": "scatter"}]}},  # "none" of plotly for Python
+    }
+
+
+def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
+    """An axis of the numbers of iterations, from 0 on."""
+    return {
+        "anchor": anchor,
+        "range": [-0.5, last + 0.5],
+        **AXIS,
+        "tickformat": ",d",
+        **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
+        "title": {"text": "iteration", "standoff": 6},
+    }

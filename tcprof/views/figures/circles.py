@@ -11,10 +11,9 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.summary import UNDECIDED
 from tcprof.arrays import Floats
-from tcprof.views.figures.lanes import UNKNOWN_COLOR
-from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, base_layout, label, scatter
-from tcprof.views.figures.time_classes import CLASS_COLORS
-from tcprof.views.selection import kernel_names, link
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, base_layout, label, scatter
+from tcprof.views.figures.traces import CLASS_COLORS, UNKNOWN_COLOR
+from tcprof.views.paths import kernel_names, link
 
 MOST_KERNELS = 1000  # circles; of more kernels those that took longest are drawn
 _LARGEST, _SMALLEST = 46, 5  # diameter in pixels

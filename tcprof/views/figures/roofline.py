@@ -10,8 +10,8 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, PLACED, Roof, find_roofs, place_kernels
 from tcprof.chips import find_chip
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, base_layout, label, log_ticks, scatter
 from tcprof.views.figures.circles import KernelCircles, as_table, keep_longest
-from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, base_layout, label, log_ticks, scatter
 
 _COLORS = {  # none is orange, which is Tensor Active alone
     # These seven are apart with every colour vision (CIELAB, 23 at least), and seen on light and on dark (2.9 to 1).
@@ -70,8 +70,13 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
     Returns:
         The roofs, and what the axes reach over.
     """
-    roofs, slopes = find_roofs(rows, gpus), _find_slopes(gpus, rows)
-    box = _box(rows, roofs, slopes)
+    known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
+    slopes = {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
+    roofs = find_roofs(rows, gpus)
+    ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
+    x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
+    y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
+    box = min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
     _add_slopes(figure, slopes, roofs, box)
     _add_roofs(figure, roofs, slopes, box)
     return roofs, box
@@ -86,18 +91,6 @@ def name_precision(precision: str) -> str:
     """A precision as it is read: abbreviations in capitals."""
     first, _, rest = precision.partition(" ")
     return f"{first.upper()} {rest}".rstrip()
-
-
-def _find_slopes(gpus: pd.DataFrame, rows: pd.DataFrame) -> dict[int, float]:
-    known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
-    return {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
-
-
-def _box(rows: pd.DataFrame, roofs: Sequence[Roof], slopes: Mapping[int, float]) -> Box:
-    ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
-    x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
-    y = [*(1e12 * rows["tflops"]), *(1e12 * roof.tflops for roof in roofs)]
-    return min(x) / _MARGIN, max(x) * _MARGIN**2, min(y) / _MARGIN, max(y) * _MARGIN
 
 
 def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: Box) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import Envelope, Lanes, band_points, choose_lanes, compute_envelope, step_points
 from tcprof.analysis.intervals import StepFunction, union
-from tcprof.analysis.lanes import Lanes, choose_lanes
-from tcprof.analysis.time.envelope import Envelope, band_points, compute_envelope, step_points
 from tcprof.arrays import Floats, rows_of_gpu
-from tcprof.views.figures.curves import (
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
+from tcprof.views.figures.traces import (
     BUSY,
     MEASURED,
     MEASURED_PIXELS,
@@ -20,16 +20,16 @@ from tcprof.views.figures.curves import (
     PERCENT_AXIS,
     TENSOR,
     TENSOR_PIXELS,
+    TENSOR_SCALE,
     Metric,
     empty_band,
     empty_line,
+    lane_traces,
     measured_axis,
     shown_gpus,
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.lanes import TENSOR_SCALE, lane_traces
-from tcprof.views.figures.plain import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48
@@ -79,7 +79,12 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
 
 
 def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
-    spans = _spans(analysis)
+    frames = [
+        (analysis.samples, "start_ns", "end_ns"),
+        (analysis.activities, "start_ns", "end_ns"),
+        (analysis.instances, "host_start_ns", "host_end_ns"),
+    ]
+    spans = [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
     low, high = (min(s[0] for s in spans), max(s[1] for s in spans)) if spans else (0.0, 1.0)
     return {
         "range": [low, high],
@@ -91,15 +96,6 @@ def _time_axis(analysis: Analysis, anchor: str) -> dict[str, object]:
         "nticks": 9,
         "title": {"text": "time since the recording began", "standoff": 6},
     }
-
-
-def _spans(analysis: Analysis) -> list[tuple[float, float]]:
-    frames = [
-        (analysis.samples, "start_ns", "end_ns"),
-        (analysis.activities, "start_ns", "end_ns"),
-        (analysis.instances, "host_start_ns", "host_end_ns"),
-    ]
-    return [(float(f[start].min()) * 1e-9, float(f[end].max()) * 1e-9) for f, start, end in frames if len(f)]
 
 
 def highest_range(analysis: Analysis) -> float:
@@ -139,70 +135,50 @@ def figure_timeline(analysis: Analysis) -> PlotlyFigure:
 
     Long captures are drawn as an envelope, and of very many ranges only the longest: the page says so.
     """
-    return stack_panels(_panels(analysis), analysis)
-
-
-def _panels(analysis: Analysis) -> list[Panel]:
-    """The strips of a recording; the first one of each GPU says which it is, where there are several."""
-    panels = []
+    panels: list[Panel] = []
     gpus = shown_gpus(analysis)
     for gpu in gpus:
         lanes = choose_lanes(analysis, gpu, BARS // 2 // len(gpus))
-        mine = [
-            *sample_panels(analysis, gpu, tensor_peak(analysis)),
-            *_lane_panels(lanes, gpu),
-        ]
+        mine = [*_sample_panels(analysis, gpu, max(BINS // len(gpus), 200)), *_lane_panels(lanes, gpu)]
         head = f"<b>GPU {gpu}</b> · " if len(gpus) > 1 else ""
         panels += [replace(panel, title=head + panel.title) for panel in mine[:1]] + mine[1:]
-    return panels
+    return stack_panels(panels, analysis)
 
 
-def sample_panels(analysis: Analysis, gpu: int, peak: float) -> list[Panel]:
+def _sample_panels(analysis: Analysis, gpu: int, bins: int) -> list[Panel]:
     """Tensor Active on its own scale, the other percentages from 0 to 100 %, and each other metric in its unit."""
+    samples = rows_of_gpu(analysis.samples, gpu)
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    drawn = {each: compute_envelope(start, end, each.values(samples), bins) for each in (TENSOR, *METRICS, *MEASURED)}
+    drawn = {metric: envelope for metric, envelope in drawn.items() if len(envelope)}
     panels = []
-    tensor = _envelope(analysis, gpu, TENSOR)
-    if len(tensor):
-        traces = [_band(tensor), _line(tensor, TENSOR, True)]
-        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, [t for t in traces if t is not None], tensor_axis(peak)))
-    others = []
-    for metric in METRICS:
-        envelope = _envelope(analysis, gpu, metric)
-        if len(envelope):
-            others.append(_line(envelope, metric, metric.visible))
-    busy = _busy(analysis, gpu)
+    if TENSOR in drawn:
+        traces = [_line(drawn[TENSOR], TENSOR, True)]
+        if drawn[TENSOR].bin_ns:
+            x, y = band_points(drawn[TENSOR])
+            traces.insert(0, empty_band().set(x=x, y=y.astype(np.float32)))
+        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, traces, tensor_axis(tensor_peak(analysis))))
+    others = [_line(drawn[metric], metric, metric.visible) for metric in METRICS if metric in drawn]
+    busy = _busy(analysis, gpu, bins)
     if len(busy):
         others.append(_line(busy, BUSY, True if not others else "legendonly"))
     if others:
         title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
         panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
-    for metric in MEASURED:
-        envelope = _envelope(analysis, gpu, metric)
-        if len(envelope):
-            line = _line(envelope, metric, metric.visible)
-            panels.append(Panel(metric.name, MEASURED_PIXELS, [line], measured_axis(metric, envelope.high.max())))
+    for metric in (each for each in MEASURED if each in drawn):
+        axis = measured_axis(metric, drawn[metric].high.max())
+        panels.append(Panel(metric.name, MEASURED_PIXELS, [_line(drawn[metric], metric, metric.visible)], axis))
     return panels
 
 
-def _envelope(analysis: Analysis, gpu: int, metric: Metric) -> Envelope:
-    mine = rows_of_gpu(analysis.samples, gpu)
-    return compute_envelope(
-        mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy(), metric.values(mine), _bins(analysis)
-    )
-
-
-def _bins(analysis: Analysis) -> int:
-    return max(BINS // max(len(shown_gpus(analysis)), 1), 200)
-
-
-def _busy(analysis: Analysis, gpu: int) -> Envelope:
+def _busy(analysis: Analysis, gpu: int, bins: int) -> Envelope:
     mine = rows_of_gpu(analysis.activities, gpu)
     start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
     if not len(low):
         nothing = np.empty(0)
         return Envelope(low, high, nothing, nothing, nothing, 0.0)
-    edges = np.linspace(low[0], high[-1], _bins(analysis) + 1).round().astype(np.int64)
-    edges = np.unique(edges)
+    edges = np.unique(np.linspace(low[0], high[-1], bins + 1).round().astype(np.int64))
     left, right = edges[:-1], edges[1:]
     full = StepFunction(low, high, np.full(len(low), 100.0))
     busy: Floats = full.integral(left, right) / (right - left).astype(np.float64)
@@ -215,28 +191,15 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
     line = empty_line(metric, visible)
+    of_bin = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
     told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
     return line.set(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
         fill="tozeroy" if metric is TENSOR and not binned else None,
-        hovertemplate=_hover_template(metric, binned),
+        hovertemplate=f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}{of_bin}<extra></extra>",
     )
-
-
-def _hover_template(metric: Metric, binned: bool) -> str:
-    """What the pointer shows over a sample, or over a bin of several: texts, as plotly writes "700W"."""
-    head = f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}"
-    rest = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
-    return f"{head}{rest}<extra></extra>"
-
-
-def _band(envelope: Envelope) -> Settings | None:
-    if not envelope.bin_ns:
-        return None
-    x, y = band_points(envelope)
-    return empty_band().set(x=x, y=y.astype(np.float32))
 
 
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:

@@ -1,1 +1,181 @@
-"""What is said of one recording: its facts, ranges, kernels and time, its screen and its page."""
+"""What is known about a recording: its file, GPUs and recorder, and what its figures are taken from and over."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
+from tcprof.findings.finding import WINDOW_NAMES
+from tcprof.untrusted import one_line
+from tcprof.version import __version__
+from tcprof.views.document import Document, Part
+from tcprof.views.tables import Heading, Row, Table
+
+WINDOW_MEANINGS = {
+    "gpu": f"{WINDOW_NAMES['gpu']}: from a range's first activity on the GPU to its last",
+    "host": f"{WINDOW_NAMES['host']}: the range as on the CPU",
+    "busy": f"{WINDOW_NAMES['busy']}: the time under at least one of the range's activities",
+}
+SOURCE_MEANINGS = {
+    "cycles": "exact tensor cycles",
+    "rounded": "rounded samples: whole percentages",
+    "none": "no samples",
+}
+SOURCE_NOTES = {
+    "cycles": "Tensor Active comes from exact tensor cycles.",
+    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
+    "that small means are too high; the interval of a mean says where the truth may lie.",
+    "none": "The recording has no samples of Tensor Active.",
+}
+_LONGEST_FILE = 120
+
+
+def name_gpus(analysis: Analysis) -> list[str]:
+    """The GPUs' names, equal ones counted: "2 × NVIDIA H200"."""
+    names = analysis.gpus["name"].value_counts(sort=False)
+    return [f"{count} × " * (count > 1) + one_line(str(name)) for name, count in names.items()]
+
+
+def gpu_title(analysis: Analysis, gpu: int) -> str:
+    """A GPU's number and name."""
+    names = analysis.gpus.loc[analysis.gpus["gpu"] == gpu, "name"]
+    name = one_line(str(names.iloc[0])) if len(names) else ""
+    return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
+
+
+def gpu_title_of_several(analysis: Analysis, gpu: int) -> str:
+    """Which GPU something is about; empty where there is only one."""
+    return gpu_title(analysis, gpu) if analysis.ranges["gpu"].nunique() > 1 else ""
+
+
+def describe_recording(analysis: Analysis) -> str:
+    """The recording in a line: file, GPUs, recorder, frequency and length."""
+    recording = analysis.recording
+    facts = [
+        ", ".join(name_gpus(analysis)) or "GPU unknown",
+        f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
+        f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
+        units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
+    ]
+    return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(filter(None, facts))}"
+
+
+def describe_source(analysis: Analysis) -> str:
+    """What the figures are taken from and over."""
+    return f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
+
+
+def describe_base(analysis: Analysis) -> tuple[str, ...]:
+    """What an iteration is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
+    describe = (describe_kernel_order, describe_folding, describe_warm_up, describe_outside)
+    return tuple(filter(None, (each(analysis) for each in describe)))
+
+
+def describe_date(analysis: Analysis) -> str:
+    """GPUs, time and length of a recording in one line."""
+    recording = analysis.recording
+    facts = name_gpus(analysis)
+    if recording.started_utc:
+        facts.append(f"recorded {recording.started_utc}")
+    if recording.duration_ns > 0:
+        facts.append(f"{units.format_ns(recording.duration_ns)} long")
+    return " · ".join(facts)
+
+
+def recording_data(analysis: Analysis) -> dict[str, Any]:
+    """What is known about a recording, for JSON; unknown is None."""
+    recording = analysis.recording
+    return {
+        "file": recording.file,
+        "nsys_version": recording.nsys_version or None,
+        "schema_version": recording.schema_version or None,
+        "driver_version": recording.driver_version or None,
+        "started_utc": recording.started_utc or None,
+        "duration_ns": recording.duration_ns,
+        "frequency_hz": recording.frequency_hz,
+        "window": analysis.window,
+        "tensor_source": analysis.tensor_source,
+        "warm_up": describe_warm_up(analysis) or None,
+        "outside": analysis.outside,
+        "gpus": analysis.gpus,
+    }
+
+
+def make_document(
+    analysis: Analysis,
+    findings: Findings,
+    kind: str,
+    parts: tuple[Part, ...],
+    frames: Mapping[str, pd.DataFrame],
+    **further: Any,
+) -> Document:
+    """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
+    data = document_data(analysis, findings, frames)
+    known = {"faults": findings.faults, "warnings": findings.warnings, "data": data}
+    return Document(kind=kind, parts=parts, **{**known, **further})
+
+
+def make_table(
+    analysis: Analysis,
+    gpu: int,
+    what: str,
+    first: str,
+    headings: tuple[Heading, ...],
+    rows: Sequence[Row],
+    **further: Any,
+) -> Table:
+    """A table about one GPU of a recording; ``what`` it holds is in its caption, and its first word is its name."""
+    name, caption = what.split()[0].lower(), f"{what} {gpu_title(analysis, gpu)}"
+    title = gpu_title_of_several(analysis, gpu)
+    return Table(f"{name}-{gpu}", title, first, headings, tuple(rows), gpu=gpu, caption=caption, **further)
+
+
+def split_by_gpu(rows: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
+    """The rows of each GPU, by its number."""
+    return [(int(str(gpu)), of_gpu) for gpu, of_gpu in rows.groupby("gpu", sort=True)]
+
+
+def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """The data of a document about a recording: what is known of it and what it says, around frames of it."""
+    return {
+        "recording": recording_data(analysis),
+        "verdict": findings.verdict,
+        "checks": [vars(check) for check in findings.checks],
+        **frames,
+        "faults": findings.faults,
+        "warnings": findings.warnings,
+    }
+
+
+def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
+    """Where the figures come from: names and values."""
+    recording = analysis.recording
+    known = analysis.samples["tensor_active_pct"].notna().sum()
+    return [
+        ("File", one_line(recording.file, _LONGEST_FILE)),
+        *((f"GPU {gpu['gpu']}", _describe_gpu(gpu)) for gpu in analysis.gpus.to_dict("records")),
+        ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
+        ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
+        ("Export schema", recording.schema_version or units.UNKNOWN),
+        ("Recorded at", recording.started_utc or units.UNKNOWN),
+        ("Length of the recording", units.format_ns(recording.duration_ns)),
+        ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
+        ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(known)} with Tensor Active"),
+        ("Activities on the GPU", units.format_count(len(analysis.activities))),
+        ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
+        ("Windows", WINDOW_MEANINGS[analysis.window]),
+        ("tcprof", __version__),
+    ]
+
+
+def _describe_gpu(gpu: Mapping[Any, Any]) -> str:
+    facts = (
+        f"{one_line(gpu['name'])}" + (f" ({one_line(gpu['chip'])})" if gpu["chip"] else ""),
+        f"{units.format_count(gpu['sm_count'])} SMs" if gpu["sm_count"] > 0 else "",
+        f"SM clock up to {units.format_hz(gpu['clock_hz'])}" if gpu["clock_hz"] > 0 else "",
+        units.format_bytes(gpu["memory_bytes"]) if gpu["memory_bytes"] > 0 else "",
+    )
+    return ", ".join(filter(None, facts))

@@ -15,8 +15,8 @@ from tcprof.findings.notes import as_sentence
 from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
-from tcprof.views.recording.facts import describe_base, describe_recording, document_data, make_document
-from tcprof.views.selection import kernel_names, link, module_names, range_names
+from tcprof.views.paths import kernel_names, link, module_names, range_names
+from tcprof.views.recording import describe_base, describe_recording, document_data, make_document
 
 _BASE = (
     "A step is from its first activity on the GPU to the next one's; gains are of what it takes without recording, as "
@@ -65,14 +65,17 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     for each in shown:
         count[each.rule] += 1
         gain = describe_futile(each.gain) if each.gain.is_futile else describe_gain(each.gain)
+        name = each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}"
+        about = _links_of(analysis, kernels, each)
         leads.append(
             Lead(
-                name=each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}",
+                name=name,
                 rule=each.rule,
                 sentence=f"{each.sentence}.",
                 gain=as_sentence(gain).removesuffix(".") if each.gain.is_known else "",
-                about=_links_of(analysis, kernels, each),
+                about=about,
                 place=name_gpus(each.gpus) if several else "",
+                link=link("finding", name) if about else "",
             )
         )
     return leads
@@ -126,8 +129,7 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
     """Advice that is worth a line, best first, then what has no price; and what is likely to win too little."""
-    shown = [each for each in advice if each.gain.is_notable or not each.gain.is_known]
-    return shown, [each for each in advice if each not in shown]
+    return [each for each in advice if each.is_shown], [each for each in advice if not each.is_shown]
 
 
 def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:

@@ -12,17 +12,15 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
-from tcprof.analysis.time.timeline import IDLE, TIME_CLASSES
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
 from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
-from tcprof.views.figures.lanes import UNKNOWN_COLOR, scale_colors
-from tcprof.views.figures.time_classes import text_on
-from tcprof.views.paths import shorten
-from tcprof.views.recording.facts import gpu_title, gpu_title_of_several
-from tcprof.views.selection import kernel_names, link, module_names, range_names
+from tcprof.views.figures.traces import UNKNOWN_COLOR, scale_colors, text_on
+from tcprof.views.paths import kernel_names, link, module_names, range_names, shorten
+from tcprof.views.recording import gpu_title, gpu_title_of_several
 
 _LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
 _COLORS = 20  # steps of the scale, from 0 to 100 %
@@ -82,6 +80,7 @@ class _Tree:
         least = _LEAST * max(self.time, default=0.0)
         kept = [node for node, time in enumerate(self.time) if time >= least]
         number = {node: place for place, node in enumerate(kept)}
+        active = [100 * self.active[node] / self.time[node] for node in kept]
         texts: dict[str, int] = {"": 0}
         named = [[texts.setdefault(self.places[node].name, len(texts)) for node in kept]]
         named.append([texts.setdefault(self.places[node].link, len(texts)) for node in kept])
@@ -91,15 +90,11 @@ class _Tree:
             "time": [round(self.time[node]) for node in kept],
             "launches": [round(self.launches[node], 1) for node in kept],
             "start": [round(self.start[node]) for node in kept],
-            "active": [self._active_of(node) for node in kept],
+            "active": [None if math.isnan(each) else round(float(min(each, 100.0)), 3) for each in active],
             "name": named[0],
             "link": named[1],
             "texts": list(texts),
         }
-
-    def _active_of(self, node: int) -> float | None:
-        value = 100 * self.active[node] / self.time[node]
-        return None if math.isnan(value) else round(float(min(value, 100.0)), 3)
 
 
 def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:

@@ -1,7 +1,8 @@
-"""The kernels of a recording: Tensor Active of each, from the fit."""
+"""The kernels of a recording: Tensor Active of each from the fit, and figures of where each lies."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,18 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
 from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Notes, Part
+from tcprof.views.document import Document, Figure, Notes, Part
+from tcprof.views.figures import PlotlyFigure
+from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
+from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
-from tcprof.views.recording.facts import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -158,3 +163,89 @@ def fitted_text(value: float, fit: str) -> str:
 def fitted_cell(value: float, fit: str) -> Cell:
     """The same as a cell of a table."""
     return Cell(fitted_text(value, fit), sort_key(value))
+
+
+ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"
+# What can be drawn by name, each with what it shows.
+FIGURES: Mapping[str, tuple[str, "Callable[[Analysis], PlotlyFigure]"]] = MappingProxyType(
+    {
+        ROOFLINE: ("Roofline: FLOP/s of the kernels over their FLOP for each byte of device memory", figure_roofline),
+        TENSOR_TIME: ("Share of the kernel time over Tensor Active of the kernels", figure_tensor_time),
+        MEMORY_TENSOR: ("Share of the memory's bandwidth over Tensor Active of the kernels", figure_memory_tensor),
+    }
+)
+NO_ROOFLINE = (
+    "There is no roofline: the recording has no bytes of device memory. 'tcprof profile' records them where the GPU "
+    "counts them and the installed nsys takes a metric set from a file."
+)
+_CIRCLES = (
+    "The area of a circle is the kernel's time. A click on one selects it; a lasso or a box, from the figure's "
+    "toolbar, shows its kernels alone in the table of kernels."
+)
+_ROOFLINE = (
+    "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the peak "
+    "bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's bandwidth "
+    "is known, its slope and the kernels over their FLOP for each of its bytes are shown by a click on the legend. "
+    "What lies far below both is held up by something else: a cache, latency, a small grid, other instructions. FLOP "
+    "are those on the Tensor Cores; of FP32 matrix products on CUDA cores, those of the FMA pipe."
+)
+_TENSOR_TIME = "What lies high and to the left takes long and uses the Tensor Cores little. Colours: bound by what."
+_MEMORY_TENSOR = (
+    "What lies at the top is held up by memory, what lies at the right keeps the Tensor Cores busy; what is far from "
+    "both is held up by something else."
+)
+
+
+def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
+    """The roofline and time against Tensor Active, as far as they were recorded."""
+    if analysis.kernels.empty:
+        return ()
+    shapes = describe_symbols(analysis)
+    lines = (f"{_ROOFLINE} {_CIRCLES}" if has_bytes(analysis.kernels) else NO_ROOFLINE, *([shapes] if shapes else []))
+    parts: list[Part] = [Notes(lines)]
+    if has_bytes(analysis.kernels):
+        parts.append(_figure(analysis, ROOFLINE, describe_unplaced(analysis)))
+    if analysis.tensor_source != "none":
+        parts.append(_figure(analysis, TENSOR_TIME, (_TENSOR_TIME,)))
+    if analysis.kernels["dram_pct"].notna().any():
+        parts.append(_figure(analysis, MEMORY_TENSOR, (_MEMORY_TENSOR,)))
+    return tuple(parts)
+
+
+def _figure(analysis: Analysis, name: str, notes: tuple[str, ...]) -> Figure:
+    caption, make = FIGURES[name]
+    return Figure(name, caption, lambda: make(analysis), notes, why_undrawn(analysis, name))
+
+
+def why_undrawn(analysis: Analysis, name: str) -> str:
+    """Why a figure has nothing to draw, if it has not."""
+    if name == ROOFLINE:
+        if not has_bytes(analysis.kernels):
+            return NO_ROOFLINE
+        return " ".join(("There is no roofline: no kernel has both.", *describe_unplaced(analysis)))
+    if name == MEMORY_TENSOR:
+        return "The samples tell Tensor Active and memory bandwidth of no kernel."
+    return "The samples tell Tensor Active of no kernel."
+
+
+def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:
+    """Which kernels have no place in the roofline, and why; and those that are too many to be drawn."""
+    placed = place_kernels(analysis.kernels, analysis.gpus)
+    total = placed["total_ns"].sum()
+    said = []
+    for reason, why in (
+        (NO_FLOP, "no known FLOP"),
+        (NO_BYTES, "bytes of device memory that the samples do not resolve"),
+    ):
+        rows = placed[placed["place"] == reason]
+        if len(rows):
+            said.append(f"{_count(rows, total)} {'has' if len(rows) == 1 else 'have'} {why}, and so no place here.")
+    rest = len(placed) - sum((placed["place"] == reason).sum() for reason in (NO_FLOP, NO_BYTES)) - MOST_KERNELS
+    if rest > 0:
+        said.append(f"Of the others the {MOST_KERNELS} that took longest are drawn.")
+    return tuple(said)
+
+
+def _count(rows: pd.DataFrame, total_ns: float) -> str:
+    share = units.format_pct(100 * rows["total_ns"].sum() / total_ns if total_ns > 0 else None)
+    return f"{units.format_count(len(rows))} kernel{'s' * (len(rows) != 1)} with {share} of the kernel time"

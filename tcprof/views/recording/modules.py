@@ -9,9 +9,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.folding import fold_layers, list_alike
-from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.ranges.paths import tree_order
+from tcprof.analysis.modules.tree import ALL, fold_layers, list_alike
+from tcprof.analysis.ranges.nesting import tree_order
 from tcprof.annotate.steps import BACKWARD, FORWARD
 from tcprof.findings import Findings, describe_kernel_order, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import (
@@ -29,7 +28,7 @@ from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest
-from tcprof.views.recording.facts import describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, share_cell
 
@@ -87,7 +86,9 @@ def list_modules(
     tables = []
     whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == ALL)]
     wholes = dict(zip(whole["gpu"], whole["kernel_ns"], strict=True))
-    useful = _useful_columns(analysis)
+    useful: Mapping[str, int] = {}
+    if has_useful(analysis):
+        useful = _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
     for gpu, of_gpu in split_by_gpu(rows):
         listed = _hang_up(of_gpu)
         found = fold_layers(listed) if fold else listed.assign(alike_count=1)
@@ -125,13 +126,6 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
     row = {module: place for place, module in enumerate(tree.index) if module >= 0}
     keys = [(module >= 0, size) for module, size in zip(tree.index, sizes, strict=True)]
     return tree.iloc[tree_order([row.get(parent, -1) for parent in tree["parent_id"]], keys)]
-
-
-def _useful_columns(analysis: Analysis) -> Mapping[str, int]:
-    """Columns of useful FLOP that a recording has; where a terminal is narrow, those with the highest number leave."""
-    if not has_useful(analysis):
-        return {}
-    return _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
 
 
 def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:

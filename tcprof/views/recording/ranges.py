@@ -13,7 +13,7 @@ from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     describe_base,
     describe_recording,
     describe_source,
@@ -62,8 +62,12 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
 def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
     if limit is None or len(rows) <= limit:
         return rows
+    return keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
+
+
+def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    """Of each GPU so many rows: those with most time on it, and what these lie in."""
     of_gpus = [of_gpu for _, of_gpu in rows.groupby("gpu", sort=False)]
-    most = max(limit // len(of_gpus), _FEWEST_SHOWN)
     return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
 
 

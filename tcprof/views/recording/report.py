@@ -1,34 +1,47 @@
-"""All that is said of one recording, in sections, for a page; and the figures among its tables."""
+"""All that is said of one recording: in some lines, on one screen, and in sections with figures for a page."""
 
 from collections.abc import Sequence
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
-from tcprof.findings import Findings
+from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.notes import describe_homes, describe_modules, describe_peaks, describe_useful
+from tcprof.findings.notes import (
+    describe_homes,
+    describe_modules,
+    describe_peaks,
+    describe_useful,
+    describe_utilization,
+)
+from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Figure, Notes, Part, Section
-from tcprof.views.figures.time_classes import figure_time_classes
+from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
+from tcprof.views.figures.traces import figure_time_classes
 from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.advice import list_leads, view_sections
-from tcprof.views.recording.facts import (
+from tcprof.views.recording import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
     describe_base,
     describe_date,
+    describe_recording,
+    list_provenance,
     make_document,
-    view_provenance,
 )
+from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
-from tcprof.views.recording.iteration_strip import MOST_POINTS, figure_iteration_strip
-from tcprof.views.recording.kernels import describe_fit, list_kernels
+from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import cut_ranges
-from tcprof.views.recording.roofline import list_rooflines
+from tcprof.views.recording.ranges import cut_ranges, keep_largest_of_gpus, list_ranges
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, describe_iterations, list_ledger, list_time
+from tcprof.views.recording.time import (
+    MEANING,
+    MOST_POINTS,
+    describe_iterations,
+    figure_iteration_strip,
+    list_ledger,
+    list_time,
+)
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 _ADVICE = "Advice: what to do first, and what it is likely to win"
@@ -54,6 +67,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     icicles = _noted(EXPLAINED, list_icicles(analysis))
     return_freed_memory()
+    provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     sections = (
         Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
         Section(TIMELINE, "Timeline", ()),
@@ -70,7 +84,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
             _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
             linked="Ledger",
         ),
-        Section("provenance", "Where the figures come from", (view_provenance(analysis),)),
+        Section("provenance", "Where the figures come from", (Facts(provenance),)),
     )
     parts: tuple[Part, ...] = (
         Notes((describe_date(analysis),), "subtitle"),
@@ -129,3 +143,36 @@ def _time(analysis: Analysis) -> tuple[Part, ...]:
 
 def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
     return (Notes((note,)), *parts) if parts else ()
+
+
+MOST_RANGES, MOST_KERNELS = 8, 6  # of each GPU, so that all of it is one screen
+
+
+def view_recording(
+    analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
+) -> Document:
+    """What a first look at a recording should see."""
+    rows = analysis.ranges[analysis.ranges["domain"] != OPS_DOMAIN]  # ops only where there is no other
+    shown = {
+        "ranges": keep_largest_of_gpus(rows if (rows["depth"] > 0).any() else analysis.ranges, ranges),
+        "kernels": analysis.kernels.groupby("gpu", sort=False).head(kernels),
+    }
+    base = describe_base(analysis)
+    parts: tuple[Part, ...] = (
+        Notes((describe_recording(analysis),)),
+        Notes((*findings.verdict, *describe_utilization(analysis))),
+        Notes(view_best(analysis, advise(analysis))),
+        Notes((*summarize_checks(findings.checks), *base)),
+        Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
+        Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
+    )
+    base = (*base, *describe_peaks(analysis))
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=shown["ranges"])
+
+
+def view_verdict(analysis: Analysis, findings: Findings) -> Document:
+    """A recording in some lines: its name, the verdict, the checks, and what is left out."""
+    base = describe_base(analysis)
+    name = one_line(analysis.recording.file, 120)
+    parts: tuple[Part, ...] = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
+    return Document(kind="recording", parts=parts, faults=findings.faults, base=base)

@@ -13,11 +13,12 @@ from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.judge import describe_measured, say_headline, say_where
 from tcprof.findings.notes import name_peak
 from tcprof.findings.verdict import describe_span
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Summary, Tile
-from tcprof.views.recording.facts import gpu_title
+from tcprof.views.recording import gpu_title
 
 MOST_TILES = 5  # the first of those that are known
 NOT_TRACED = "no work on a GPU was recorded"
@@ -36,9 +37,9 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
-        headline=found.headline,
-        where=found.where,
-        measured=found.measured,
+        headline=say_headline(analysis, found),
+        where=say_where(analysis, found.gpu, figures),
+        measured=describe_measured(analysis, found.gpu, figures),
         verdict=found.sentences,
         tiles=tiles[:MOST_TILES],
         checks=found.checks,
@@ -57,25 +58,20 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     if math.isnan(figures.tensor_kernel_share_pct):
         kernels = f"not known: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
+    times = []
+    if typical := find_typical(analysis, gpu):
+        time = typical.window_ns
+        caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
+        ends = units.format_interval(time.low, time.high, units.format_ns)
+        times.append(Tile("Time per iteration", units.format_ns(time.value), ends, caption))
     return (
-        *_time_tile(analysis, gpu),
+        *times,
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
         Tile(idle, units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
-        *_flop_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
-        *_mfu_tile(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
+        *_rate_tiles(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         _peak_tile(analysis, row),
     )
-
-
-def _time_tile(analysis: Analysis, gpu: int) -> tuple[Tile, ...]:
-    typical = find_typical(analysis, gpu)
-    if typical is None:
-        return ()
-    time = typical.window_ns
-    caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
-    interval = units.format_interval(time.low, time.high, units.format_ns)
-    return (Tile("Time per iteration", units.format_ns(time.value), interval, caption),)
 
 
 def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
@@ -96,8 +92,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     return (
         Tile("Tensor Active", HEADLINE.format(row), interval, active),
         Tile(idle, units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
-        *_flop_tile(analysis, row.to_frame().T, over),
-        *_mfu_tile(analysis, row.to_frame().T, over),
+        *_rate_tiles(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
         _peak_tile(analysis, row),
         Tile("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
@@ -126,30 +121,27 @@ def _rounding_interval(analysis: Analysis, gpu: int) -> str:
     return units.format_pct_interval(low, high)
 
 
-def _flop_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    rates, window = (rows[name].astype(float) for name in ("tensor_tflops", "window_ns"))
-    rate = (rates * window).sum(min_count=1) / window.sum() if window.sum() > 0 else math.nan
-    if math.isnan(rate) or analysis.tensor_source == "none":
-        return ()
-    peak, hfu = (
-        (rows[name].astype(float) * window).sum(min_count=1) / window.sum() for name in ("tensor_peak_pct", "hfu_pct")
-    )
-    lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
-    is_bound = lacking > LARGEST_UNCOVERED_PCT
-    mark = units.at_least if is_bound else str
-    of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
-    of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
-    if is_bound:
-        over = f"{over}; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP"
-    return (Tile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}"),)
-
-
-def _mfu_tile(analysis: Analysis, rows: pd.DataFrame, over: str) -> tuple[Tile, ...]:
-    share, window = (rows[name].astype(float) for name in ("mfu_pct", "window_ns"))
-    if share.isna().any() or not window.sum() > 0:
-        return ()
-    value = units.format_pct((share * window).sum() / window.sum())
-    return (Tile("MFU", value, "", f"useful FLOP, of {name_peak(analysis)}, {over}"),)
+def _rate_tiles(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Tile]:
+    """Tensor FLOP/s and MFU: means over the windows of some rows together, as far as they are known."""
+    rates = rows[["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]].astype(float)
+    window = rows["window_ns"].astype(float)
+    if not window.sum() > 0:
+        return []
+    rate, peak, hfu, mfu = rates.mul(window, axis=0).sum(min_count=1) / window.sum()
+    tiles = []
+    if not math.isnan(rate) and analysis.tensor_source != "none":
+        lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
+        is_bound = lacking > LARGEST_UNCOVERED_PCT
+        mark = units.at_least if is_bound else str
+        of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
+        of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
+        rest = (
+            f"; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP" if is_bound else ""
+        )
+        tiles.append(Tile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}"))
+    if not rates["mfu_pct"].isna().any():
+        tiles.append(Tile("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))
+    return tiles
 
 
 def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:

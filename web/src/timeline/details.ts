@@ -1,4 +1,4 @@
-/** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/details.py. */
+/** What is told of a thing that is selected, as typed arrays: see tcprof/render/html/timeline/packing.py. */
 import type { PackedGpu, PackedModules, PackedTotals } from "./header";
 import type { WorkShare } from "./launching";
 import type { ReadArray } from "./unpack";

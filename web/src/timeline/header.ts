@@ -1,4 +1,4 @@
-/** The header of the packed data: what tcprof/render/html/timeline/data.py writes. */
+/** The header of the packed data: what tcprof/render/html/timeline/__init__.py writes. */
 import type { Axis, Layout, Trace, TraceMeta } from "../plotly";
 
 /** A number that stands for an array of the packed data. */
@@ -49,7 +49,7 @@ export interface PackedGpu {
   windows: PackedRanges;
   work: PackedBars;
   iterations: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
-  /** See tcprof/render/html/timeline/details.py. */
+  /** See tcprof/render/html/timeline/packing.py. */
   launches: { first: number; step: number; changes: ArrayNumber };
   instances: Record<string, ArrayNumber>;
   hostOfWindow: { changes: ArrayNumber };
@@ -113,7 +113,7 @@ export interface Header extends Names {
   figures: TimelineFigure[];
   /** Tensor Active of the range that has most. */
   highestRange: number;
-  /** What the page's address calls the paths and the kernels, see tcprof/views/selection.py. */
+  /** What the page's address calls the paths and the kernels, see tcprof/views/paths.py. */
   links: { ranges: readonly string[]; kernels: readonly string[] };
   gpuOfKernel: readonly number[];
   works: Names["works"] & { kernels: number };

@@ -1,1 +1,239 @@
-"""The timeline of a page: its data, packed, and its empty figure."""
+"""What the page's timeline is drawn from: samples, ranges and work as compressed arrays, and a figure without points.
+
+The page's script fills the figure's traces, which say in their ``meta`` what they are, for the window that is shown.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import compute_envelope, flop_rate
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES
+from tcprof.arrays import Floats, Ints, rows_of_gpu
+from tcprof.findings.finding import class_title
+from tcprof.render.html.timeline.figure import draw_skeleton
+from tcprof.render.html.timeline.lanes import (
+    MOST_BARS,
+    STREAM_ROWS,
+    GpuLanes,
+    WorkNames,
+    cut_names,
+    lay_lanes,
+    name_work,
+)
+from tcprof.render.html.timeline.packing import ArrayStore, add_instances, add_launches, add_totals, add_windows
+from tcprof.views.figures import label
+from tcprof.views.figures.timeline import highest_range
+from tcprof.views.figures.traces import (
+    CLASS_COLORS,
+    CLOCK,
+    FLOP_RATE,
+    MEASURED,
+    METRICS,
+    TENSOR,
+    TENSOR_SCALE,
+    UNKNOWN_COLOR,
+    Metric,
+    scale_colors,
+    shown_gpus,
+    text_on,
+)
+from tcprof.views.paths import kernel_names, range_names
+from tcprof.views.recording import gpu_title
+
+MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
+PERCENT_STEP = 0.01
+RANGE_STEPS = 24  # colours of the scale of Tensor Active
+_FINEST_STEPS = 2000  # small percentages have steps of their own
+Header = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PackedTimeline:
+    """The timeline of a page."""
+
+    packed: Markup  # the data, see ``tcprof.render.html.timeline.packing``
+    gpus: tuple[int, ...]  # numbers of the GPUs, of which the page shows one at a time
+    key: tuple[tuple[str, str], ...]  # name and colour of each class of work that occurs
+    scale: tuple[str, ...]  # the colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``
+    highest: str  # Tensor Active of the range that has most, as text; empty where it is known of none
+    notes: tuple[str, ...]  # what to say about what is drawn
+
+
+def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
+    """What the page's timeline is drawn from; nothing where there is nothing to draw."""
+    gpus = shown_gpus(analysis)
+    if not gpus:
+        return None
+    store = ArrayStore()
+    works = name_work(analysis)
+    several = len(gpus) > 1
+    skeletons, headers, notes = [], [], []
+    for place, gpu in enumerate(gpus):
+        curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
+        lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
+        head = f"<b>GPU {gpu}</b> · " if several else ""
+        skeletons.append(draw_skeleton(analysis, curves, lanes, place, head).to_dict())
+        headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, analysis, gpu, lanes)})
+        if lanes.hidden:
+            note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
+        if lanes.merged:
+            note.append(
+                f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
+            )
+        notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
+    classes = sorted(set(works.frame["time_class"]))
+    header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
+    shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
+    key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
+    highest = highest_range(analysis)
+    scale = tuple(color for _, color in TENSOR_SCALE)
+    top = units.format_pct(highest) if highest else ""
+    return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, scale, top, tuple(notes))
+
+
+def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
+    """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
+    paths, work = analysis.paths, works.frame
+    colors = scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
+    return {
+        "highestRange": highest_range(analysis),
+        "rangeColors": [_painted(color) for color in [*colors, UNKNOWN_COLOR]],
+        "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
+        "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
+        "gpuOfKernel": analysis.kernels["gpu"].tolist(),
+        "works": {
+            "names": [label(name, 90) for name in work["name"]],
+            "cuts": cut_names(work["name"].map(short_name)),
+            "geometry": [label(text) for text in work["launch_geometry"]],
+            "class": work["time_class"].tolist(),
+            "kernels": len(analysis.kernels),
+            **{side: _plain(work[side]) for side in ("low", "high")},
+        },
+    }
+
+
+def _painted(color: str) -> Header:
+    return {"color": color, "text": text_on(color)}
+
+
+def _plain(values: pd.Series) -> list[float | None]:
+    return [None if value != value else round(float(value), 3) for value in values]
+
+
+def _add_samples(
+    store: ArrayStore, analysis: Analysis, gpu: int, most: int
+) -> tuple[dict[Metric, float], list[Header], list[str]]:
+    """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
+    samples = rows_of_gpu(analysis.samples, gpu)
+    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
+    values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK, *MEASURED)}
+    values[FLOP_RATE] = flop_rate(analysis, gpu, start, end)
+    values = {metric: value for metric, value in values.items() if np.isfinite(value).any()}
+    peaks = {metric: float(np.nanmax(value)) for metric, value in values.items()}
+    if not values:
+        return {}, [], []
+    if len(samples) * len(values) <= most:
+        curves = [_add_curve(store, metric, peaks[metric], value) for metric, value in values.items()]
+        note = f"Every sample is in the page: {units.format_count(len(samples))}."
+        return peaks, [{**_add_times(store, start, end), "curves": curves}], [note]
+    tracks, width = [], 0.0
+    for metric, value in values.items():
+        bins = compute_envelope(start, end, value, most // (3 * len(values)))
+        curve = _add_curve(store, metric, peaks[metric], bins.mean, bins.low, bins.high)
+        tracks.append({**_add_times(store, bins.start, bins.end), "curves": [curve]})
+        width = max(width, bins.bin_ns)
+    note = f"Samples are in the page as smallest, mean and largest of bins of {units.format_ns(width)}."
+    return peaks, tracks, [note]
+
+
+def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
+    """Starts of all intervals, and the ends of those that do not reach to the next one's start."""
+    breaks = np.append(np.flatnonzero(end[:-1] < start[1:]), len(start) - 1)
+    return {
+        "start": store.add(start, ascending=True),
+        "breaks": store.add(breaks, ascending=True),
+        "ends": store.add(end[breaks], ascending=True),
+    }
+
+
+def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
+    step = _step_of(metric, peak)
+    unit = "FLOP/s" if metric is FLOP_RATE else units.symbol_of(metric.unit)
+    return {
+        "metric": metric.name,
+        "unit": unit,
+        "step": step,
+        "values": [_add_values(store, each, step) for each in values],
+    }
+
+
+def _step_of(metric: Metric, peak: float) -> float:
+    """The step in which values are kept: 0.01 % or finer for percentages, a 60,000th of the largest for the rest."""
+    if metric in (FLOP_RATE, CLOCK, *MEASURED):
+        return max(peak, 1.0) / 60_000
+    step = PERCENT_STEP
+    while 0 < peak < _FINEST_STEPS * step and step > 1e-5:
+        step /= 10
+    return step
+
+
+def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
+    """Values in steps, from 1 on; 0 is unknown."""
+    return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
+
+
+def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+    """Where the iterations of a GPU did their work on it, of those that did any, and on the CPU."""
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    found = analysis.iterations[analysis.iterations["gpu"] == gpu].merge(analysis.instances[columns])
+    timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
+    start, end, host_start, host_end = (timed[name].to_numpy(np.int64) for name in columns[2:])
+    return {
+        "number": store.add(timed["number"].to_numpy(np.int64)),
+        "start": store.add(start, ascending=True),
+        "length": store.add(end - start),
+        "hostStart": store.add(host_start),
+        "hostLength": store.add(host_end - host_start),
+    }
+
+
+def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes) -> Header:
+
+    def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
+        percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
+        return {
+            "start": store.add(bars["start_ns"].to_numpy(), ascending=True),
+            "length": store.add((bars["end_ns"] - bars["start_ns"]).to_numpy()),
+            "row": store.add(bars["row"].to_numpy()),
+            "id": store.add(bars[number].to_numpy()),
+            "merged": store.add(bars["merged"].to_numpy()),
+            "percents": percents,
+        }
+
+    ranges = {
+        kind: {
+            **add(bars, "path_id", "tensor_active_mean_pct", "coverage_pct"),
+            "kernels": store.add(bars["kernel_count"].to_numpy()),
+        }
+        for kind, bars in (("host", lanes.host), ("windows", lanes.gpu))
+    }
+    return {
+        **ranges,
+        "work": add(lanes.work, "work", "tensor_active_pct"),
+        "percentStep": PERCENT_STEP / 10,
+        "labels": dict(lanes.labels),
+        "rows": STREAM_ROWS,
+        "iterations": _add_iterations(store, analysis, gpu),
+        "launches": add_launches(store, lanes.work),
+        "instances": add_instances(store, analysis, gpu, lanes.host),
+        "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
+        "totals": add_totals(store, analysis, gpu),
+    }

@@ -5,13 +5,15 @@ axes: plotly takes a tenth of a second for a thousand bars, and lays out everyth
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
-from tcprof.views.figures.curves import (
+from tcprof.views.figures import PlotlyFigure, Settings, scatter, unit_ticks
+from tcprof.views.figures.timeline import Panel, stack_panels
+from tcprof.views.figures.traces import (
     CLOCK,
     FLOP_RATE,
     MEASURED,
@@ -28,32 +30,28 @@ from tcprof.views.figures.curves import (
     tensor_axis,
     tensor_peak,
 )
-from tcprof.views.figures.plain import PlotlyFigure, Settings, scatter, unit_ticks
-from tcprof.views.figures.timeline import Panel, stack_panels
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
 
-@dataclass(frozen=True)
-class GpuStrips:
-    """What is drawn for one GPU: its curves with the largest value of each, and its lanes."""
+def draw_skeleton(
+    analysis: Analysis, curves: Mapping[Metric, float], lanes: GpuLanes, place: int = 0, head: str = ""
+) -> PlotlyFigure:
+    """Strips of a GPU one below the other, with traces that have no points.
 
-    gpu: int
-    curves: Mapping[Metric, float]
-    lanes: GpuLanes
-
-
-def draw_skeleton(analysis: Analysis, strips: GpuStrips, place: int = 0, named: bool = False) -> PlotlyFigure:
-    """Strips of a GPU one below the other, with traces that have no points."""
-    panels = [*_curve_panels(strips, place, tensor_peak(analysis)), *_lane_panel(strips.lanes, place)]
-    if named and panels:
-        panels[0] = replace(panels[0], title=f"<b>GPU {strips.gpu}</b> · {panels[0].title}")
+    Args:
+        curves: The largest value of each curve that is known.
+        place: The GPU's place among those of the page.
+        head: What the first title begins with.
+    """
+    panels = [*_curve_panels(curves, place, tensor_peak(analysis)), *_lane_panel(lanes, place)]
+    if panels:
+        panels[0] = replace(panels[0], title=f"{head}{panels[0].title}")
     figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
     return figure.update_layout(hoverdistance=14, margin={"l": 84})
 
 
-def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
-    curves = strips.curves
+def _curve_panels(curves: Mapping[Metric, float], place: int, peak: float) -> list[Panel]:
     rate = curves.get(FLOP_RATE, 0.0)
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
     clock = curves.get(CLOCK, 1.0)
@@ -64,14 +62,8 @@ def _curve_panels(strips: GpuStrips, place: int, peak: float) -> list[Panel]:
         ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, "%"),
         ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, "Hz"),
         *(
-            (
-                each.name,
-                (each,),
-                MEASURED_PIXELS,
-                measured_axis(each, curves.get(each, 0.0)),
-                units.symbol_of(each.unit),
-            )
-            for each in MEASURED
+            (m.name, (m,), MEASURED_PIXELS, measured_axis(m, curves.get(m, 0.0)), units.symbol_of(m.unit))
+            for m in MEASURED
         ),
     )
     panels = []

@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import MOST_DEPTHS
 from tcprof.analysis.intervals import distinct, run_starts
-from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.lanes import MOST_DEPTHS
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.time.timeline import TIME_CLASSES, classes_of_activities
-from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
+from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
+from tcprof.arrays import Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 
@@ -20,7 +19,7 @@ MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
-_OF_RANGES = ("tensor_active_mean_pct", "coverage_pct", "kernel_count")  # the last is summed, the others averaged
+_MEANS = ("tensor_active_mean_pct", "coverage_pct")  # of ranges that are merged
 CUTS = (8, 12, 16, 22, 30, 42, 60)  # lengths of a name: a bar shows the longest for which it is wide enough
 
 
@@ -86,11 +85,6 @@ def cut_names(names: pd.Series) -> list[list[str]]:
     return [list(dict.fromkeys(one_line(name, length) for length in CUTS)) for name in names]
 
 
-def short_names(frame: pd.DataFrame) -> pd.Series:
-    """The names of work without their uninformative parts."""
-    return frame["name"].map(short_name)
-
-
 def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuLanes:
     """The rows of one GPU's lanes, and at most so many bars on them."""
     instances = rows_of_gpu(analysis.instances, gpu)
@@ -102,7 +96,10 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     rows = 0
     for kind, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
         chosen = shallow & instances[f"{kind}_start_ns"].notna().to_numpy()
-        bars[kind] = _bars_of_ranges(instances, chosen, kind, rows + place, most // 3)
+        timed = pick_rows(instances[["range", "path_id", *_MEANS, "kernel_count"]], chosen)
+        start, end = (instances[f"{kind}_{side}_ns"].to_numpy()[chosen].astype(np.int64) for side in ("start", "end"))
+        timed = timed.assign(start_ns=start, end_ns=end, row=(rows + place)[chosen])
+        bars[kind] = merge_bars(timed, most // 3, "path_id", _MEANS, ("kernel_count",), ("range",))
         return_freed_memory()
         if chosen.any():
             titles[rows] = title
@@ -125,13 +122,6 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
     merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
     hidden = len(instances) - int(shallow.sum())
     return GpuLanes(titles, labels, rows, bars["host"], bars["gpu"], bars["work"], hidden, merged)
-
-
-def _bars_of_ranges(instances: pd.DataFrame, chosen: Bools, kind: str, row: Ints, most: int) -> pd.DataFrame:
-    timed = pick_rows(instances[["range", "path_id", *_OF_RANGES]], chosen)
-    start, end = (instances[f"{kind}_{side}_ns"].to_numpy()[chosen].astype(np.int64) for side in ("start", "end"))
-    bars = timed.assign(start_ns=start, end_ns=end, row=row[chosen])
-    return merge_bars(bars, most, "path_id", _OF_RANGES[:2], _OF_RANGES[2:], ("range",))
 
 
 def _places(paths: pd.DataFrame) -> pd.Series:

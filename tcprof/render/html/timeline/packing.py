@@ -9,8 +9,11 @@ import zlib
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tcprof.arrays import Ints
+from tcprof.analysis import Analysis
+from tcprof.arrays import Floats, Ints
+from tcprof.views.paths import module_names
 
 _LEVEL = 6  # higher ones take three times as long for 2 % less
 
@@ -46,3 +49,90 @@ class ArrayStore:
         packer = zlib.compressobj(_LEVEL)
         parts = [packer.compress(part) for part in (len(head).to_bytes(4, "little"), head, *self._planes)]
         return base64.b64encode(b"".join([*parts, packer.flush()])).decode("ascii")
+
+
+MOST_EXACT = 200_000  # bars of a GPU: of more, launches are known to a microsecond, and instances have no more figures
+_COARSE_NS = 1024
+_OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
+_OF_PATHS = (
+    *("instance_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
+    *("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
+)
+_OF_KERNELS = ("launch_count", "total_ns", "tensor_active_pct", "tensor_flop", "dram_read_bytes", "dram_write_bytes")
+_OF_MODULES = (
+    *("kernel_count", "kernel_ns", "share_pct", "lost_ns"),
+    *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
+)
+Header = dict[str, Any]
+
+
+def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
+    """When each activity was launched, in order: steps behind the first launch, as differences."""
+    launched = work["launched_ns"].to_numpy(np.int64)
+    known = launched >= 0
+    first = int(launched[known].min()) if known.any() else 0
+    step = 1 if len(launched) <= MOST_EXACT else _COARSE_NS
+    steps = np.where(known, (launched - first) // step + 1, 0)
+    return {"first": first, "step": step, "changes": store.add(np.diff(steps, prepend=0))}
+
+
+def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.DataFrame) -> Header:
+    """Figures of the instances on a GPU, one for each bar on the CPU; none where the page has too many."""
+    if len(host) > MOST_EXACT or (host["merged"] > 1).any():
+        return {}
+    mine = analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
+    found = mine.loc[host["range"], list(_OF_INSTANCES)]
+    return {name: _add_floats(store, found[name].to_numpy(np.float64)) for name in _OF_INSTANCES}
+
+
+def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) -> Header:
+    """The bar on the CPU of each bar on the GPU, by their order: as what it is behind the last one's; -1 for none."""
+    is_single = not ((host["merged"] > 1).any() or (windows["merged"] > 1).any())
+    found = pd.Index(host["range"]).get_indexer(windows["range"]) if is_single else np.full(len(windows), -1)
+    return {"changes": store.add(np.diff(found.astype(np.int64), prepend=0))}
+
+
+def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+    """Figures of paths, kernels and modules on a GPU, over all of their instances; modules also have their names."""
+    paths = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path_id"] >= 0)]
+    kernels = analysis.kernels[analysis.kernels["gpu"] == gpu]
+    names = np.array(module_names(analysis.modules), dtype=object)
+    is_whole = ((analysis.modules["gpu"] == gpu) & (analysis.modules["phase"] == "all")).to_numpy()
+    modules = analysis.modules[is_whole & (analysis.modules["module_id"] >= 0).to_numpy()]
+    return {
+        "paths": _add_rows(store, paths, paths["path_id"].to_numpy(np.int64), _OF_PATHS),
+        "kernels": _add_rows(store, kernels, kernels.index.to_numpy(np.int64), _OF_KERNELS),
+        "modules": {
+            **_add_rows(store, modules, modules["module_id"].to_numpy(np.int64), _OF_MODULES),
+            "names": names[modules.index].tolist(),
+            "parents": modules["parent_id"].tolist(),
+            "own": _add_own_kernels(store, analysis, gpu),
+        },
+    }
+
+
+def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+    """The kernels of each module on a GPU that belong to none within it, over what the modules' figures are over."""
+    launched, iterations = analysis.kernel_instances, analysis.iterations
+    counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
+    if len(iterations):
+        steady = np.append(~iterations["warm_up"].to_numpy(np.bool_), False)  # the last one is for no iteration
+        counts = counts & steady[launched["iteration"].to_numpy()]
+    mine = launched[counts]
+    module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
+    columns = mine[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module)
+    by = columns[module >= 0].groupby(["module", "kernel"])
+    found = by.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
+    found = found.assign(active_ns=by["tensor_active_ns"].sum(min_count=1)).reset_index()
+    exact = {name: store.add(found[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
+    return {**exact, **{name: _add_floats(store, found[name].to_numpy(np.float64)) for name in ("ns", "active_ns")}}
+
+
+def _add_rows(store: ArrayStore, frame: pd.DataFrame, ids: "np.ndarray[Any, Any]", columns: tuple[str, ...]) -> Header:
+    figures = {name: _add_floats(store, frame[name].to_numpy(np.float64)) for name in columns}
+    return {"ids": store.add(ids), "figures": figures}
+
+
+def _add_floats(store: ArrayStore, values: Floats) -> int:
+    """Numbers to seven digits, as the bits of single precision; unknown is NaN."""
+    return store.add(values.astype(np.float32).view(np.uint32).astype(np.int64))

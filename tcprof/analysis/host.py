@@ -1,0 +1,258 @@
+"""What the CPU does while a GPU works and idles: launches, waits for the GPU, and other work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
+from tcprof.arrays import Bools, Ints, pick_rows
+from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
+
+LONG_NS = 200_000  # between two calls: more than the 5 to 40 µs that a launch takes with its share of Python
+VERY_LONG_NS = 1_000_000  # the same in a range that launches kernels itself: more than autograd takes to begin
+BLOCKED_NS = 50_000  # a launch that lasts so long waits: for the queue of launches, or for a copy to come to its turn
+CALL_NS = 5_000  # what a launch takes where its end was not recorded
+_BLOCKING = 0.5  # of the kernels' launches: see the rule blocking-launches
+LAUNCH_THAT_BLOCKS, OF_SCALER, FULL_QUEUE = "launch that blocks", "GradScaler", "full queue"
+_DEEP = 100  # activities that are queued where a launch waits for room: CUDA queues 1,020, fewer where they are large
+# Copies that the CPU waits for. Other launches that block do so for the queue: they say nothing about the program.
+FROM_GPU, TO_GPU = "copies from the GPU", "copies to the GPU"
+FROM_MEMORY = {PAGEABLE: "copies from pageable memory", PINNED: "copies from pinned memory"}
+OF_QUEUE = (*KERNEL_KINDS, "memset", "memcpy")
+_OF_STREAM = "cu(?:da)?(?:Stream|Event)Synchronize"  # of the device programs ask by themselves
+_SOON_NS = 20_000  # from a copy's call to that which waits for it: PyTorch makes both, one after the other
+LAUNCHES, WAITS, WORK, GPU_SIDE = "launches", "waits", "work", "on the GPU"
+UNSCALE, UPDATE, _FUSED = "non_finite_check_and_unscale", "amp_update_scale", "FusedOptimizer"
+Pair = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The CPU of a mean step."""
+
+    # Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes
+    cpu_ns: float
+    wait_ns: float  # time in which it does
+    waits: pd.DataFrame  # the same by what is called, how often in a step, and in which range; empty for none
+    # Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range that
+    # launches nothing, or the launch was there before
+    idle_ns: Mapping[str, float]
+    # Of idle time while the CPU works long between launches, by the range that is open then; empty for none
+    work: "pd.Series[float]"
+    launching: frozenset[str]  # those of these ranges that launch kernels, too
+
+    @property
+    def is_blocking(self) -> bool:
+        """Whether launches wait until their kernel has ended."""
+        return LAUNCH_THAT_BLOCKS in self.waits.index
+
+    @property
+    def work_of_launching_ns(self) -> float:
+        """Of idle time while the CPU works long, that in ranges that launch kernels, too."""
+        return float(self.work[self.work.index.isin(self.launching)].sum())
+
+
+def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
+    """What the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
+    launch = launches_of(analysis.api_calls, activities)
+    waits = list_waits(analysis, activities, launch)
+    own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
+    launches = pick_rows(analysis.api_calls, own)
+    start = launches["start_ns"].to_numpy()
+    end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
+    launching = _find_launching(analysis, activities)
+    idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
+    steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    wait_ns = float(steps.integral(waited.start, waited.end).sum())
+    several = launches["process"].nunique() != 1
+    return Host(
+        cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
+        wait_ns=wait_ns / count,
+        waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
+        idle_ns={name: value / count for name, value in idle.items()},
+        work=work / count,
+        launching=launching,
+    )
+
+
+def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
+    """From the first launch of some activities to the last one's end; empty where no launch was recorded."""
+    launch = launches_of(analysis.api_calls, activities)
+    rows = analysis.api_calls.iloc[launch[launch >= 0]]
+    start = rows["start_ns"].to_numpy()
+    end = rows["returned_ns"].fillna(rows["start_ns"] + CALL_NS).to_numpy(np.int64)
+    return (start.min(keepdims=True), end.max(keepdims=True)) if len(rows) else (start, end)
+
+
+def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
+    """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
+    own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
+    started = np.full(len(analysis.api_calls), np.iinfo(np.int64).max)
+    known = launch >= 0
+    np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
+    calls = analysis.api_calls.assign(until=np.minimum(analysis.api_calls["returned_ns"].fillna(-1), started))
+    blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
+    kind = _name_launches(activities[known], launch[known])
+    named = kind.reindex(blocked.index)
+    begun, until = np.sort(activities["start_ns"].to_numpy()[known]), blocked["until"].to_numpy(np.int64)
+    launched = np.sort(analysis.api_calls["start_ns"].to_numpy()[launch[known]])
+    queued = np.searchsorted(launched, blocked["start_ns"]) - np.searchsorted(begun, until)
+    named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
+    others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
+    parts = [_name_waits(own, analysis.api_calls, kind), others[others["name"].notna()]]
+    is_kernel = known & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    returned = np.append(analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
+    is_blocking = is_kernel & (returned >= activities["end_ns"].to_numpy())
+    if is_blocking.sum() > _BLOCKING * is_kernel.sum():  # then they wait from their kernel's start on
+        times = {"start_ns": activities["start_ns"][is_blocking], "end_ns": returned[is_blocking].astype(np.int64)}
+        parts.append(pd.DataFrame({"name": LAUNCH_THAT_BLOCKS, **times}).astype({"name": object}))
+    every = pd.concat(parts, ignore_index=True).sort_values("start_ns", kind="stable", ignore_index=True)
+    every.loc[find_scaler_waits(analysis, activities, launch, every), "name"] = OF_SCALER
+    return every
+
+
+def _name_launches(activities: pd.DataFrame, launch: Ints) -> "pd.Series[str]":
+    """What each launch starts: a copy by its direction and the host's memory, else the kind; by rows of launches."""
+    kind = activities["kind"].astype(object).to_numpy(copy=True)
+    direction, memory = (activities[name].astype(object) for name in ("name", "host_memory"))
+    is_copy = kind == "memcpy"
+    kind[is_copy & (direction == DEVICE_TO_HOST)] = FROM_GPU
+    to_gpu = is_copy & (direction == HOST_TO_DEVICE).to_numpy()
+    kind[to_gpu] = memory.map(FROM_MEMORY).fillna(TO_GPU).to_numpy()[to_gpu]
+    named = pd.Series(kind, index=launch, dtype=object)
+    return named[~named.index.duplicated()]
+
+
+def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[str]") -> pd.DataFrame:
+    """Calls that wait: by the copy that the same thread started just before, else by their own name."""
+    columns = ["process", "thread"]
+    calls = launches[[*columns, "start_ns", "returned_ns"]].assign(row=np.arange(len(launches)))
+    calls["returned_ns"] = calls["returned_ns"].fillna(calls["start_ns"] + CALL_NS)
+    before = pd.merge_asof(
+        waits.sort_values("start_ns", kind="stable"),
+        calls.sort_values("start_ns", kind="stable").rename(columns={"start_ns": "began_ns"}),
+        left_on="start_ns", right_on="began_ns", by=columns, allow_exact_matches=False,
+    )  # fmt: skip
+    copied = before["row"].map(kind).where(before["start_ns"] - before["returned_ns"] <= _SOON_NS)
+    is_of_copy = copied.isin([FROM_GPU, TO_GPU, *FROM_MEMORY.values()]) & before["name"].str.contains(_OF_STREAM)
+    names = before["name"].astype(object).mask(is_of_copy, copied)
+    return before[["start_ns", "end_ns"]].assign(name=names)
+
+
+def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, process: int, count: int) -> pd.DataFrame:
+    """Time and number of waits in a step, by what is called, with the range that is mostly open then."""
+    time = steps.integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    inside = waits.assign(time_ns=time)[time > 0]
+    found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
+    start = inside["start_ns"].to_numpy(np.int64)
+    names = open_ranges(analysis, np.full(len(start), process), start)
+    places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
+    found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
+    return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
+
+
+def _explain_idle(
+    analysis: Analysis,
+    activities: pd.DataFrame,
+    launch: Ints,
+    calls: Pair,
+    waits: pd.DataFrame,
+    inside: StepFunction,
+    launching: frozenset[str],
+) -> tuple[dict[str, float], "pd.Series[float]"]:
+    """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
+    begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    busy = open_times(begins, ends)
+    idle_from, idle_to = busy.end[:-1], busy.start[1:]
+    order = np.argsort(begins, kind="stable")
+    following = order[np.searchsorted(begins[order], idle_to)]
+    row = launch[following]
+    known = row >= 0
+    launched = np.where(known, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], idle_from)
+    launched = np.clip(launched, idle_from, idle_to)
+    waited = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
+    called = np.maximum(_last_end(*calls, launched), waited)
+    wait_to = np.clip(waited, idle_from, launched)
+    is_long = launched - called >= LONG_NS
+    is_after_wait = waited >= idle_from - BLOCKED_NS
+    middle = (np.maximum(called, idle_from) + launched) // 2
+    names = np.full(len(middle), "", dtype=object)
+    names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
+    is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare each text with each
+    is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
+    late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
+    waited_ns = inside.integral(idle_from, wait_to)
+    rest = late - waited_ns
+    parts = {
+        LAUNCHES: float(rest[~is_work & ~is_after_wait].sum()),
+        WAITS: float(rest[~is_work & is_after_wait].sum() + waited_ns.sum()),
+        WORK: float(rest[is_work].sum()),
+    }
+    parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
+    work = pd.Series(rest[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
+    return parts, work.sort_values(ascending=False)
+
+
+def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
+    """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    ranges = analysis.kernel_instances["range"].unique()
+    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
+    return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
+
+
+def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
+    """When the last of the intervals that begin before a time ends, as far as that is before it; else long ago."""
+    if not len(start):
+        return np.full(len(time), np.iinfo(np.int64).min // 4)
+    order = np.argsort(start, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    place = np.searchsorted(start[order], time, side="left") - 1
+    return np.where(place >= 0, np.minimum(reach[np.maximum(place, 0)], time), np.iinfo(np.int64).min // 4)
+
+
+def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[str]:
+    """The names of the innermost ranges that are open when activities are launched; empty for none."""
+    launch = launches_of(analysis.api_calls, activities)
+    known = launch >= 0
+    time = analysis.api_calls["start_ns"].to_numpy()[launch[known]]
+    return open_ranges(analysis, activities["process"].to_numpy()[known], time)
+
+
+def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
+    """The name of the range of each process that opened last before a time and is open then; empty where none is."""
+    ranges = analysis.nvtx_ranges[~analysis.nvtx_ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN])]
+    if not len(ranges) or not len(time):
+        return [""] * len(time)
+    columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
+    order = OpenIntervals.order(*columns)
+    found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
+    code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
+    return list(np.append(names, "")[np.append(code, -1)[found]])  # -1, for none, is the last of both
+
+
+def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
+    """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
+
+    ``launch`` is the row of each activity's launch, -1 for none; the waits are in order of start.
+    """
+    is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    names = activities["name"].array[is_kernel].remove_unused_categories()
+    marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}
+    if not len(waits) or not len(names) or not marks[UNSCALE].any():
+        return np.zeros(len(waits), dtype=bool)
+    launched = analysis.api_calls["start_ns"].to_numpy()[launch[is_kernel]]
+    order = np.argsort(launched, kind="stable")
+    codes = names.codes[order]
+    following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))
+    places = {mark: np.flatnonzero(marks[mark][codes]) for mark in (UNSCALE, UPDATE)}
+    last = {mark: np.append(place, -1)[np.searchsorted(place, following) - 1] for mark, place in places.items()}
+    is_last = np.append(following[1:] != following[:-1], True)  # of the waits between two launches
+    is_fused = np.append(marks[_FUSED][codes], False)[following]
+    found: Bools = is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused
+    return found

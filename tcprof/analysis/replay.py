@@ -1,0 +1,174 @@
+"""The steps of a recording played again: as they were, with a faster CPU, or without its waits for the GPU.
+
+An activity starts when the one before it on the GPU has ended and the CPU has launched it; the CPU goes on at its own
+pace, but in a wait, which ends when the activities do that it waited for. What each takes is as it was recorded.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
+from tcprof.analysis.intervals import open_times
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
+from tcprof.untrusted import one_line
+
+_MOST = 20_000  # activities that are played: as many steps as fit
+_QUEUED_NS = 2_000  # an activity launched so long before the one before it ended was waiting in the queue
+# Between queued kernels, where launches that block leave none to measure: the median of 22 fixtures of H100 and H200 is
+# 1,550, the means of 20 of them are 1,260 to 2,720, the largest 4,850.
+_GAP_NS = 1_500.0
+_PAST = -1e18
+_MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
+_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
+
+
+@dataclass(frozen=True)
+class Replay:
+    """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them."""
+
+    launched_ns: Floats  # how long the CPU was at work, waits left out, when it launched each
+    # What lay between each and what was before it: the end of the one before on the GPU where it was queued, else the
+    # call that launched it
+    after_ns: Floats
+    queued: Bools  # whether it was queued
+    duration_ns: Floats  # what it added to the GPU's busy time
+    gap_ns: float  # mean time between queued activities
+    latency_ns: float  # median time from a launch to its start on an idle GPU
+    waited_ns: Floats  # how long the CPU was at work when it began to wait
+    last: Ints  # of each wait, the last activity that it waited for; -1 for none
+    returned_ns: Floats  # from the end of that activity to that of the wait
+    steps: Pair  # first activity of each step, and of the one that follows at once
+    recorded_ns: float  # mean length of these steps as they were recorded
+    _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
+
+    def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
+        """Mean length of a step, from its start to the next one's.
+
+        If the CPU takes ``cpu`` times as long as recorded, and activities ``gpu`` times; with waits for the GPU or not.
+        """
+        if (cpu, waits, gpu) not in self._played:
+            start = np.array(self._play(cpu, waits, gpu))
+            self._played[cpu, waits, gpu] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
+        return self._played[cpu, waits, gpu]
+
+    def _play(self, cpu: float, is_waiting: bool, gpu: float) -> list[float]:
+        """When each activity starts."""
+        columns = (self.waited_ns, self.last, self.returned_ns)
+        waits = iter(zip(*(column.tolist() for column in columns), strict=True) if is_waiting else ())
+        gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()
+        latencies = np.where(self.queued, self.latency_ns, self.after_ns).tolist()
+        starts: list[float] = []
+        ends: list[float] = []
+        end, delay, never = _PAST, 0.0, (math.inf, -1, 0.0)
+        waited, last, returned = next(waits, never)
+        rows = zip(self.launched_ns.tolist(), gaps, latencies, (gpu * self.duration_ns).tolist(), strict=True)
+        for launched, gap, latency, duration in rows:
+            while waited <= launched:
+                until = ends[min(last, len(ends) - 1)] if last >= 0 and ends else _PAST
+                delay = max(cpu * waited + delay, until) + returned - cpu * waited
+                waited, last, returned = next(waits, never)
+            queued, idle = end + gap, cpu * launched + delay + latency
+            start = queued if queued > idle else idle  # max() would take as long as all else here
+            end = start + duration
+            starts.append(start)
+            ends.append(end)
+        return starts
+
+
+def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
+    """What is needed to play steps again; None where that does not give what was recorded.
+
+    That is so where no two steps follow at once, where launches are not known, or where more goes on than is played.
+    """
+    activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
+    begins = activities["start_ns"].to_numpy()
+    launch = launches_of(analysis.api_calls, activities)
+    first = np.searchsorted(begins, windows[0])
+    next_to = np.flatnonzero(windows[1][:-1] == windows[0][1:])
+    begin = int(first[next_to].min(initial=len(begins)))  # steps on several streams may run in another order
+    next_to = next_to[first[next_to + 1] - begin < _MOST]
+    if not len(next_to):
+        return None
+    reach = slice(begin, int(first[next_to + 1].max()) + 1)
+    activities, launch = activities.iloc[reach], launch[reach]
+    if (launch < 0).any():
+        return None
+    steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
+    waits = list_waits(analysis, activities, launch)
+    waits = waits[~waits["name"].isin(OF_QUEUE)]
+    found = _make(activities, analysis.api_calls["start_ns"].to_numpy()[launch], waits, steps)
+    return found if abs(found.length_ns() - found.recorded_ns) <= _MISPLAYED * found.recorded_ns else None
+
+
+def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: Pair) -> Replay:
+    start = activities["start_ns"].to_numpy()
+    reach = np.maximum.accumulate(activities["end_ns"].to_numpy())
+    before = np.append(start[0], reach[:-1])
+    queued = launched <= before - _QUEUED_NS
+    after = np.maximum(0, start - np.where(queued, before, np.maximum(launched, before))).astype(np.float64)
+    waited = open_times(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
+    began, ended = waited.start, waited.end
+    last = np.searchsorted(reach, ended, side="right") - 1
+    done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
+    on_idle = ~queued & (launched > before)
+    gap = _GAP_NS if waits["name"].eq(LAUNCH_THAT_BLOCKS).any() else after[queued].mean() if queued.any() else 0.0
+    return Replay(
+        launched_ns=_without(began, ended, launched),
+        after_ns=after,
+        queued=queued,
+        duration_ns=np.maximum(0, reach - np.maximum(before, start)).astype(np.float64),
+        gap_ns=float(gap),
+        latency_ns=float(np.median(after[on_idle])) if on_idle.any() else 0.0,
+        waited_ns=_without(began, ended, began),
+        last=last,
+        returned_ns=(ended - np.maximum(began, done)).clip(0).astype(np.float64),
+        steps=steps,
+        recorded_ns=float((start[steps[1]] - start[steps[0]]).mean()),
+    )
+
+
+def _without(began: Ints, ended: Ints, time: Ints) -> Floats:
+    """Times, less what lies in waits before them."""
+    total = np.append(0, np.cumsum(ended - began))
+    place = np.searchsorted(began, time, side="right")
+    still = np.where(place > 0, np.maximum(0, np.append(ended, 0)[place - 1] - time), 0)
+    found: Floats = (time - total[place] + still).astype(np.float64)
+    return found
+
+
+def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
+    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    found = found[found["gpu_window_ns"] > 0]
+    if found.empty:
+        return None
+    number = found["number"].to_numpy()
+    windows = [
+        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
+        for side in ("gpu", "host")
+    ]
+    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+
+
+def measure_length(analysis: Analysis, gpu: int) -> float:
+    """The mean time in ns from one step's start to the next one's; NaN where nothing iterates."""
+    found = find_windows(analysis, gpu)
+    if found is None:
+        return float("nan")
+    _, count, windows, _ = found
+    return open_times(*windows).known_ns / count
+
+
+def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
+    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
+    following = np.append(start[1:], np.nan)
+    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
+    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
+    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)

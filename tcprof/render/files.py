@@ -1,0 +1,145 @@
+"""All frames of an analysis as files in a folder, and a figure as a file."""
+
+import struct
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+from markupsafe import escape
+
+from tcprof.analysis import Analysis
+from tcprof.errors import OutputError
+from tcprof.findings import Findings
+from tcprof.outputs import replace_file, replace_folder
+from tcprof.render import PARQUET_KEY
+from tcprof.render.formats.csv import write_csv
+from tcprof.render.formats.json import write_data
+from tcprof.render.formats.spreadsheet import without_formulas
+from tcprof.version import __version__
+from tcprof.views.figures import PlotlyFigure
+from tcprof.views.recording import document_data
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+ABOUT = "recording.json"
+FRAMES = (
+    *("ranges", "instances", "iterations", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
+    *("modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
+    *("clocks", "outside", "unprofiled"),
+)
+
+
+def list_files(file_format: str) -> list[str]:
+    """The names of all files that ``write_frames`` writes in a format."""
+    suffix = "parquet" if file_format == "parquet" else "csv"
+    return [ABOUT, *(f"{name}.{suffix}" for name in FRAMES)]
+
+
+def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_format: str) -> list[Path]:
+    """Write every frame of an analysis into a folder, made if it is absent, and what is known of the recording.
+
+    The latter is ``recording.json``: frames have no place for the verdict, faults and warnings that their reader must
+    know. It is the last file to be there: a folder that has it has all files, and all of them of this recording.
+
+    Args:
+        file_format: csv, spreadsheet (see ``tcprof.render.formats.spreadsheet``) or parquet.
+
+    Raises:
+        OutputError: The folder or a file cannot be written; then all is as it was.
+    """
+    names = list_files(file_format)
+    with replace_folder(folder, last=ABOUT) as staged:
+        with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
+            write_data("export", document_data(analysis, findings, {}), file)
+        for name, frame_name in zip(names[1:], FRAMES, strict=True):
+            frame = getattr(analysis, frame_name)
+            if file_format == "parquet":
+                _write_parquet(frame, staged / name)
+                continue
+            with (staged / name).open("w", encoding="utf-8", errors="replace", newline="") as file:
+                write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)
+    return [folder / name for name in names]
+
+
+def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    metadata = {**(table.schema.metadata or {}), PARQUET_KEY: __version__.encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+
+
+PAGE = ".html"
+DRAWINGS = (".svg", ".png")
+SUFFIXES = (*DRAWINGS, PAGE)
+_WIDTH, _PNG_SCALE = 1000, 2
+_TITLE_PIXELS = 36
+_PNG_START = 33  # bytes of the signature and of the first chunk, which must stay the first
+
+
+def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
+    """Write a figure, on white and under its title, in the format of ``SUFFIXES`` that its name ends in.
+
+    Raises:
+        OutputError: It cannot be written, or a drawing needs what is not installed.
+    """
+    figure = drawn.to_plotly()
+    margin = figure.layout.margin.t + _TITLE_PIXELS
+    figure.update_layout(
+        paper_bgcolor="white",
+        height=figure.layout.height + _TITLE_PIXELS,
+        margin_t=margin,
+        title={"text": title, "x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad_t": 10, "font_size": 14},
+    )
+    content = _page(figure, title).encode() if target.suffix == PAGE else _draw(figure, target)
+    with replace_file(target) as path:
+        path.write_bytes(content)
+
+
+def _page(figure: "go.Figure", title: str) -> str:
+    from tcprof.render.html.pages import read_bundle
+
+    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="generator" content="tcprof {__version__}">\n<title>{escape(title)}</title>\n'
+        f"<script>\n{read_bundle()}\n</script>\n</head>\n<body>\n{drawn}\n</body>\n</html>\n"
+    )
+
+
+def check_drawing(target: Path) -> None:
+    """Raise OutputError, before anything is read, where what draws such a file is not installed."""
+    if target.suffix in DRAWINGS:
+        try:
+            import kaleido  # noqa: F401 - plotly finds it by itself
+        except ImportError:
+            raise OutputError(
+                f"{target} cannot be drawn: the package kaleido is not installed.",
+                f"pip install 'tcprof[images]', or write a page: -o {target.with_suffix(PAGE)}",
+            ) from None
+
+
+def _draw(figure: "go.Figure", target: Path) -> bytes:
+    kind = target.suffix.removeprefix(".")
+    scale = _PNG_SCALE if kind == "png" else 1
+    try:
+        drawn: bytes = figure.to_image(format=kind, width=_WIDTH, height=figure.layout.height, scale=scale)
+    except Exception as error:  # whatever kaleido and the browser that it starts raise
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise OutputError(
+            f"{target} cannot be drawn: {reason}",
+            "kaleido draws with Chrome or Chromium: install one, or run plotly_get_chrome; or write a page: "
+            f"-o {target.with_suffix(PAGE)}",
+        ) from error
+    if kind == "svg":
+        return drawn.rstrip() + f"\n<!-- Made by tcprof {__version__}. -->\n".encode()
+    return drawn[:_PNG_START] + _text_chunk(f"tcprof {__version__}") + drawn[_PNG_START:]
+
+
+def _text_chunk(software: str) -> bytes:
+    """A chunk of a PNG file that says what it was made with."""
+    body = b"tEXtSoftware\0" + software.encode("latin-1")
+    return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))

@@ -1,0 +1,198 @@
+"""The page of one recording, and what all pages share: one file that asks nothing of the network.
+
+Names in a report are untrusted. The templates escape all text; in figures' JSON no character can end the element
+around it; and a content security policy forbids every request.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcprof.analysis import Analysis
+from tcprof.findings import Findings
+from tcprof.findings.judge import keep_busiest
+from tcprof.outputs import replace_file
+from tcprof.render.html import USUAL, PageOptions, PlotlyScript
+from tcprof.render.html.timeline import pack_timeline
+from tcprof.units import join_units
+from tcprof.version import __version__
+from tcprof.views.document import Figure, Icicle, Leads, Notes, Part, Section, Summary
+from tcprof.views.recording.report import view_report
+
+# plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
+# whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
+VERSION = "4.1.1"
+FILE = f"plotly-basic-{VERSION}.min.js"
+_ADDRESS = f"https://cdn.plot.ly/{FILE}"
+# Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
+_JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+def write_page(path: Path, text: str, options: PageOptions) -> None:
+    """Write a page, and beside it what it needs."""
+    provide_script(path, options.plotlyjs)
+    with replace_file(path) as beside:
+        beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def render_page(template: str, values: Mapping[str, Any], options: PageOptions) -> str:
+    """A page from its template, with what all pages have."""
+    return (
+        _templates()
+        .get_template(template)
+        .render(
+            **values,
+            version=__version__,
+            theme=options.theme,
+            origin=options.origin,
+            style=read_asset("page.css"),
+            dark_style=read_asset("dark.css"),
+            theme_script=read_asset("theme.js"),
+            script=read_asset("page.js"),
+            plotly=script_element(options.plotlyjs),
+            script_sources=script_sources(options.plotlyjs),
+            is_complete=options.plotlyjs is PlotlyScript.EMBED,
+        )
+    )
+
+
+def render_macros(template: str, values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Markup]:
+    """What macros of a template that take nothing give, by name."""
+    module = _templates().get_template(template).make_module(dict(values))
+    return {name: getattr(module, name)() for name in names}
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled once: a folder of recordings has many pages."""
+    environment = Environment(
+        loader=PackageLoader("tcprof.render.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        optimized=False,  # which takes longer than it saves: a page is made once
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["unbroken"] = partial(join_units, space="\N{NO-BREAK SPACE}")
+    environment.filters["kind"] = _kind
+    environment.filters["drawn"] = _draw
+    return environment
+
+
+def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
+    """The parts of a document as templates take them.
+
+    Returns:
+        notes: Lines by their role; sections: name, title, linked and parts, each part with its kind, and a figure as
+        JSON. Sections of which no figure has anything to draw are left out.
+    """
+    notes: dict[str, list[str]] = {}
+    for part in parts:
+        if isinstance(part, Notes):
+            notes.setdefault(part.role, []).extend(part.lines)
+    found = [part for part in parts if isinstance(part, Section)]
+    sections = [{**vars(part), "parts": [_with_kind(each) for each in part.parts]} for part in found]
+    return {"notes": notes, "sections": [section for section in sections if not _is_undrawn(section["parts"])]}
+
+
+def _with_kind(part: Part) -> dict[str, Any]:
+    drawn = _draw(part) if isinstance(part, Figure) else ""
+    if isinstance(part, Icicle):
+        drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
+    inner = [_with_kind(each) for each in part.parts] if isinstance(part, Section) else []
+    return {"kind": _kind(part), "value": part, "json": drawn, "parts": inner}
+
+
+def _kind(part: Part) -> str:
+    return type(part).__name__
+
+
+def _is_undrawn(parts: Any) -> bool:
+    """Whether a section has figures alone, and nothing to draw in them."""
+    shown = [part for part in parts if part["kind"] != "Notes"]
+    return bool(shown) and all(part["kind"] == "Figure" and not part["json"] for part in shown)
+
+
+def read_asset(name: str) -> Markup:
+    """A script or a style of the pages."""
+    return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
+
+
+def _draw(part: Figure) -> Markup:
+    """A figure as JSON that is safe inside a script element; empty where there is nothing to draw."""
+    figure = part.make()
+    return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")
+
+
+def read_bundle() -> Markup:
+    """The script of plotly."""
+    return read_asset(f"plotly/{FILE}")
+
+
+def script_element(source: PlotlyScript) -> Markup:
+    """The element that a page has for the script; one from the network is checked by its hash."""
+    if source is PlotlyScript.EMBED:
+        return Markup("<script>\n{}\n</script>").format(read_bundle())
+    digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
+    address = FILE if source is PlotlyScript.DIRECTORY else _ADDRESS
+    checked = Markup(' integrity="sha384-{}" crossorigin="anonymous"').format(digest)
+    return Markup('<script src="{}"{}></script>').format(address, checked if source is PlotlyScript.CDN else "")
+
+
+def script_sources(source: PlotlyScript) -> str:
+    """What the page's content security policy allows as scripts, besides those inside it."""
+    return {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}[source]
+
+
+def provide_script(page: Path, source: PlotlyScript) -> None:
+    """Put the script beside a page that looks for it there; one that is there already is kept."""
+    beside = page.with_name(FILE)
+    if source is PlotlyScript.DIRECTORY and not beside.exists():
+        with replace_file(beside) as path:
+            path.write_text(read_bundle(), encoding="utf-8")
+
+
+def write_report(analysis: Analysis, findings: Findings, path: Path, options: PageOptions = USUAL) -> None:
+    """Write the page of one recording.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    write_page(path, render_report(analysis, findings, options), options)
+
+
+def render_report(analysis: Analysis, findings: Findings, options: PageOptions = USUAL) -> str:
+    """The page of one recording, as text."""
+    analysis, findings = keep_busiest(analysis, findings)
+    document = view_report(analysis, findings, options.title or "")
+    parts = split_parts(document.parts)
+    summaries = [part for part in document.parts if isinstance(part, Summary)]
+    values = {
+        "title": document.title,
+        "faults": [("", document.faults)],
+        "warnings": document.warnings,
+        "summaries": summaries,
+        "columns": _list_columns(summaries),
+        "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
+        "notes": parts["notes"],
+        "sections": parts["sections"],
+        "timeline": pack_timeline(analysis),
+        "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
+    }
+    return render_page("report.html", values, options)
+
+
+def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Titles of the tiles of all GPUs, each with what they say below it, if all say the same."""
+    captions: dict[str, set[str]] = {}
+    for tile in (tile for summary in summaries for tile in summary.tiles):
+        captions.setdefault(tile.title, set()).add(tile.caption)
+    return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]

@@ -1,0 +1,73 @@
+"""What a saved analysis holds: a ZIP file of one JSON document, and of a Parquet file for each frame."""
+
+from typing import Any
+
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.frames import (
+    ACTIVITIES,
+    API_CALLS,
+    CLOCKS,
+    DIAGNOSTICS,
+    GPUS,
+    INSTANCES,
+    ITERATIONS,
+    KERNEL_INSTANCES,
+    KERNELS,
+    LEDGER,
+    MODULES,
+    NVTX_RANGES,
+    OUTSIDE,
+    PATHS,
+    RANGES,
+    SAMPLES,
+    TIMELINE,
+    UNPROFILED,
+    WAITS,
+    Schema,
+)
+
+FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
+OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of ``Analysis.observed``
+FRAMES: dict[str, Schema] = {
+    "gpus": GPUS,
+    "ranges": RANGES,
+    "iterations": ITERATIONS,
+    "instances": INSTANCES,
+    "paths": PATHS,
+    "nvtx_ranges": NVTX_RANGES,
+    "kernels": KERNELS,
+    "kernels_by_path": KERNELS,
+    "kernel_instances": KERNEL_INSTANCES,
+    "modules": MODULES,
+    "timeline": TIMELINE,
+    "ledger": LEDGER,
+    "clocks": CLOCKS,
+    "outside": OUTSIDE,
+    "samples": SAMPLES,
+    "activities": ACTIVITIES,
+    "api_calls": API_CALLS,
+    "waits": WAITS,
+    **OBSERVED,
+}
+# Columns that are rows of another frame, which may be -1 where they are none.
+ROWS: dict[str, dict[str, str]] = {
+    "ranges": {"path_id": "paths", "parent_id": "paths"},
+    "iterations": {"range": "nvtx_ranges"},
+    "instances": {"range": "nvtx_ranges", "path_id": "paths"},
+    "kernel_instances": {
+        "activity": "activities",
+        "kernel": "kernels",
+        "range": "nvtx_ranges",
+        "path_id": "paths",
+        "iteration": "iterations",
+        "module": "modules",
+    },
+}
+
+
+def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
+    """A frame of an analysis by its name in the file."""
+    found: Any = getattr(analysis.observed if name in OBSERVED else analysis, name)
+    return found

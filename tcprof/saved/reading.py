@@ -1,0 +1,155 @@
+"""Reading a saved analysis: checked as any file that comes from elsewhere, and frame by frame as they are asked for."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.observed import Observed, Unattributed
+from tcprof.errors import InputError
+from tcprof.frames import plain_texts
+from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, ROWS
+from tcprof.sources import InvalidValues, Recording
+from tcprof.sources.saved import ABOUT
+
+MOST_ROWS = 1 << 28
+MOST_ABOUT_BYTES = 1 << 24
+_AGAIN = "Save the analysis again: tcprof save RECORDING -o NAME.tcprof"
+
+
+class SavedFile:
+    """The file of a saved analysis.
+
+    Raises:
+        InputError: It is no saved analysis, of another version, or damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with zipfile.ZipFile(path) as archive:
+                members = {member.filename: member for member in archive.infolist()}
+                if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
+                    self._refuse("its parts are compressed once more")
+                if ABOUT not in members or members[ABOUT].file_size > MOST_ABOUT_BYTES:
+                    self._refuse(f"it has no {ABOUT}")
+                about = json.loads(archive.read(ABOUT))
+        except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+            raise self._damaged(str(error)) from error
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.", "Check the name.") from error
+        if not isinstance(about, dict) or not isinstance(about.get("format"), int):
+            self._refuse(f"its {ABOUT} does not say what it is")
+        if about["format"] > FORMAT:
+            raise InputError(
+                f"{path} was saved by a newer tcprof, {about.get('tcprof')}.",
+                "Update tcprof, or save the analysis again.",
+            )
+        self.about: dict[str, Any] = about
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = FRAMES[name]
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                content = archive.read(f"{name}.parquet")
+            file = pq.ParquetFile(io.BytesIO(content))
+            if file.metadata.num_rows > MOST_ROWS:
+                self._refuse(f"{name} has {file.metadata.num_rows} rows")
+            with plain_texts():
+                frame = file.read(columns=schema.names).to_pandas()
+                found = schema.conform(frame)
+        except (OSError, KeyError, ValueError, TypeError, zipfile.BadZipFile, pa.ArrowException) as error:
+            raise self._damaged(f"{name}: {error}") from error
+        for column, other in ROWS.get(name, {}).items():
+            rows = found[column].to_numpy()
+            if len(rows) and not -1 <= rows.min() <= rows.max() < self.count(other):
+                self._refuse(f"{name}.{column} names rows that {other} has not")
+        return found
+
+    def count(self, name: str) -> int:
+        """How many rows a frame has."""
+        import pyarrow.parquet as pq
+
+        with zipfile.ZipFile(self.path) as archive:
+            return int(pq.read_metadata(io.BytesIO(archive.read(f"{name}.parquet"))).num_rows)
+
+    def _refuse(self, why: str) -> NoReturn:
+        raise self._damaged(why)
+
+    def _damaged(self, why: str) -> InputError:
+        return InputError(f"{self.path} is not a saved analysis that can be read: {why.splitlines()[0]}.", _AGAIN)
+
+
+class SavedAnalysis(Analysis):
+    """An analysis whose frames are read when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        file = self.__dict__.get("_file")
+        if file is None or name not in _LAZY:
+            raise AttributeError(name)
+        value = _split(self) if name == "split_by_path" else file.frame(name)
+        self.__dict__[name] = value
+        return value
+
+    @cached_property
+    def kernels_by_path(self) -> pd.DataFrame:
+        """The kernels, with a row for each path as well."""
+        return self.split_by_path()
+
+    @cached_property
+    def fingerprint(self) -> Any:
+        """What copies of the recording have in common, and no other run has."""
+        file = self.__dict__.get("_file")
+        if file is None:
+            return super().fingerprint
+        return np.array(file.about["fingerprint"], dtype=np.uint64)
+
+
+_Kind = TypeVar("_Kind", bound=SavedAnalysis)
+_LAZY = {field.name for field in fields(Analysis)}
+
+
+def _split(analysis: SavedAnalysis) -> Callable[[], pd.DataFrame]:
+    return lambda: analysis.__dict__["_file"].frame("kernels_by_path")
+
+
+def load(path: Path, kind: type[_Kind]) -> _Kind:
+    """Read a saved analysis.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    file = SavedFile(path)
+    about = file.about
+    analysis = object.__new__(kind)
+    try:
+        observed = dict(about["observed"])
+        unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
+        wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
+        known = Observed(
+            **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
+        )
+        values = {
+            "recording": Recording(**about["recording"]),
+            "window": str(about["window"]),
+            "tensor_source": str(about["tensor_source"]),
+            "iterations_active": {int(gpu): float(value) for gpu, value in about["iterations_active"].items()},
+            "options": dict(about["options"]),
+            "observed": known,
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path} is not a saved analysis that can be read: {error}.", _AGAIN) from error
+    analysis.__dict__.update(values, _file=file)
+    return analysis

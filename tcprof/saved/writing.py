@@ -1,0 +1,72 @@
+"""Writing an analysis into one file."""
+
+import io
+import json
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.frames.schema import FLOAT, INT
+from tcprof.outputs import replace_file
+from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, frame_of
+from tcprof.sources.saved import ABOUT
+from tcprof.version import __version__
+
+_MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
+
+
+def save(analysis: Analysis, path: Path) -> None:
+    """Write an analysis, with all that a command needs of its recording, into one file.
+
+    Args:
+        analysis: What is saved.
+        path: The file to write, which may replace another saved analysis.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
+        archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
+        for name in FRAMES:
+            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), _as_parquet(frame_of(analysis, name)))
+
+
+def _describe(analysis: Analysis) -> dict[str, Any]:
+    """All of an analysis that is no frame."""
+    observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
+    return {
+        "format": FORMAT,
+        "tcprof": __version__,
+        "options": dict(analysis.options),
+        "recording": asdict(analysis.recording),
+        "window": analysis.window,
+        "tensor_source": analysis.tensor_source,
+        "iterations_active": {str(gpu): value for gpu, value in analysis.iterations_active.items()},
+        "fingerprint": [int(mark) for mark in analysis.fingerprint],
+        "observed": {
+            **observed,
+            "unattributed": [asdict(each) for each in analysis.observed.unattributed],
+            "wrong": [asdict(each) for each in analysis.observed.wrong],
+        },
+    }
+
+
+def _as_parquet(frame: pd.DataFrame) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    dtypes = {name: str(dtype) for name, dtype in frame.dtypes.items()}
+    encodings = {INT: "DELTA_BINARY_PACKED", FLOAT: "BYTE_STREAM_SPLIT"}  # half as large as dictionaries of numbers
+    encoded = {name: encodings[dtype] for name, dtype in dtypes.items() if dtype in encodings}
+    plain = [name for name in dtypes if name not in encoded]
+    target = io.BytesIO()
+    pq.write_table(
+        table, target, compression="zstd", use_dictionary=plain, column_encoding=encoded, write_statistics=False
+    )
+    return target.getvalue()

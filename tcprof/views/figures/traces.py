@@ -1,0 +1,273 @@
+"""What strips of a timeline draw: curves of samples, ranges as bars in lanes, and time classes; and their colours."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.drawing import Lanes
+from tcprof.analysis.time.account import TIME_CLASSES
+from tcprof.arrays import Floats
+from tcprof.findings.finding import class_title
+from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
+from tcprof.views.figures import (
+    GRID,
+    LEGEND,
+    PlotlyFigure,
+    Settings,
+    bar,
+    base_layout,
+    label,
+    scatter,
+    unit_ticks,
+)
+
+TENSOR_COLOR = "#D55E00"
+TENSOR_BAND = "rgba(213,94,0,0.28)"
+TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A curve of the samples."""
+
+    name: str
+    columns: tuple[str, ...]  # columns of the samples that are added up
+    color: str  # its colour, after Okabe and Ito
+    visible: bool | str = True
+    width: float = 1.1
+
+    @property
+    def unit(self) -> str:
+        """What its values are measured in."""
+        return SAMPLES[self.columns[0]].unit if self.columns else "pct"
+
+    def values(self, samples: pd.DataFrame) -> Floats:
+        """Its value in each sample; unknown where one of its columns is."""
+        return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
+
+
+def _metric(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Metric:
+    return Metric(SAMPLES[name].title, (name,), color, visible, width)
+
+
+_DRAM = ("dram_read_pct", "dram_write_pct")
+TENSOR = _metric("tensor_active_pct", TENSOR_COLOR, width=1.6)
+CLOCK = _metric("gpc_clock_hz", "#C46A9F")
+_COLORS = {"gr_active_pct": "#8A8F98", "sm_active_pct": "#2E8BC0", "sm_issue_pct": "#B08900"}
+_FURTHER_COLORS = ("#9467BD", "#8C564B", "#17BECF", "#BCBD22")
+_SHOWN = ("gr_active_pct", "sm_active_pct")  # before anything is clicked in the legend
+_DRAWN_ALREADY = (*TENSOR.columns, *CLOCK.columns, *_DRAM)
+_OTHERS = tuple(
+    _metric(
+        column.name,
+        _COLORS.get(column.name, _FURTHER_COLORS[place % len(_FURTHER_COLORS)]),
+        True if column.name in _SHOWN or column.unit != "pct" else "legendonly",
+    )
+    for place, column in enumerate(SAMPLES.columns)
+    if column.name in SAMPLE_METRICS and column.unit not in COUNTED and column.name not in _DRAWN_ALREADY
+)
+METRICS = (
+    *(metric for metric in _OTHERS if metric.unit == "pct"),
+    Metric("DRAM read + write", _DRAM, "#009E73", "legendonly"),
+)
+MEASURED = tuple(metric for metric in _OTHERS if metric.unit != "pct")  # each in a strip of its own, in its unit
+BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
+FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
+
+
+def measured_axis(metric: Metric, peak: float) -> dict[str, object]:
+    """The axis of a metric that is no percentage, from 0 to its largest value."""
+    top = 1.1 * (peak or 1.0)
+    return {"range": [0, top], **unit_ticks(0, top, units.symbol_of(metric.unit), 4)}
+
+
+def tensor_axis(peak: float) -> dict[str, object]:
+    """The axis of Tensor Active: to 100 % where a sample comes near, else to the largest sample."""
+    return {"range": [0, 104.0 if peak > 50 else max(peak * 1.15, 1.0)], "ticksuffix": " %", "nticks": 6}
+
+
+PERCENT_AXIS: dict[str, object] = {"range": [0, 104], "ticksuffix": " %", "nticks": 4}
+
+
+def tensor_peak(analysis: Analysis) -> float:
+    """The largest sample of Tensor Active on any GPU; 0 where there is none."""
+    peak = analysis.samples["tensor_active_pct"].max()
+    return float(peak) if peak == peak else 0.0
+
+
+def empty_line(metric: Metric, visible: bool | str) -> Settings:
+    """The line of a metric, as steps, without points."""
+    return scatter(
+        name=metric.name,
+        legendgroup=metric.name,
+        mode="lines",
+        line={"color": metric.color, "width": metric.width, "shape": "hv"},
+        connectgaps=False,
+        visible=visible,
+    )
+
+
+def empty_band() -> Settings:
+    """The area below or around Tensor Active, without points."""
+    return scatter(
+        name=f"{TENSOR.name}, smallest to largest",
+        legendgroup=TENSOR.name,
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillcolor=TENSOR_BAND,
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def shown_gpus(analysis: Analysis) -> list[int]:
+    """The GPUs that have samples, activities or ranges, in order."""
+    frames = (analysis.samples, analysis.activities, analysis.instances)
+    return sorted({int(gpu) for frame in frames for gpu in frame["gpu"].unique()})
+
+
+UNKNOWN_COLOR = "#A7AEB8"
+BAR_TEXT = "#0D1218"  # reads on every colour below
+TENSOR_SCALE = ((0.0, "#CBD8E6"), (0.4, "#F2C27B"), (0.75, "#E8862E"), (1.0, "#CF5A0C"))
+BAR_OUTLINE = "rgba(90,100,115,0.6)"
+LANE_HEIGHT = 0.84
+_WINDOWS = {"host": "on the CPU", "gpu": "on the GPU"}
+
+
+def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
+    """One bar for each instance, coloured by its Tensor Active."""
+    rows: pd.DataFrame = getattr(lanes, window)
+    where = _WINDOWS[window]
+    names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
+    drawn = bar(
+        orientation="h",
+        base=(rows["start_ns"].to_numpy(np.float64) * 1e-9).tolist(),
+        x=rows["length_ns"].to_numpy(np.float64) * 1e-9,
+        y=rows["depth"].to_numpy(np.int32),
+        width=LANE_HEIGHT,
+        text=[label(text, 40) for text in names],
+        textposition="inside",
+        insidetextanchor="middle",
+        insidetextfont={"color": BAR_TEXT},
+        constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
+        textangle=0,
+        hovertext=[_describe(row, where) for row in rows.to_dict("records")],
+        marker={
+            "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64)),
+            "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},
+        },
+        name=name,
+        showlegend=False,
+    )
+    return [drawn] if len(rows) else []
+
+
+def scale_colors(percent: Floats) -> list[str]:
+    """Colours of the scale, from 0 to 100 %; plotly's own leave it guessing whether text is to be dark or light."""
+    stops = np.array([stop for stop, _ in TENSOR_SCALE])
+    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for _, color in TENSOR_SCALE])
+    place = np.clip(np.nan_to_num(percent) / 100, 0, 1)
+    mixed = np.column_stack([np.interp(place, stops, channel) for channel in channels.T]).round().astype(int)
+    texts = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed.tolist()]
+    return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(percent), strict=True)]
+
+
+def _describe(row: Mapping[Any, Any], where: str) -> str:
+    time = f"{where} from {units.format_ns(row['start_ns'])}, for {units.format_ns(row['length_ns'])}"
+    mean = f"Tensor Active mean {units.format_pct(row['tensor_active_mean_pct'])}"
+    kernels = units.format_things(row["kernel_count"], "kernel")
+    if row["count"] > 1:
+        head = f"{units.format_count(row['count'])} short ranges</b>, the first {label(row['path'])}"
+        return f"<b>{head}<br>{time}<br>{mean}, {kernels}"
+    coverage = f"coverage {units.format_pct(row['coverage_pct'])}"
+    return f"<b>{label(row['path'], 80)}</b><br>{time}<br>{mean}, {coverage}, {kernels}"
+
+
+# Shown where there are any.
+SELDOM = (
+    "unresolved_kernel",
+    "graph",
+    "communication",
+    "small_grid",
+    "issue_bound",
+    "fp32_bound",
+    "memory_bound",
+)
+CLASS_COLORS = {
+    "tensor_kernel": TENSOR_COLOR,
+    "memory_bound": "#0072B2",
+    "fp32_bound": "#CC79A7",
+    "issue_bound": "#56B4E9",
+    "small_grid": "#A9C4D6",
+    "other_kernel": "#7A8CA3",
+    "unresolved_kernel": "#B9A7C9",
+    "graph": "#7F5FA8",
+    "communication": "#009E73",
+    "copy": "#E6C229",
+    "idle": "rgba(128,128,128,0.22)",
+}
+
+
+def shown_classes(rows: pd.DataFrame) -> list[str]:
+    """The time classes that occur, and those that everyone looks for."""
+    return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
+
+
+def text_on(color: str) -> str:
+    """The colour of a name in a bar of #RRGGBB or rgba(…): dark, or white where that is read better."""
+    if not color.startswith("#"):
+        return BAR_TEXT
+    channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
+    return BAR_TEXT if light > 0.19 else "#FFFFFF"
+
+
+def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
+    """Where the time went: the share of each time class in the paths with the longest GPU windows."""
+    parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]
+    rows = pd.concat(parts, ignore_index=True) if parts else analysis.timeline
+    rows = rows[rows["window_ns"] > 0]
+    several = analysis.timeline["gpu"].nunique() > 1
+    places = zip(rows["gpu"], rows["path"], strict=True)
+    names = [f"GPU {gpu}: " * several + (path or "whole capture") for gpu, path in places]
+    figure = PlotlyFigure()
+    for name in shown_classes(rows) if len(rows) else ():
+        time = rows[f"{name}_ns"]
+        title = class_title(name)
+        figure.add_bar(
+            orientation="h",
+            x=(100 * time / rows["window_ns"]).to_numpy(np.float64),
+            y=np.arange(len(rows)),
+            name=title,
+            marker={"color": CLASS_COLORS[name]},
+            hovertext=[
+                f"<b>{label(path, 80)}</b><br>{title} {units.format_ns(ns)}"
+                for path, ns in zip(names, time, strict=True)
+            ],
+            hovertemplate="%{hovertext}, %{x:.1f} %<extra></extra>",
+        )
+    return figure.update_layout(_bars_layout([label(name, 34) for name in names]))
+
+
+def _bars_layout(names: list[str]) -> dict[str, object]:
+    return {
+        **base_layout(30 * len(names) + 90),
+        "barmode": "stack",
+        "bargap": 0.25,
+        "legend": {**LEGEND, "traceorder": "normal"},
+        "xaxis": {"ticksuffix": " %", "gridcolor": GRID, "rangemode": "tozero"},
+        "yaxis": {
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+            "autorange": "reversed",
+            "automargin": True,
+            "fixedrange": True,
+        },
+    }

@@ -1,0 +1,218 @@
+"""A saved analysis stands for its recording in every command; it is safe to share, and checked when it is read."""
+
+import io
+import json
+import pickle
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import test_cli
+from builders import TraceBuilder
+from slow import slow
+from test_cli import Outcome
+from test_redact import SECRETS, recording, recording_with_secrets
+
+import tcprof
+from tcprof.errors import InputError
+from tcprof.saved.contents import FORMAT, FRAMES, frame_of
+from tcprof.sources.saved import ABOUT
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+USUAL = ("mlp_fp16", "mnist_amp")
+NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
+COMMANDS = (
+    "show",
+    "advise",
+    "ranges",
+    "ranges --format json",
+    "kernels --by path",
+    "kernels --format json",
+    "modules",
+    "timeline --format csv",
+    "advise --format json",
+)
+
+
+@pytest.fixture(params=NAMES)
+def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+    """A recording, and what was saved of it."""
+    given = FIXTURES / f"{request.param}.sqlite"
+    saved = tmp_path / f"{request.param}.tcprof"
+    tcprof.read(given).save(saved)
+    return given, saved
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """A small one."""
+    path = tmp_path / "run.tcprof"
+    tcprof.read(recording().write(tmp_path, "run.sqlite")).save(path)
+    return path
+
+
+def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    given, saved = both
+    for command in COMMANDS:
+        name, *options = command.split()
+        done = [run(name, path, *options) for path in (given, saved)]
+        assert done[0].out == done[1].out, command
+        assert done[0].err.replace(str(given), str(saved)) == done[1].err, command
+    pages = [tmp_path / "given.html", tmp_path / "saved.html"]
+    for path, page in zip(both, pages, strict=True):
+        assert run("report", path, "-o", page).status == 0
+    given_page, saved_page = (
+        [line for line in page.read_text().splitlines() if "tcprof-recording" not in line] for page in pages
+    )
+    assert given_page == saved_page
+    assert saved.stat().st_size < 1_000_000
+
+
+def test_a_comparison_takes_both(run: Run, tmp_path: Path) -> None:
+    base, new = (FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "fp16"))
+    saved = tmp_path / "mlp_fp32.tcprof"
+    tcprof.read(base).save(saved)
+    assert run("compare", saved, new, "--format", "json") == run("compare", base, new, "--format", "json")
+
+
+def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: tuple[Path, Path]) -> None:
+    given, saved = tcprof.read(both[0]), tcprof.read(both[1])
+    assert "kernels" not in vars(saved)
+    for name in FRAMES:
+        pd.testing.assert_frame_equal(frame_of(given, name), frame_of(saved, name), check_column_type=False)
+    again = pickle.loads(pickle.dumps(saved))
+    pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path, check_column_type=False)
+
+
+def test_an_analysis_can_be_pickled() -> None:
+    given = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
+    again = pickle.loads(pickle.dumps(given))
+    assert repr(again) == repr(given)
+    pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path)
+
+
+def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.tcprof"
+    tcprof.read(saved).save(other)
+    assert other.read_bytes() == saved.read_bytes()
+
+
+def test_nothing_private_is_saved(tmp_path: Path) -> None:
+    path = tmp_path / "secret.tcprof"
+    tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
+    with zipfile.ZipFile(path) as archive:
+        texts = [archive.read(ABOUT).decode()]
+        for name in FRAMES:
+            texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
+    assert [secret for secret in SECRETS for text in texts if secret in text] == []
+    assert [secret for secret in SECRETS if secret.encode() in path.read_bytes()] == []
+
+
+def test_pandas_reads_a_frame_in_three_lines(saved: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        ranges = pd.read_parquet(io.BytesIO(archive.read("ranges.parquet")))
+    assert ranges["path"].tolist() == ["", "step", "step / forward"]
+
+
+def test_the_command_replaces_no_recording(run: Run, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = recording().write(tmp_path, "run.sqlite")
+    done = run("save", given)
+    assert (done.status, done.out.splitlines()[-1]) == (0, "run.tcprof")
+    before = Path("run.tcprof").read_bytes()
+    for command in (f"ranges {given} -o run.tcprof --force", f"save {given} -o {given} --force"):
+        assert run(*command.split()).status == 3
+    assert Path("run.tcprof").read_bytes() == before
+    assert run("redact", "run.tcprof").status == 3
+
+
+def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved: Path, tmp_path: Path) -> None:
+    for option in ("--window host", "--warm-up 1", "--peak-tflops 100"):
+        done = run("ranges", saved, *option.split())
+        assert done.status == 3, option
+        assert option.split()[0] in done.err
+        assert "run.sqlite" in done.err
+    other = tmp_path / "host.tcprof"
+    assert run("save", tmp_path / "run.sqlite", "-o", other, "--window", "host", "--warm-up", "1").status == 0
+    assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
+
+
+def change(path: Path, name: str, how: Callable[[bytes], bytes | None], compression: int = zipfile.ZIP_STORED) -> None:
+    """Write a saved analysis anew with one of its parts changed, or left out."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {member.filename: archive.read(member) for member in archive.infolist()}
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for each, content in parts.items():
+            changed = how(content) if each == name else content
+            if changed is not None:
+                archive.writestr(each, changed)
+
+
+def about(**changes: object) -> Callable[[bytes], bytes]:
+    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
+
+
+def column(name: str, values: Callable[[int], list[object]]) -> Callable[[bytes], bytes]:
+    def changed(content: bytes) -> bytes:
+        table, target = pq.read_table(io.BytesIO(content)), io.BytesIO()
+        place = table.column_names.index(name)
+        pq.write_table(table.set_column(place, name, pa.array(values(len(table)))), target)
+        return target.getvalue()
+
+    return changed
+
+
+DAMAGED: dict[str, Callable[[Path], object]] = {
+    "half of it": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "its first bytes": lambda path: path.write_bytes(path.read_bytes()[:60]),
+    "no JSON": lambda path: change(path, ABOUT, lambda _: b"{"),
+    "a list": lambda path: change(path, ABOUT, lambda _: b"[]"),
+    "a newer format": lambda path: change(path, ABOUT, about(format=FORMAT + 1)),
+    "no recording": lambda path: change(path, ABOUT, about(recording=None)),
+    "unknown facts": lambda path: change(path, ABOUT, about(observed={"x": 1})),
+    "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
+    "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
+    "a part that is another": lambda path: change(
+        path, "ranges.parquet", lambda _: (path.parent / "other").read_bytes()
+    ),
+    "texts for numbers": lambda path: change(path, "ranges.parquet", column("gpu", lambda n: ["x"] * n)),
+    "a path that is not there": lambda path: change(path, "ranges.parquet", column("path_id", lambda n: [99] * n)),
+    "compressed once more": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGED)
+def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Path) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        (tmp_path / "other").write_bytes(archive.read("paths.parquet"))
+    DAMAGED[kind](saved)
+    done = run("ranges", saved)
+    assert done.status == 3
+    assert str(saved) in done.err
+    assert "defect" not in done.err
+
+
+def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
+    for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError):
+            tcprof.read(tmp_path / name)
+    (tmp_path / "folder.tcprof").mkdir()
+    with pytest.raises(InputError):
+        tcprof.read(tmp_path / "folder.tcprof")
+
+
+def test_a_program_without_kernels_is_saved_too(tmp_path: Path) -> None:
+    path = tmp_path / "empty.tcprof"
+    given = tcprof.read(TraceBuilder().gpu().range("step", 0, 10).write(tmp_path, "run.sqlite"))
+    given.save(path)
+    assert repr(tcprof.read(path)) == repr(given)
+    shutil.move(tmp_path / "run.sqlite", tmp_path / "gone")
+    assert tcprof.read(path).ranges.equals(given.ranges)
