@@ -34,7 +34,7 @@ COMMANDS = {
     "modules": "views",
     "timeline": "views",
     "compare": "compare",
-    "save": "save",
+    "save": "files",
     "export": "files",
     "redact": "files",
     "workloads": "views",

@@ -166,7 +166,7 @@ def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "scheme"), [("two", "dark"), ("several", "light"), ("hostile", "dark")])
+@pytest.mark.parametrize(("name", "scheme"), [("two", "dark"), ("alone", "light"), ("hostile_sides", "dark")])
 def test_axe_finds_nothing_serious_with_another_baseline(visit, axe, check_silent, pages, name, scheme):
     path = pages / f"{name}.html"
     opened = visit(path, scheme=scheme)
