@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TRACE_SUFFIXES = (".json", ".json.gz")
 FrameFormat = Literal["csv", "spreadsheet", "parquet"]
-FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.roofline.FIGURES``
+FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.kernels.FIGURES``
 
 
 @app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
