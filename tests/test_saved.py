@@ -82,11 +82,19 @@ def test_a_comparison_takes_both(run: Run, tmp_path: Path) -> None:
     assert run("compare", saved, new, "--format", "json") == run("compare", base, new, "--format", "json")
 
 
+def plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same with the texts of categories as Python's: pandas keeps some as its own."""
+    categories = frame.select_dtypes("category")
+    return frame.assign(**{name: values.astype(object) for name, values in categories.items()})
+
+
 def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: tuple[Path, Path]) -> None:
     given, saved = tcprof.read(both[0]), tcprof.read(both[1])
     assert "kernels" not in vars(saved)
     for name in FRAMES:
-        pd.testing.assert_frame_equal(frame_of(given, name), frame_of(saved, name), check_column_type=False)
+        pd.testing.assert_frame_equal(
+            *(plain(frame_of(each, name)) for each in (given, saved)), check_column_type=False
+        )
     again = pickle.loads(pickle.dumps(saved))
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path, check_column_type=False)
 
