@@ -125,6 +125,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
     return Analysis(
         recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
         window="gpu",
+        options={},
         tensor_source="cycles",
         iterations_active={},
         split_by_path=KERNELS.empty,
