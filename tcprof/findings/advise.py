@@ -45,15 +45,7 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
-    """Nothing to do: no rule has anything to say of a step.
-
-    What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded,
-    the GPU works 90 % of the step, without what it waits for other GPUs, and at most 10 % of its kernel time is in no
-    step, which no rule looks at. A clock below boost (low-clock) does not count: it is no fault of the program.
-
-    Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a
-    day.
-    """
+    """Nothing to do: no rule has anything to say of a step."""
     rules = rules_of_findings()
     if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
         return []

@@ -27,7 +27,7 @@ class Rule:
 
     Attributes:
         names: Of its findings; the first is its own.
-        find: Gives the advice that it has for a ``Step``; its docstring is the rule's documentation.
+        find: Gives the advice that it has for a ``Step``.
         idle: What the prices have of the idle time.
         of_all_gpus: Whether the prices are made of what each GPU waits, so that they are of all GPUs already.
         of_program: Whether it is for the program to change; else a step can be well in spite of it.

@@ -23,20 +23,7 @@ _FUSED = (
 
 @rule("attention-in-parts")
 def attention_in_parts(step: Step) -> list[Advice]:
-    """Attention computed in parts: product, mask, softmax, dropout, product.
-
-    What: three or more kernels between two products with a softmax, or its gradient, among them; not that of a loss.
-
-    Why: each of them reads and writes the whole matrix of scores. FlashAttention, or cuDNN's, keeps it on the chip.
-
-    Thresholds: 2 % of a step. What is saved is the time of the kernels between the products, and part of that of the
-    products, half as many again in the backward pass; the CPU launches fewer kernels.
-
-    Do: `torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)`; Hugging Face
-    `from_pretrained(..., attn_implementation="sdpa")`; JAX `jax.nn.dot_product_attention(..., implementation="cudnn")`.
-
-    Not when: the scores themselves are needed, or a mask is used that no fused kernel takes.
-    """
+    """Attention computed in parts: product, mask, softmax, dropout, product."""
     attention = find_attention(step)
     between = attention[~attention["is_product"]]
     time = float(between["exposed_ns"].sum()) / step.count
@@ -68,24 +55,7 @@ _CUDNN = (
 
 @rule("old-attention")
 def old_attention(step: Step) -> list[Advice]:
-    """Attention by instructions of the chip before: FlashAttention-2 on Hopper.
-
-    What: kernels of FlashAttention-2 (`flash_fwd_kernel`, `flash_bwd_*`), of PyTorch or of the package `flash-attn`, on
-    Hopper. They multiply by `mma.sync`, which has two thirds of the rate of Hopper's `wgmma` in 16 bits.
-
-    Why: cuDNN's attention, which PyTorch has as well, uses `wgmma`. On an H200 it was 1.5 to 2.0 times as fast forward
-    with heads of 64 and 128, and backward 1.1 times for sequences of 128, to 1.9 times for 16384 (docs/lessons.md).
-
-    Thresholds: 1 % of a step. The gain is what was measured for the size of a head, in the kernel's name, and the
-    length of the sequence, in its grid; other chips were not measured, and are not advised. Nor are masks that only
-    PyTorch's memory-efficient attention takes (`fmha_cutlass`), nor decoding (`splitkv`).
-
-    Do: let PyTorch choose cuDNN first, `sdpa_kernel([...], set_priority=True)`. Hugging Face
-    `attn_implementation="sdpa"` instead of `"flash_attention_2"`; PyTorch 2.11 chooses cuDNN by itself. Or
-    FlashAttention-3, which was not measured.
-
-    Not when: heads are larger than cuDNN takes, or sequences of different lengths are packed without padding.
-    """
+    """Attention by instructions of the chip before: FlashAttention-2 on Hopper."""
     if step.chip.name != _MEASURED["chip"]:
         return []
     rows = step.kernels[step.kernels["is_flash_attention_2"] & (step.kernels["work"] == ATTENTION)]

@@ -37,27 +37,7 @@ _BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a
 
 @rule("launch-bound", idle=IdleTime.REST)
 def launch_bound(step: Step) -> list[Advice]:
-    """The GPU waits while the CPU launches kernels.
-
-    What: idle time in a step that ends with a launch which came late, with no other long work on the CPU before it; and
-    the CPU is at work, not waiting for the GPU, at least 80 % of the step.
-
-    Why: a launch takes the CPU 5 to 40 µs with its share of Python, so kernels shorter than that leave the GPU idle.
-    Faster kernels win nothing then. Automatic mixed precision adds launches, and was slower: GAN and MNIST in
-    docs/lessons.md.
-
-    Thresholds: 5 % of a step, and 1 % that is left even if recording doubled the CPU's time (a step that the CPU holds
-    up took 0.38 to 0.82 times as long without nsys, in seven runs). Where that alone would explain it, nothing is
-    concluded: see the rule on recording. Of the idle time 0.3 goes by fewer launches, which is assumed, and likely 0.95
-    by a graph of the whole step, in which kernels are faster, too: those of a GPU that idles between them take longer.
-
-    Do: replay the step as a CUDA graph, `torch.compile(model, mode="reduce-overhead")`, or launch fewer and larger
-    kernels: a larger batch (its price is that of a sample), fused optimizers (`fused=True`),
-    `zero_grad(set_to_none=True)`. JAX: put the whole step under `jax.jit`.
-
-    Not when: shapes change in each step (graphs are captured anew), or the step has `.item()` and prints in it: these
-    go first.
-    """
+    """The GPU waits while the CPU launches kernels."""
     idle = step.host.idle_ns[LAUNCHES]
     if not step.is_cpu_bound or step.host.is_blocking:
         return []
@@ -126,24 +106,7 @@ _NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells l
 
 @rule("cpu-work", idle=IdleTime.SHARED)
 def cpu_work(step: Step) -> list[Advice]:
-    """The GPU waits while the CPU does something other than launching: loading data, for the most part.
-
-    What: idle time in which the CPU launches nothing for 0.2 ms or more, in a range that launches no kernels or in
-    none; or for 1 ms in any range. The range is named.
-
-    Why: what the CPU does between two launches takes the GPU's time where nothing is queued.
-
-    Thresholds: 5 % of a step; only where something iterates, since any program loads something first.
-
-    Do: where the range launches no kernels, load ahead in other processes (`DataLoader(num_workers=...,
-    pin_memory=True, persistent_workers=True, prefetch_factor=...)`) and copy with `non_blocking=True`; move other work
-    out of the step. Where the copies come from pinned memory the loader is set up already: then more workers, or less
-    work for a batch. Where most of it is in calls of MPI (`--trace=mpi`), receive while kernels run that do not need
-    the message.
-
-    Not when: the data are in memory already and cheap to fetch: workers then cost more than they save (MNIST in
-    docs/lessons.md took 1.7 times as long with them).
-    """
+    """The GPU waits while the CPU does something other than launching: loading data, for the most part."""
     idle = step.host.idle_ns[WORK]
     gain = step.price_idle(_REMOVED * idle)
     if not step.name or gain.likely_pct < _LEAST_PCT:

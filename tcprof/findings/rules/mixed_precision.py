@@ -16,24 +16,7 @@ from tcprof.findings.pricing.step import Levels, Step
 
 @rule("fp16-without-scaler")
 def fp16_without_scaler(step: Step) -> list[Advice]:
-    """Training in float16 without a scaler: small gradients become 0.
-
-    What: steps in which nearly all products are in FP16 and one of PyTorch's optimizers runs, but none of the kernels
-    of `torch.amp.GradScaler`, and none that compares numbers, as scalers of other libraries do to find what is not
-    finite.
-
-    Why: the smallest positive number in float16 is 6e-8, and many gradients are smaller. A scaler multiplies the loss
-    before the backward pass, and divides the gradients after it.
-
-    Thresholds: 90 % of the products' time in FP16, since a part that is not trained may well be in float16. It costs no
-    time, and so has no price. A loss that is multiplied by a constant cannot be told from other arithmetic: such
-    programs are told, too.
-
-    Do: bfloat16, which has the exponents of float32 and needs no scaler; or `torch.amp.GradScaler("cuda")`, before
-    Ampere that alone.
-
-    Not when: the program scales its loss by a constant.
-    """
+    """Training in float16 without a scaler: small gradients become 0."""
     kernels, products = step.kernels, step.kernels[is_product(step)]
     rows = products[products["tensor_kernel"] & (products["precision"] == "fp16")]
     time = time_of(rows)
@@ -68,22 +51,7 @@ _SCALER = (
 
 @rule("mixed-precision-overhead", after=("fusion",))
 def mixed_precision_overhead(step: Step, found: Collection[str]) -> list[Advice]:
-    """What mixed precision itself costs: casts of weights and activations, and the unscaling of gradients.
-
-    What: where products run in 16 bits, kernels that copy from one precision to another, and those of `GradScaler`.
-    Where the rule on fusion fires, the casts are in its price, and only the scaler is in this one's.
-
-    Why: autocast copies FP32 weights to 16 bits in each step, and a scaler reads and writes all gradients once more.
-
-    Thresholds: 2 % of a step. How much of the casts can be saved is assumed, from a tenth to nine tenths: casts of
-    activations stay.
-
-    Do: bfloat16 instead of float16, which needs no scaler; weights in bfloat16 with an optimizer that keeps FP32
-    copies, or `torch.compile`, which fuses casts with what follows. Where the model is compiled and casts are left:
-    compile the loss with it, since the casts of what it returns are made outside of it.
-
-    Not when: the model is sensitive to weights in bfloat16 without FP32 copies: they lose small updates.
-    """
+    """What mixed precision itself costs: casts of weights and activations, and the unscaling of gradients."""
     if not has_halves(step):
         return []
     casts, unscale = (step.kernels[step.kernels[kind]] for kind in ("is_cast", "is_unscaling"))

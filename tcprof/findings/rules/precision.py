@@ -49,26 +49,7 @@ _NOT_MEASURED = (
 
 @rule("fp32-matmul")
 def fp32_matmul(step: Step) -> list[Advice]:
-    """Matrix products and convolutions in FP32 on the CUDA cores.
-
-    What: kernels of products and convolutions that read FP32 and have no matrix instruction, by their name; where
-    tensor cycles were recorded, these count none in them. Products of a matrix and a vector are left out.
-
-    Why: Tensor Cores multiply in TF32, which has FP32's range and 10 bits of mantissa, 4 to 8 times as fast as CUDA
-    cores multiply in FP32 on an H200, and in BF16 6 to 16 times as fast (sizes 1024 and 4096, docs/lessons.md).
-
-    Thresholds: 1 % of a step. Gains are those of products that take as long, as measured on an H200, in proportion to
-    the chip's peaks, with a wider span on other chips; of convolutions a part of that. No more is won than the time
-    that the CPU leaves, which AMP makes longer.
-
-    Do: in PyTorch `torch.set_float32_matmul_precision("high")`, and `torch.backends.cudnn.allow_tf32 = True` for
-    convolutions; in JAX `jax.config.update("jax_default_matmul_precision", "tensorfloat32")`; in TensorFlow
-    `tf.config.experimental.enable_tensor_float_32_execution(True)`. Then autocast to bfloat16. Volta and Turing have
-    neither: autocast to float16, with a scaler. Where TF32's rate is not known, as on GeForce, autocast comes first.
-
-    Not when: the result needs all of FP32's bits, as derivatives of physics-informed networks do (their error grew 2.6
-    times, docs/lessons.md). Compare the loss after some hundred steps.
-    """
+    """Matrix products and convolutions in FP32 on the CUDA cores."""
     rows = find_products(step, "fp32")
     rows = rows[~rows["tensor_kernel"]]
     time = time_of(rows)
@@ -121,22 +102,7 @@ _TRY = "Try it for some hundred steps, and compare with 'tcprof compare'."
 
 @rule("tf32-matmul")
 def tf32_matmul(step: Step) -> list[Advice]:
-    """Matrix products in TF32 that could run in BF16.
-
-    What: tensor kernels that read TF32, also PyTorch's attention for float32, which is three products in TF32 for each;
-    and none in 16 bits: where AMP is on, it is not advised.
-
-    Why: BF16 has twice the rate of TF32 on the Tensor Cores, and half the bytes. Attention in 16 bits was 10 times as
-    fast as in float32 (fixtures transformer_tf32 and transformer_eager).
-
-    Thresholds: 1 % of a step. From the gain are taken what the casts of weights and gradients move, and the CPU's time,
-    which autocast made 1.4 times as long: so small networks are not advised to.
-
-    Do: in PyTorch `torch.autocast("cuda", dtype=torch.bfloat16)` around the forward pass and the loss.
-
-    Not when: the step waits for the CPU (see launch-bound), or nearly all weights are used only once, in a small batch:
-    in docs/lessons.md an MLP at a batch of 512 was slower in float16 than in TF32.
-    """
+    """Matrix products in TF32 that could run in BF16."""
     kernels = step.kernels[step.kernels["tensor_kernel"] & (step.kernels["precision"] == "tf32")]
     rows = kernels[kernels["work"].isin([PRODUCT, ATTENTION])]
     time = time_of(rows)
@@ -163,21 +129,7 @@ _CUBLAS = (
 
 @rule("fp64-matmul")
 def fp64_matmul(step: Step) -> list[Advice]:
-    """Products in FP64 that leave the Tensor Cores idle.
-
-    What: matrix products in FP64, by name, that took no tensor cycles, on a chip whose Tensor Cores multiply in FP64.
-
-    Why: they do that at twice the rate of the FP64 units, and in the same precision: A100, H100 and H200 have them.
-
-    Thresholds: 1 % of a step. Kernels of libraries are likely to become twice as fast, by the rates of both units.
-    Those of one's own are often far below the rate of their units: one was 5.2 times as fast by cuBLAS, and 4 times is
-    likely.
-
-    Do: call cuBLAS (`cublasDgemm`, `a @ b` in PyTorch or CuPy), cuSOLVER, or CUTLASS with `arch::OpClassTensorOp`: they
-    use the Tensor Cores in FP64 by themselves.
-
-    Not when: the product is tiny, or the matrix is a vector: then memory is the limit.
-    """
+    """Products in FP64 that leave the Tensor Cores idle."""
     has_dmma = step.chip.peak_flop_per_cycle("fp64") > 0
     products = find_products(step, "fp64")
     is_idle = ~products["tensor_kernel"] & (products["tensor_active_pct"] < 1) & (products["bound"] != MEMORY)
@@ -208,25 +160,7 @@ _IN_FP8 = (
 
 @rule("fp8")
 def fp8(step: Step) -> list[Advice]:
-    """Large products in 16 bits that could run in FP8.
-
-    What: matrix products in BF16 or FP16 on Hopper, where each takes so long that FP8 wins with all its casts and
-    scales; none that is slow for another reason (below two thirds of the rate of others of its size), no convolutions,
-    and nothing where products in FP8 run already.
-
-    Why: FP8 has twice the rate. But each product needs its factors rounded and scaled first, which is a pass over them:
-    in training a product that takes 0.03 ms in BF16 became slower, one of 0.17 ms 1.25 times and one of 1.4 ms 1.76
-    times as fast (docs/lessons.md), by code of torch.compile. In eager PyTorch all but the largest became slower.
-
-    Thresholds: likely 5 % of a step, since much is to be changed. The gain is what was measured for products that take
-    as long, in training or without; low, likely and high differ by how scales are found. That a fifth of the products
-    stays as it is, is assumed.
-
-    Do: torchao's `convert_to_float8_training`, or Transformer Engine's `fp8_autocast`, with `torch.compile`. Check the
-    accuracy against a run in BF16.
-
-    Not when: the loss gets worse, or the model is not compiled. Leave the first and the last layer as they are.
-    """
+    """Large products in 16 bits that could run in FP8."""
     kernels = step.kernels
     of_fp8 = kernels["exposed_ns"][kernels["tensor_kernel"] & (kernels["precision"] == "fp8")].sum()
     if step.chip.name != _MEASURED["chip"] or step.share_pct(float(of_fp8)) >= NOTABLE_PCT:

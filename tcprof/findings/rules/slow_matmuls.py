@@ -22,22 +22,7 @@ _ALIGNED = (
 
 @rule("unaligned-shapes")
 def unaligned_shapes(step: Step) -> list[Advice]:
-    """Products that are slow since their rows are not aligned.
-
-    What: tensor kernels whose name says that they load one or two values at a time (`align1`, `align2`), and whose
-    measured rate is below two thirds of what aligned products of as many FLOP reach on this chip.
-
-    Why: Tensor Cores are fed 16 bytes at a time: 8 values in 16 bits, 4 in TF32. A width of 4097 was 4 to 7 times as
-    slow as one of 4096 (docs/lessons.md). Convolutions are left out: those of the first layer have as many channels as
-    an image.
-
-    Thresholds: 1 % of a step, and the measured loss above. A size alone is no reason: cuBLAS uses Tensor Cores at any
-    size.
-
-    Do: round widths, vocabularies and head sizes up to a multiple of 8, better of 64: 4097 to 4104, 50257 to 50304.
-
-    Not when: the size is given by the data, and padding it costs more than it saves.
-    """
+    """Products that are slow since their rows are not aligned."""
     kernels = step.kernels
     is_product = kernels["tensor_kernel"] & (kernels["work"] == PRODUCT) & ~kernels["is_convolution"]
     rows = kernels[is_product & kernels["is_unaligned"]]
@@ -67,23 +52,7 @@ _NEWER = (
 
 @rule("old-products")
 def old_products(step: Step) -> list[Advice]:
-    """Products by instructions of the chip before: `mma.sync` where others of the same precision reach more.
-
-    What: aligned products on Tensor Cores by `mma.sync` (`sm80_`, `cutlass_80`, `s16816`), in a precision that the chip
-    multiplies faster by its newer instructions, and whose measured rate is below two thirds of what products of as many
-    FLOP reach on it.
-
-    Why: on Hopper `mma.sync` has two thirds of the rate of `wgmma` at most, in 16 bits half of it where an instruction
-    is 8 deep (`s1688`). Such kernels come with older libraries, and from code that was compiled for the chip before.
-
-    Thresholds: 1 % of a step, and the measured loss. The gain is to the rate that cuBLAS reached (docs/lessons.md).
-    Left out are products below 2.1 GFLOP, the smallest that were measured, those bound by memory, convolutions, of
-    which cuDNN has none by the newer instructions for few channels, and unaligned ones, which have a rule of their own.
-
-    Do: a PyTorch built for CUDA 12 or later, whose cuBLAS has kernels for Hopper; CUTLASS 3 with `arch::Sm90`.
-
-    Not when: the product does something that the library has no other kernel for.
-    """
+    """Products by instructions of the chip before: `mma.sync` where others of the same precision reach more."""
     kernels = step.kernels
     rows = kernels[is_product(step) & kernels["tensor_kernel"] & ~kernels["is_convolution"]]
     rows = rows[(rows["family"] == _OLD) & (rows["bound"] != MEMORY) & ~rows["is_unaligned"]]
@@ -132,27 +101,7 @@ _SIZES = (
 
 @rule("small-grid", "last-wave", after=("launch-bound",))
 def small_grid(step: Step, found: Collection[str]) -> list[Advice]:
-    """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them.
-
-    What: products and attention whose SMs were active less than those of products that fill the chip and take as long,
-    by 10 percentage points: measured, by the cycles in which an SM held a warp. The grid says which case it is: under
-    half as many blocks as SMs is `small-grid`, since twice the batch then still is one wave; with more it is
-    `last-wave`.
-
-    Why: an SM computes one block or several at a time. With 16 blocks, 116 of the 132 SMs of an H200 have nothing to
-    do; with 144, where one fits on an SM, the last 12 take as long as the 132 before them.
-
-    Thresholds: 2 % of a step, and the 10 points. High is what is lost against products that fill the chip; how much of
-    it another size wins is assumed. Left out are kernels bound by memory, those beside other kernels, NCCL's among
-    them, which hold SMs while they wait, and gradients of convolutions' weights (`wgrad`), whose grid is that of the
-    weights, whatever the batch.
-
-    Do: a larger batch, fewer but larger micro-batches, or requests that are answered together: the gain is that of a
-    sample, since such a step does more. The CPU's time that a sample then needs less is in it, unless launch-bound
-    fires. For a last wave, sizes whose blocks fill whole waves: a smaller batch may win, too.
-
-    Not when: the batch is given, by latency or by how the model learns.
-    """
+    """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them."""
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["is_weight_gradient"]
     rows = kernels[is_product & _are_alone(step) & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]

@@ -49,32 +49,7 @@ _SHOWN, _NOTABLE = 3, 0.01  # calls, and share of the waiting time, to be named
 
 @rule("synchronizing-calls", idle=IdleTime.SHARED)
 def synchronizing_calls(step: Step) -> list[Advice]:
-    """The CPU waits for the GPU within the step, and the GPU then waits for the CPU.
-
-    What: calls that wait for the GPU (`cudaStreamSynchronize` and its like, which `.item()`, `.cpu()`, `print(tensor)`,
-    `nonzero()` and a `GradScaler` make, and copies to the GPU that block). A call that follows a copy of the same
-    thread within 20 µs waits for that copy. The scaler's are those between its kernels, which unscale gradients and
-    update the scale: it asks whether all gradients are finite.
-
-    Why: after such a call nothing is queued, and each launch that follows finds the GPU idle until the CPU is ahead
-    again. Waiting for a GPU that works costs nothing: only what it then idles counts.
-
-    Thresholds: 1 % of a step, where something iterates. The price is that of the recorded steps played again, once with
-    the waits and once without: each kernel starts when the one before it has ended and the CPU has launched it. Steps
-    that are played as they were must be as long as recorded, within 3 %; else there is no price. How many of the calls
-    can be removed is assumed. Where ten and more follow on each other, the CPU's time between them is in the price,
-    too: one call for all of them, such as `torch._foreach_norm`, takes the place of the loop. Where other work of the
-    CPU idles the GPU for longer, that may set the pace: low is none then, and likely no more than the idle time after
-    waits and launches. Where the program was not timed without recording, likely is no more than what the waits cost
-    the recorded steps. Calls with under 1 % of the waiting time are not named.
-
-    Do: where copies from the GPU wait, keep losses there and read them once in many steps. Where copies to the GPU
-    wait, copy with `non_blocking=True`, from pinned memory (`pin_memory=True`) if it is pageable so far. For a scaler:
-    an optimizer with `fused=True`, which looks on the GPU whether gradients are finite, or bfloat16.
-
-    Not when: the CPU's own time is as long as the step: then launches are the matter, and the step is as long without
-    waits.
-    """
+    """The CPU waits for the GPU within the step, and the GPU then waits for the CPU."""
     idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
     if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < NOTABLE_PCT:
         return []
@@ -155,22 +130,7 @@ _AGAIN = "Record again without it: other advice may change."
 
 @rule("blocking-launches")
 def blocking_launches(step: Step) -> list[Advice]:
-    """Each launch waits until its kernel has ended.
-
-    What: launches that return after their kernel has ended, where more than half do. With `CUDA_LAUNCH_BLOCKING=1` all
-    of them do; without it the most was 17 %, of six kernels.
-
-    Why: the CPU prepares nothing while a kernel runs, so the GPU idles after each of them until the next launch
-    arrives.
-
-    Thresholds: 1 % of a step. The price is that of the recorded steps played again without these waits. How much
-    shorter a launch is that does not wait was measured once. Launch-bound and synchronizing-calls say nothing then:
-    both are about the same idle time.
-
-    Do: unset `CUDA_LAUNCH_BLOCKING`, which is for finding the launch that fails.
-
-    Not when: the program is being debugged, or a tool such as compute-sanitizer makes launches wait.
-    """
+    """Each launch waits until its kernel has ended."""
     if not step.host.is_blocking:
         return []
     gain = step.price_waits(ALL, MEASURED["blocking"]["cpu"])
