@@ -123,13 +123,10 @@ def analyze(
     Args:
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
-        metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
-            faster without the others. The fit adds what it needs, the clock check too.
+        metrics: Columns of the samples to read; the fit and the clock check add what they need.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``, or ``steps.inferred_steps.KERNEL_ORDER``; None: the
-            one that is found.
-        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
-            precision.
+        iteration: The range that iterates, see ``find_iterations``, or ``KERNEL_ORDER``; None: the one that is found.
+        peak_tflops: What FLOP are held against; None for the dense peak of each kernel's precision.
         kind: What is made of it.
 
     Raises:
@@ -183,7 +180,6 @@ class _Recorded:
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
-    """What is in a recording, with what a fit needs, if there is to be one."""
     metrics = {*metrics, "gr_active_pct", *(_FOR_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
@@ -219,7 +215,6 @@ def _place(
 
 
 def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
-    """The fit of all launches, each by the path of its innermost range."""
     from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for it
 
     activities = placed.activities
@@ -250,10 +245,7 @@ def _account(
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """All GPUs, those too that only samples or activities speak of; and the numbers of those that these speak of.
-
-    Where there are none, the first one counts as recorded, so that something can be shown.
-    """
+    """All GPUs, also those only in samples or activities; and the numbers of the latter, or at least of the first."""
     recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
     others = sorted(recorded - set(named["gpu"]))
     unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})

@@ -1,7 +1,7 @@
 """The mean iteration of a GPU, split to the nanosecond: each moment is of one range, one time class and one kernel.
 
-Of several activities at once, the first class in the order of ``TIME_CLASSES`` has the time, of one class what began
-first. Copies and idle time are of the innermost range whose window on the GPU they lie in.
+Of several activities at once, the first in ``TIME_CLASSES`` has the time, of one class what began first. Copies and
+idle time are of the innermost range whose window on the GPU they lie in.
 """
 
 import math

@@ -91,13 +91,11 @@ class Chip:
     def flop_per_cycle(self, family: str, precision: str, accumulator: str = "", shape: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
 
-        Where an argument is empty, as not known, there is a rate if that makes no difference.
-
         Args:
             family: One of ``FAMILIES``, or ``NO_MATRIX``.
             precision: One of ``PRECISIONS``, or several that it may be, as in fp16/bf16.
-            accumulator: fp16 or fp32.
-            shape: Of an instruction, such as 16x8x16.
+            accumulator: fp16 or fp32; empty if not known: there is a rate if it makes no difference.
+            shape: Of an instruction, such as 16x8x16; likewise.
         """
         if family == NO_MATRIX:
             return 0.0
@@ -149,10 +147,7 @@ class ChipFile:
 
 
 def lacks(precision: str, chip: str, gpu: str) -> bool:
-    """Whether it is known that no board with the chip has a matrix instruction in a precision.
-
-    The GPU's name tells the chip in exports that name none.
-    """
+    """Whether no board with the chip, by its name or the GPU's, has matrix instructions in a precision, as is known."""
     files = _read_folder(DATA)
     named = next((file for file in files if chip in file.chips), None)
     own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
@@ -163,11 +158,9 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
-    """What is known about a chip; of a name that no file has, only what all chips share.
+    """What is known about a chip, such as GH100; of an unknown one only what all chips share.
 
-    Args:
-        name: As exports have it, such as GH100.
-        gpu: The GPU's name, such as NVIDIA H200. Empty for what all boards with the chip have in common.
+    Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common.
     """
     files = _read_folder(DATA)
     own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, (), {}))

@@ -119,9 +119,8 @@ def _cut_curve(analysis: Analysis, gpu: int, start: int, end: int) -> tuple[Floa
 def merge_work(work: pd.DataFrame) -> pd.DataFrame:
     """Few enough bars: neighbours of one class as one, if they and what lies between them are too short to be seen.
 
-    Returns:
-        The columns of ``TypicalStep.work``; ``count``, how many activities a bar stands for; and ``rows``, each ``row``
-        that these have. ``name`` is that of the first.
+    As ``TypicalStep.work``, by the first ``name``, with ``count``, how many activities a bar stands for, and all their
+    ``rows``.
     """
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     if not len(work):
@@ -138,11 +137,7 @@ def merge_work(work: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame:
-    """Launches of matched kernels on both sides, at most so many, the longest.
-
-    Returns:
-        ``start_ns_base``, ``end_ns_base``, ``start_ns_new`` and ``end_ns_new`` of each pair, by start.
-    """
+    """The longest launches of matched kernels: ``start_ns`` and ``end_ns`` of both sides, by start."""
     base, new = (step.work[step.work["row"] != NONE] for step in steps)
     both = base.merge(new, on=["row", "nth"], suffixes=("_base", "_new"))
     lengths = [both[f"end_ns_{side}"] - both[f"start_ns_{side}"] for side in ("base", "new")]
@@ -151,12 +146,7 @@ def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame
 
 
 def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The kernels of both sides that have a place, by their number among the pairs; those of one number are matched.
-
-    Returns:
-        Of each side its kernels, longest first, with ``time_ns`` of an iteration and what
-        ``tcprof.analysis.kernels.roofline.place_kernels`` tells of them.
-    """
+    """The kernels of each side with a place, longest first, by number of their pair, with ``time_ns`` of a step."""
     changes = comparison.matching.changes
     names = [f"{side}_{part}" for side in ("base", "new") for part in ("name", "geometry")]
     sums = changes[changes["gpu"] == gpu].groupby(["gpu", *names], sort=False)[["base_ns", "new_ns"]].sum()

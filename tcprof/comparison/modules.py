@@ -44,14 +44,10 @@ class _Recording:
 
 
 def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
-    """Match modules whose paths differ in nothing but the numbers of layers.
+    """Match modules whose paths differ only in the numbers of layers: ``tcprof.frames.MODULE_CHANGES``, as a tree.
 
-    Args:
-        iterate: Whether both have the same iterations, which are then compared; else the whole captures are.
-
-    Returns:
-        See ``tcprof.frames.MODULE_CHANGES``, in the order of the tree; empty where a recording names no modules, or
-        its launches are known by other iterations than these.
+    ``iterate`` is whether both have the same iterations; else the whole captures are compared. Empty where a recording
+    names no modules, or its launches are known by other iterations than these.
     """
     recordings = (*base, *new)
     in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
@@ -73,7 +69,6 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
 
 
 def _fold(modules: pd.DataFrame) -> pd.DataFrame:
-    """The modules, each called as its layers are together."""
     names = {module: _NUMBER.sub("*", module) for module in modules["module"].unique()}
     return modules.assign(module=modules["module"].map(names))
 

@@ -1,8 +1,6 @@
 """Advice: what to do first, and what it is likely to win.
 
-Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
-and no more than the CPU's own time leaves; see ``Step``. No idle time is in two of them. For several GPUs see
-``pricing.multi_gpu``.
+Prices are of exposed time, and no more than the CPU's own time leaves, see ``Step``. No idle time is in two of them.
 """
 
 from collections.abc import Sequence
@@ -88,7 +86,6 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
 
 
 def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
-    """Advice that wins no more than what others leave; what they have is evidence."""
     before = advice.gain.shares_pct
     parts = [max(0.0, min(1.0, most / won)) if won > 0 else 1.0 for won, most in zip(before, most_pct, strict=True)]
     parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely

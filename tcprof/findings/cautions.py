@@ -61,7 +61,6 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _about_samples(analysis: Analysis) -> list[Finding]:
-    """Absent and rounded samples."""
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
     if not len(analysis.samples):
         asked = "were asked for but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
@@ -99,7 +98,6 @@ def _about_coverage(analysis: Analysis) -> list[Finding]:
 
 
 def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
-    """Samples that were moved to the time that they show."""
     return [
         _caution(
             "moved-samples",
@@ -203,10 +201,7 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
 
 
 def find_contradictions(analysis: Analysis) -> list[Finding]:
-    """Products that computed more than their tensor cycles allow in the precision that their name tells.
-
-    They compute at least what the sizes of their op's operands ask for. Less is no contradiction: it may be padding.
-    """
+    """Products that computed more than their tensor cycles allow in their name's precision; less may be padding."""
     launched = analysis.kernel_instances[
         (analysis.kernel_instances["useful_flop"] > 0) & (analysis.kernel_instances["tensor_flop"] > 0)
     ]

@@ -41,10 +41,7 @@ class RecordingCost:
 
 
 def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """The steps that ``tcprof.annotate`` opened: those of training, if there are any, else calls of models.
-
-    From ``tcprof.frames.NVTX_RANGES`` to columns of ``tcprof.frames.UNPROFILED``.
-    """
+    """Steps that ``tcprof.annotate`` opened, as ``tcprof.frames.UNPROFILED``: of training, else calls of models."""
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
     ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]

@@ -29,12 +29,9 @@ OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kern
 
 
 def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
-    """The verdict on the iterations of a GPU, the most important sentence first.
+    """The verdict on the iterations of a GPU, the most important sentence first; ``idled`` is said of untraced time.
 
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
-
-    Args:
-        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.finding``.
     """
     unit = f"the GPU windows of “{figures.name}”"
     mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
@@ -127,16 +124,12 @@ def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Base:
-    """What sentences are about: the iterations without warm-up, or else the whole capture.
-
-    Attributes:
-        is_all_traced: Whether no other work is known to have run on the GPU.
-    """
+    """What sentences are about: the iterations without warm-up, or else the whole capture."""
 
     analysis: Analysis
     gpu: int
     of_iterations: bool
-    is_all_traced: bool
+    is_all_traced: bool  # whether no other work is known to have run on the GPU
 
     @cached_property
     def kernel_instances(self) -> pd.DataFrame:

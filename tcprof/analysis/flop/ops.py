@@ -1,12 +1,11 @@
 """Which ops count, and how many FLOP each asks for.
 
-Ops call each other: of those that lie in each other the outermost counts that has a formula for all that happens in
-it, so that nothing counts twice.
+Of ops that lie in each other the outermost counts that has a formula for all that happens in it.
 
 What a convolution makes is in none of its arguments. It is known from the gradient that the backward pass had for it,
 or from the op that took it. Which gradients the backward pass computed is known from the ops that took these: autograd
-gives every gradient that it computes to the node of its tensor, which is an op, before the pass ends. Where its end was
-not recorded, one that no op took is not known.
+gives each to the node of its tensor, which is an op, before the pass ends. Where its end was not recorded, one that no
+op took is not known.
 """
 
 import json
@@ -63,9 +62,9 @@ class Names:
 
 
 def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
-    """For each range the op that counts for it, ``NONE`` for none, and its own FLOP; None where no op has sizes.
+    """For each range the op that it is or lies in and that counts, or ``NONE``, and its own FLOP; None without sizes.
 
-    A range lies in that op or is it. FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
+    FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
     """
     sizes = hierarchy.ranges["sizes"].cat
     none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
@@ -84,7 +83,6 @@ def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
 
 
 def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
-    """Which ranges hold one that was found."""
     holds = np.zeros(len(found), dtype=bool)
     for rows in reversed(hierarchy.levels[1:]):
         inside = rows[holds[rows] | found[rows]]
@@ -93,7 +91,6 @@ def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
 
 
 def _outermost(hierarchy: Hierarchy, found: Bools) -> Ints:
-    """For each range the outermost of those found that it lies in or is."""
     owner = np.where(found, np.arange(len(found)), NONE)
     for rows in hierarchy.levels[1:]:
         around = owner[hierarchy.parent[rows]]
@@ -120,8 +117,8 @@ def count_useful_flop(
 ) -> Floats:
     """The FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
 
-    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
-    other launches and where something is computed again. Where no op has sizes, all are unknown.
+    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known, and where
+    no op has sizes; 0 for other launches and where something is computed again.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:

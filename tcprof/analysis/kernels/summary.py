@@ -45,11 +45,7 @@ def summarize_kernels(
     find_peaks: Callable[[pd.DataFrame], Mapping[str, "pd.Series[Any]"]],
     by_path: bool = False,
 ) -> tuple[pd.DataFrame, Ints]:
-    """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
-
-    ``find_peaks`` gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
-    The row of each launch is returned as well.
-    """
+    """One row for each GPU, kernel and geometry, and path if asked for, longest first; and the row of each launch."""
     launched = kernel_fit.kernel_instances
     if launched.empty:
         return KERNELS.empty(), np.empty(0, dtype=np.int64)
@@ -161,10 +157,7 @@ def find_bounds(
     ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
     ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
     ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``. ``UNKNOWN`` where memory or issue slots are.
-
-    Args:
-        shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
-        tensor_active: Tensor Active in percent.
+    Shares, as ``NAME_pct`` by ``work.SHARES``, and Tensor Active are in percent.
     """
     memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
     compute = np.fmax(np.fmax(issue, fma), tensor_active)
@@ -230,11 +223,7 @@ def _verdict(counted: Bools, named: Bools) -> npt.NDArray[np.object_]:
 
 
 def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
-    """Kernels of which neither name nor counter tells whether they are tensor kernels.
-
-    The name tells nothing, and the samples cannot tell, or show the tensor pipe active, but not more than index
-    arithmetic reaches.
-    """
+    """Kernels of which the name tells nothing, and samples cannot tell, or show no more than index arithmetic."""
     unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
     untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)
     return unnamed & untold & ~(kernels["tensor_active_high_pct"] <= COUNTER_ACTIVE_PCT)

@@ -61,7 +61,7 @@ class _Period:
 
 
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
-    """The first element of each repetition of the longest period that explains more than any shorter one, and its end.
+    """First element and end of each repetition of the longest period that explains more than any shorter one.
 
     None where fewer than three hold most of the weight.
     """

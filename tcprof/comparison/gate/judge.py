@@ -91,11 +91,9 @@ class Gate:
 def judge_condition(
     condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
 ) -> Judgement:
-    """Hold a condition against rows of a comparison. All GPUs on which the path had work are judged; the worst counts.
+    """Hold a condition against rows of a comparison, on all GPUs on which the path had work; the worst counts.
 
-    Args:
-        iteration_path: The path of a condition that names none; empty for the whole capture.
-        caveats: Everything that they touch is inconclusive.
+    A condition that names no path is about ``iteration_path``. Everything that caveats touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -114,11 +112,7 @@ def judge_condition(
 
 
 def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str, tuple[int, str]]]) -> Judgement:
-    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
-
-    Args:
-        recordings: GPU and sentence of each finding of each recording, by name.
-    """
+    """Fail where all recordings have the finding, pass where none does; of each GPU and sentence by finding."""
     count, name = len(recordings), condition.name
     known = [each[name] for each in recordings if name in each]
     gpu, reason = known[0] if known else (0, "not found")

@@ -30,14 +30,10 @@ def make_advice(
     raise_confidence: str = TRY,
     rows: pd.DataFrame | None = None,
 ) -> Advice:
-    """Advice on a step.
+    """Advice on a step: ``said`` is what was found, and what that means; the first of the options is to begin with.
 
-    Args:
-        said: What was found, and what that means.
-        options: That to begin with first.
-        evidence: Figures, a line each.
-        rows: Kernels, as ``Step.kernels``: it is about them unless ``about`` says otherwise, and those that take most
-            are evidence, too.
+    It is about the kernels in ``rows`` (see ``Step.kernels``) unless ``about`` says otherwise; those that take most are
+    evidence, too.
     """
     if rows is not None:
         about = about_kernels(step, rows.index) if about is None else about
@@ -80,7 +76,6 @@ def about_iteration(step: Step) -> Subject:
 
 
 def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
-    """Which of the step's launches are meant; what takes most time comes first."""
     launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
     modules, paths = step.analysis.modules, step.analysis.paths
     outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)

@@ -1,8 +1,7 @@
 """What a change wins where several GPUs take a step together: it ends when the last of them is done.
 
-Each GPU waits in its communication for the slowest. What it saves while it waits is absorbed there, so that a step
-becomes shorter by the least, of all GPUs, of what they wait and save together. What is alike on several is one finding:
-whoever changes the program changes it for all of them.
+What a GPU saves while it waits for the slowest is absorbed there: a step becomes shorter by the least, of all GPUs, of
+what they wait and save together. What is alike on several is one finding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -119,15 +118,11 @@ def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
 
 
 def _levels(gain: Gain) -> Floats:
-    """Low, likely and high, in ns."""
     return np.array(gain.shares_pct) / 100 * gain.step_ns
 
 
 def join_alike(found: Sequence[Advice]) -> list[Advice]:
-    """Advice in which that of one rule, about the same, with prices that agree, is one for all its GPUs.
-
-    That which comes first lends its figures.
-    """
+    """Advice of one rule, about the same, with prices that agree, as one for all GPUs, by the figures of the first."""
     groups: list[list[Advice]] = []
     for each in found:
         group = next((group for group in groups if _are_alike(group, each)), None)

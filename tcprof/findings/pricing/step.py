@@ -34,27 +34,18 @@ _Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing
 
 @dataclass(frozen=True)
 class Step:
-    """The mean step of one GPU.
-
-    Attributes:
-        name: What iterates; empty where nothing does.
-        count: How many steps it is the mean of.
-        busy_ns: The part of its length under any activity.
-        exposure: What activities have for themselves in all steps.
-        host: What the CPU does.
-        windows: The steps on the GPU.
-        beside: Those of all GPUs of the recording, by number, where they are known.
-    """
+    """The mean step of one GPU."""
 
     analysis: Analysis
     gpu: int
-    name: str
-    count: int
+    name: str  # what iterates; empty where nothing does
+    count: int  # how many steps it is the mean of
     length_ns: float
-    busy_ns: float
-    exposure: Exposure
-    host: Host
-    windows: Pair
+    busy_ns: float  # the part of its length under any activity
+    exposure: Exposure  # what activities have for themselves in all steps
+    host: Host  # what the CPU does
+    windows: Pair  # the steps on the GPU
+    # Those of all GPUs of the recording, by number, where they are known
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -105,10 +96,10 @@ class Step:
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
-        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
+        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there, with what rules ask for.
 
-        With ``exposed_ns`` and ``launches`` of a step, the ``work`` and the traits that their names tell, and the
-        ``blocks`` of their grid, NaN where it was not read.
+        ``exposed_ns`` and ``launches`` of a step, ``work`` and traits by name, and ``blocks`` of the grid, NaN where
+        not read.
         """
         sums = self.launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
         rows = self.analysis.kernels.loc[sums.index]
@@ -203,8 +194,8 @@ class Step:
     def price_batch(self, saved_ns: Levels) -> Gain:
         """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.
 
-        Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
-        all of it at the least, likely what is in ranges that launch nothing.
+        Not its time of loading: at the least all in which it neither launches nor waits, likely that in ranges without
+        launches.
         """
         work = self.host.idle_ns[WORK]
         loading = (work, work - self.host.work_of_launching_ns, 0.0)
@@ -227,9 +218,9 @@ class Step:
         return self._price(gain)
 
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
-        """What fewer launches win: shares of the idle time that is left without recording, when all other idle time is.
+        """What fewer launches win: shares of the idle time left without recording, and ``of_busy`` of the GPU's work.
 
-        And of the time in which the GPU works, ``of_busy``; at the most ``more_ns`` of other idle time as well.
+        At the most ``more_ns`` of other idle time as well.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
@@ -242,10 +233,7 @@ class Step:
         return self._price(gain)
 
     def price_waits(self, shares: Levels, cpu: Levels = ALL) -> Gain:
-        """What a CPU wins that does not wait, by the shares of waits that can be removed; ``cpu`` as above.
-
-        Without a price where steps cannot be played again.
-        """
+        """What a CPU wins that does not wait, by the shares of waits that can be removed; unpriced without a replay."""
         replay = self.replay
         if replay is None:
             return UNPRICED
