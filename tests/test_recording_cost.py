@@ -12,8 +12,9 @@ from slow import slow
 
 import tcprof
 from tcprof import cli
+from tcprof.analysis.mean_iteration import Typical
 from tcprof.findings.iterations import LAUNCH_BOUND
-from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
+from tcprof.findings.recording_cost import RecordingCost, idle_alone, measure_cost
 from tcprof.frames import UNPROFILED
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
@@ -122,8 +123,8 @@ def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_
 
 
 def test_idle_time_without_what_recording_adds():
-    def took(ns: float) -> StepTime:
-        return StepTime(ns, ns, ns)
+    def took(ns: float) -> Typical:
+        return Typical(ns, ns, ns)
 
     assert idle_alone(60.0, None) == 60.0
     assert idle_alone(60.0, RecordingCost(took(100.0), took(100.0))) == 60.0

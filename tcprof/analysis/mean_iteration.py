@@ -129,9 +129,9 @@ def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Typical:
-    """A median over iterations, with the 95 % interval over the iterations of this recording; NaN where unknown."""
+    """A median, such as over iterations, with its 95 % interval within this recording; NaN where unknown."""
 
-    value: float
+    value: float = math.nan
     low: float = math.nan
     high: float = math.nan
 
@@ -153,12 +153,13 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
         return None
     return TypicalIteration(
         count=len(rest),
-        window_ns=_typical(rest["gpu_window_ns"]),
-        tensor_active_pct=_with_rounding(_typical(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
+        window_ns=find_median(rest["gpu_window_ns"]),
+        tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )
 
 
-def _typical(values: "pd.Series[float]") -> Typical:
+def find_median(values: "pd.Series[float]") -> Typical:
+    """The median of some values, with its interval where there are enough of them."""
     found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
     return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
 

@@ -36,8 +36,10 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
     found: list[Advice] = []
     for gpu, advices in price_together(steps, own, rules_of_findings()).items():
-        of_gpu = (*find_all_well(steps[gpu], advices), *advices)
-        found += [_without_futile_code(each, steps[gpu].is_of_framework) for each in of_gpu]
+        for each in (*find_all_well(steps[gpu], advices), *advices):
+            is_of_use = steps[gpu].is_of_framework or not each.gain.is_known
+            options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in each.options)
+            found.append(replace(each, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
 
@@ -94,13 +96,6 @@ def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
     told = f"of the idle time {units.format_ns(advice.gain.likely_ns - gain.likely_ns)} is in the price of {others}"
     rest = [each.gain for each in advice.options[1:]]
     return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
-
-
-def _without_futile_code(advice: Advice, is_of_framework: bool) -> Advice:
-    """Advice without code that wins nothing, or that a program of another language or no framework has no use for."""
-    is_of_use = is_of_framework or not advice.gain.is_known
-    options = (each if is_of_use and not each.gain.is_futile else replace(each, code=()) for each in advice.options)
-    return replace(advice, options=tuple(options))
 
 
 def _order(advice: Advice) -> tuple[bool, bool, float]:
