@@ -226,7 +226,6 @@ def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
 def _account(
     evidence: Evidence, fit: "KernelFit | None", parts: list[pd.DataFrame], iterations: pd.DataFrame
 ) -> dict[str, Any]:
-    """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
     ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
     ranges, instances = ranges.sort_values("gpu", kind="stable", ignore_index=True), evidence.instances

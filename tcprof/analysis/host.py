@@ -199,7 +199,6 @@ def _explain_idle(
 
 
 def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
-    """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     ranges = analysis.kernel_instances["range"].unique()
     around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()

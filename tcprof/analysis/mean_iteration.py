@@ -63,7 +63,6 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    """What iterates, and from when to when the iterations are on the GPU."""
     rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
@@ -73,7 +72,6 @@ def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]
 
 
 def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
-    """The time that each activity has for itself within some windows."""
     launched, place = analysis.kernel_instances, {}
     of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
@@ -106,7 +104,6 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
 
 
 def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
-    """The gaps in which nothing runs within some windows."""
     busy = open_times(start, end)
     gaps = StepFunction(busy.end[:-1], busy.start[1:], busy.value[1:])
     window, step, length = gaps.overlaps(low, high)

@@ -47,14 +47,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Rate:
-    """Floating-point (or integer) operations for each active cycle of one tensor pipe, and where that is known from."""
-
-    flop_per_cycle: float
-    source: str
-
-
-@dataclass(frozen=True)
 class Board:
     """A product with the chip; its chips have different numbers of SMs, clocks and memory."""
 
@@ -82,8 +74,9 @@ class Chip:
     metrics: Mapping[str, tuple[Metric, ...]]
     # By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
     sums: Mapping[str, Metric]
-    # By instruction family and precision; where shapes of an instruction differ, by ``mma.sync 16x8x16``.
-    rates: Mapping[str, Mapping[str, Rate]]
+    # Operations for each active cycle of one tensor pipe by instruction family and precision; where shapes of an
+    # instruction differ, by ``mma.sync 16x8x16``.
+    rates: Mapping[str, Mapping[str, float]]
     boards: Mapping[str, Board]  # by name
     board: Board  # the one that is meant; of unknowns, where that is not known
     fma_per_cycle: float  # warp instructions that the FMA pipes of an SM start in a cycle
@@ -100,20 +93,18 @@ class Chip:
         if family == NO_MATRIX:
             return 0.0
         rates = self.rates.get(f"{family} {shape}", self.rates.get(family, {}))
-        values = {name: rate.flop_per_cycle for name, rate in rates.items()}
-        return _common(_value_of(values, name, accumulator) for name in precision.split("/"))
+        return _common(_value_of(rates, name, accumulator) for name in precision.split("/"))
 
     def peak_flop_per_cycle(self, precision: str, accumulator: str = "") -> float:
         """The highest rate of any instruction family in that precision; NaN where not known."""
         return _common(self._highest(name, accumulator) for name in precision.split("/"))
 
     def _highest(self, precision: str, accumulator: str) -> float:
-        families = ({name: rate.flop_per_cycle for name, rate in rates.items()} for rates in self.rates.values())
-        known = (_value_of(rates, precision, accumulator) for rates in families if precision in rates)
+        known = (_value_of(rates, precision, accumulator) for rates in self.rates.values() if precision in rates)
         return max(known, default=UNKNOWN)
 
 
-_Rates = Mapping[str, Mapping[str, Rate]]
+_Rates = Mapping[str, Mapping[str, float]]
 
 
 def _value_of(values: Mapping[str, float], precision: str, accumulator: str) -> float:
@@ -259,7 +250,7 @@ def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rat
     for family, rates in given.items():
         _check_keys(family, rates, _WITH_ACCUMULATOR)
     return {
-        family: {name: Rate(*_figure(f"{family} {name}", rate, sources)) for name, rate in rates.items()}
+        family: {name: _figure(f"{family} {name}", rate, sources)[0] for name, rate in rates.items()}
         for family, rates in given.items()
     }
 

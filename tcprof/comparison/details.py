@@ -52,7 +52,6 @@ def has_steps(comparison: Comparison, gpu: int) -> bool:
 
 
 def _list_steady(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The iterations with work on the GPU, without warm-up."""
     iterations = analysis.iterations
     return iterations[(iterations["gpu"] == gpu) & ~iterations["warm_up"] & (iterations["gpu_window_ns"] > 0)]
 

@@ -83,7 +83,6 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
 
 
 def _about_coverage(analysis: Analysis) -> list[Finding]:
-    """A counter that counts more than Tensor Cores, and windows of which too little was sampled."""
     found = []
     if analysis.observed.shared_pipe:
         sentence = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores"
@@ -109,7 +108,6 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
 
 
 def _about_flop(analysis: Analysis) -> list[Finding]:
-    """FLOP that are not known, for want of instruction or precision in kernels' names."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     lacking = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
     if lacking.empty:
@@ -144,7 +142,6 @@ def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:
 
 
 def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
-    """CUDA graphs that were recorded as a whole, and how much of the time they hide."""
     is_graph = (activities["kind"] == "graph").to_numpy()
     if not is_graph.any():
         return []
@@ -162,7 +159,6 @@ def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
 
 
 def _about_activities(analysis: Analysis) -> list[Finding]:
-    """Absent kernels and ranges, and GPU time that belongs to no range."""
     activities, absent = analysis.activities, []
     if not activities["kind"].isin(KERNEL_KINDS).any():
         what = "no kernels, only copies and memsets" if len(activities) else "no kernels"
@@ -176,7 +172,6 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
 
 
 def _about_attribution(analysis: Analysis) -> list[Finding]:
-    """GPU time that belongs to no range, and activities that another thread launched."""
     observed = analysis.observed
     found = [
         _caution(

@@ -253,7 +253,6 @@ def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
-    """Why useful FLOP are not known, with the kernel that took most time without them."""
     launched = rows_of_gpu(analysis.kernel_instances[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
     untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)

@@ -10,6 +10,7 @@ op took is not known.
 
 import json
 from collections.abc import Container
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -145,29 +146,29 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     backward = np.flatnonzero(names.among((CONVOLUTION_BACKWARD,)) & is_own)
     if not len(forward) + len(backward):
         return
-    sizes, outputs = (_Texts(hierarchy.ranges[name]) for name in ("sizes", "output_sizes"))
+    sizes, outputs = (hierarchy.ranges[name].array for name in ("sizes", "output_sizes"))
     inside = np.flatnonzero(is_forward)
     transposed = np.zeros(len(owner), dtype=bool)
     transposed[owner[inside[names.hold(_TRANSPOSED)[inside]]]] = True
     made: dict[int, Sizes] = {}
-    for row in inside[outputs.are_known(inside)].tolist():
-        if outputs.of(row)[0]:
-            made.setdefault(int(owner[row]), outputs.of(row)[0])
+    for row in inside[(outputs != "")[inside]].tolist():
+        if output := _read_sizes(outputs[row])[0]:
+            made.setdefault(int(owner[row]), output)
     back = trace_back(hierarchy)
     maker = np.append(owner, -1)[back.forward]  # -1, for none, is the last
     is_whole = _is_pass_whole(hierarchy, back, backward)
     for row, is_known_to_end in zip(backward.tolist(), is_whole.tolist(), strict=True):
         op = int(maker[row])
         is_known = op >= 0 and bool(is_forward[op])
-        gradient, inputs, weight = [*sizes.of(row), [], [], []][:3]
-        gradients = sum(bool(each) for each in outputs.of(row))
+        gradient, inputs, weight = [*_read_sizes(sizes[row]), [], [], []][:3]
+        gradients = sum(bool(each) for each in _read_sizes(outputs[row]))
         gradients = gradients if is_known_to_end or gradients == _GRADIENTS else 0
         is_transposed = bool(transposed[op]) if is_known else None
         flop[row] = count_convolution_backward(gradient, inputs, weight, gradients, is_transposed)
         if is_known and gradient:
             made[op] = gradient
     for row in forward.tolist():
-        inputs, weight = [*sizes.of(row), [], []][:2]
+        inputs, weight = [*_read_sizes(sizes[row]), [], []][:2]
         flop[row] = count_convolution(inputs, weight, made.get(row, []), bool(transposed[row]))
 
 
@@ -184,22 +185,6 @@ def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
     return found
 
 
-class _Texts:
-    """Sizes of ranges, each text read once."""
-
-    def __init__(self, column: pd.Series) -> None:
-        self._codes = column.cat.codes.to_numpy()
-        self._texts = column.cat.categories.tolist()
-        self._read: dict[int, list[Sizes]] = {}
-
-    def are_known(self, rows: Ints) -> Bools:
-        """Which of these ranges have sizes."""
-        found: Bools = np.array([bool(text) for text in self._texts], dtype=bool)[self._codes[rows]]
-        return found
-
-    def of(self, row: int) -> list[Sizes]:
-        """The sizes of a range; none where they are not known."""
-        code = int(self._codes[row])
-        if code not in self._read:
-            self._read[code] = json.loads(self._texts[code]) if self._texts[code] else []
-        return self._read[code]
+@lru_cache(maxsize=10_000)
+def _read_sizes(text: str) -> list[Sizes]:
+    return json.loads(text) if text else []

@@ -128,7 +128,6 @@ def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
 
 
 def _with_kinds(launches: Launches, kind: Ints) -> Launches:
-    """The same launches in finer classes."""
     opaque = np.zeros(int(kind.max()) + 1, dtype=bool)
     opaque[kind] = launches.opaque[launches.kind]
     return replace(launches, kind=kind, opaque=opaque)

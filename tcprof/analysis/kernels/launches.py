@@ -181,7 +181,9 @@ def _passed(samples: pd.DataFrame) -> Floats:
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``FITTED`` that need no names."""
     duration = launches.end - launches.start + launches.early
-    bytes_ns = found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
+    # Only where the share of the memory's bandwidth is of counted bytes, and not of whole percentages.
+    has_bytes = "dram" in found.fits and found.counts.keys() >= set(SHARES["dram"][0])
+    bytes_ns = found.fits["dram"].per_launch if has_bytes else np.nan
     measured = {
         "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
         "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
@@ -202,12 +204,6 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
         index=pd.RangeIndex(len(rows)),
         copy=False,
     )
-
-
-def _counts_bytes(found: GpuFit) -> bool:
-    """Whether the share of the memory's bandwidth is that of counted bytes, and not of whole percentages."""
-    counted, _ = SHARES["dram"]
-    return found.counts.keys() >= set(counted)
 
 
 def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code: Ints, chip: Chip) -> pd.DataFrame:

@@ -173,7 +173,6 @@ def parse_name(name: str) -> KernelName:
 
 
 def _matrix(name: str) -> tuple[bool, bool, Instructions]:
-    """Whether it is meant for the Tensor Cores, whether it communicates, and its instructions."""
     if _COMMUNICATION.search(name):
         return False, True, Instructions(family=NO_MATRIX)
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)

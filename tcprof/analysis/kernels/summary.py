@@ -82,7 +82,6 @@ def summarize_kernels(
 
 
 def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
-    """Number of the group of each launch, and the groups' keys."""
     group = np.zeros(len(next(iter(keys.values()))), dtype=np.int64)
     for values in keys.values():  # after each there are no more numbers than launches
         codes, distinct = pd.factorize(values)
@@ -113,7 +112,6 @@ def _prepare_sums(launched: pd.DataFrame, group: Ints) -> Callable[[str], Floats
 def _measure(
     sums: GroupSums, launched: pd.DataFrame, group: Ints, add_up: Callable[[str], Floats]
 ) -> dict[str, Floats]:
-    """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
     by = launched.groupby(group)
     total = by["duration_ns"].sum().to_numpy()
     count = by.size().to_numpy()
@@ -139,7 +137,6 @@ def _measure(
 
 
 def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str, Floats]:
-    """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in SHARES:
         active, half = sums.active(name)

@@ -124,7 +124,6 @@ def _first_known(*choices: Bools) -> Bools:
 
 
 def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools) -> dict[str, Ints | Floats]:
-    """Counts and times of each instance: of its own activities, and of those of the instances in it."""
     kernel_ns = np.where(is_kernel, work.end - work.start, 0)
     weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
     counts = [*map(prepare_sums(instances, work), weights)]

@@ -227,7 +227,6 @@ def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
 
 
 def _paths_frame(rows: pd.DataFrame, texts: Texts, domains: pd.Index, number: Ints) -> pd.DataFrame:
-    """The frame of paths; the rows name the path above by its old number."""
     above = rows["parent_id"].to_numpy(np.int64)
     names = texts[rows["name"].to_numpy(np.int64)].tolist()
     parents = np.where(above >= 0, number[above], -1).tolist() if len(rows) else []

@@ -148,7 +148,6 @@ def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
 def _capture_row(
     gpu: int, activities: pd.DataFrame, span: tuple[int, int], duration_ns: float, functions: Functions
 ) -> dict[str, object]:
-    """The figures of one GPU over the whole capture."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))

@@ -67,7 +67,6 @@ def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) ->
 
 
 def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIterations | None:
-    """The iterations of the activities of one process on one GPU, by the times at which they were launched."""
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     order = np.lexsort((start, time))

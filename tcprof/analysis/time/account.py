@@ -118,7 +118,6 @@ def account_for_time(
 
 
 def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
-    """Columns of times for each group of windows; they add up to the windows' length to the nanosecond."""
     sums = {name: np.zeros(groups) for name in TIME_CLASSES}
     for gpu, timeline in timelines.items():
         rows = np.flatnonzero(windows.gpu == gpu)

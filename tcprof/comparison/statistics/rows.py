@@ -83,7 +83,6 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
-    """Whether graphs recorded as a whole ran at each place: there the share of tensor kernels is unknown."""
     used = analysis.activities.loc[analysis.activities["kind"] == "graph", "gpu"].unique()
     hidden = (values["kernel_ns"] > 0) & np.isnan(values["tensor_kernel_share_pct"])
     found = np.zeros(len(places), dtype=bool)
@@ -92,7 +91,6 @@ def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, val
 
 
 def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.MultiIndex, renaming: Renaming) -> Ints:
-    """The place of each instance: looked up once for each path on each GPU."""
     width = max(len(paths), 1)
     used, code = np.unique(instances["gpu"].to_numpy() * width + instances["path_id"].to_numpy(), return_inverse=True)
     of_path = rename_paths(paths, renaming).iloc[used % width]

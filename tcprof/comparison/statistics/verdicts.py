@@ -140,7 +140,6 @@ def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.N
 
 
 def _values_at(instances: Instances, places: Ints) -> list[Floats]:
-    """The known values at each of the places."""
     known = ~np.isnan(instances[1])
     place, values = instances[0][known], instances[1][known]
     order = np.argsort(place, kind="stable")
