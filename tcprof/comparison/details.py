@@ -40,9 +40,8 @@ def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalSt
     """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU."""
     if not has_steps(comparison, gpu):
         return None
-    matched = (comparison.base, comparison.matching.base_row), (comparison.new, comparison.matching.new_row)
-    base, new = (_find_step(side.typical, gpu, row) for side, row in matched)
-    return base, new
+    base, new, matching = comparison.base.typical, comparison.new.typical, comparison.matching
+    return _find_step(base, gpu, matching.base_row), _find_step(new, gpu, matching.new_row)
 
 
 def has_steps(comparison: Comparison, gpu: int) -> bool:
@@ -150,10 +149,7 @@ def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataF
     names = [f"{side}_{part}" for side in ("base", "new") for part in ("name", "geometry")]
     sums = changes[changes["gpu"] == gpu].groupby(["gpu", *names], sort=False)[["base_ns", "new_ns"]].sum()
     pairs = sums.reset_index()
-    base, new = (
-        _place(side.typical, pairs, role) for role, side in (("base", comparison.base), ("new", comparison.new))
-    )
-    return base, new
+    return _place(comparison.base.typical, pairs, "base"), _place(comparison.new.typical, pairs, "new")
 
 
 def _place(analysis: Analysis, pairs: pd.DataFrame, role: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
-from tcprof.findings.pricing.builders import about_kernels, make_advice
+from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
 from tcprof.findings.pricing.step import Step
 from tcprof.findings.rules import apply_rules, rules_of_findings
@@ -65,7 +65,7 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
     text = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
-    about = about_kernels(step, kernels.index)
+    about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
@@ -145,9 +145,7 @@ def _ratio(part: float, whole: float) -> float:
 
 def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
     activities = rows_of_gpu(analysis.activities, gpu)
-    begin, finish = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), begin, finish)
-    busy = StepFunction(begin, finish, np.ones(len(begin)))  # 1 while anything runs
+    busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
     # As in the range summary, time that two iterations of a path share counts once.
     _, begin, finish = union(found["path_id"].to_numpy(), start, end)

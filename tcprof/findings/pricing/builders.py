@@ -36,7 +36,7 @@ def make_advice(
     evidence, too.
     """
     if rows is not None:
-        about = about_kernels(step, rows.index) if about is None else about
+        about = about_launches(step, rows.index, "kernel") if about is None else about
         evidence = (*evidence, *list_kernels(rows))
     return Advice(
         rule=rule,
@@ -53,14 +53,17 @@ def make_advice(
     )
 
 
-def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
-    """Some rows of ``tcprof.frames.KERNELS``, with the ranges and modules that launched them in the steps."""
-    return _about(step, step.launches["kernel"].isin(list(kernels)))
-
-
-def about_launches(step: Step, activities: Iterable[int]) -> Subject:
-    """The same of some launches alone, by their rows in ``tcprof.frames.ACTIVITIES``."""
-    return _about(step, step.launches["activity"].isin(list(activities)))
+def about_launches(step: Step, rows: Iterable[int], column: str = "activity") -> Subject:
+    """Some launches by rows of activities, or of kernels, with ranges and modules; what takes most time is first."""
+    launches = step.launches[step.launches[column].isin(list(rows))]
+    modules, paths = step.analysis.modules, step.analysis.paths
+    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
+    own = ~modules["module"].astype(str).str.startswith(outside)
+    return Subject(
+        ranges=_by_time(launches, "path_id", paths["path"]),
+        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
+        kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
+    )
 
 
 def about_ranges(step: Step, names: Iterable[str]) -> Subject:
@@ -73,18 +76,6 @@ def about_iteration(step: Step) -> Subject:
     """The step itself; nothing where nothing iterates."""
     rows = step.analysis.iterations[step.analysis.iterations["gpu"] == step.gpu]
     return Subject(ranges=tuple(rows["path"].astype(str).unique()))
-
-
-def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
-    launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
-    modules, paths = step.analysis.modules, step.analysis.paths
-    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
-    own = ~modules["module"].astype(str).str.startswith(outside)
-    return Subject(
-        ranges=_by_time(launches, "path_id", paths["path"]),
-        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
-        kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
-    )
 
 
 def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule
-from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
+from tcprof.findings.pricing.builders import about_launches, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import (
     ATTENTION,
     BF16_CODE,
@@ -71,7 +71,7 @@ def fp32_matmul(step: Step) -> list[Advice]:
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
     is_sure = step.is_timed_alone or confidence == HIGH
     surer = "" if is_sure else "Record with --unprofiled to learn what recording costs."
-    about = about_kernels(step, rows.index)
+    about = about_launches(step, rows.index, "kernel")
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 
 

@@ -7,7 +7,7 @@ from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.steps.iterations import FEWEST
 from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
-from tcprof.findings.pricing.builders import about_iteration, about_kernels, make_advice, time_of
+from tcprof.findings.pricing.builders import about_iteration, about_launches, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
 
@@ -50,7 +50,7 @@ def hidden_graphs(step: Step) -> list[Advice]:
         f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels ran in them, and what would win there, cannot be told.",
     )
-    about, code = about_kernels(step, rows.index), ("tcprof profile --cuda-graph-trace node ...",)
+    about, code = about_launches(step, rows.index, "kernel"), ("tcprof profile --cuda-graph-trace node ...",)
     return [_record_again(step, "hidden-graphs", said, code, about)]
 
 

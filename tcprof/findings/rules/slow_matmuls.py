@@ -13,7 +13,6 @@ from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
 from tcprof.findings.pricing.builders import (
-    about_kernels,
     about_launches,
     kernels_of,
     list_kernels,
@@ -160,7 +159,7 @@ def _advise(step: Step, name: str, said: str, meaning: str, rows: pd.DataFrame, 
         f"{units.format_pct(row['sm_active_pct'])}"
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
-    about = about_kernels(step, rows.index)
+    about = about_launches(step, rows.index, "kernel")
     return make_advice(step, name, (f"{said}: {idle}", meaning), [option], about, list_kernels(rows, told))
 
 
