@@ -66,12 +66,6 @@ def _attend_backward(gradient: Sizes, query: Sizes, key: Sizes, value: Sizes) ->
     return _attend(query, key, value, (3, 2))
 
 
-def _heads_first(sizes: Sizes) -> Sizes:
-    """Sizes of queries, keys or values as the functions above have them, of those with heads behind the length."""
-    _check(len(sizes) == _ATTENTION)
-    return sizes[0], sizes[2], sizes[1], sizes[3]
-
-
 def _places(function: Callable[..., float], *places: int) -> Formula:
     return lambda sizes: function(*(sizes[place] for place in places))
 
@@ -80,8 +74,8 @@ def _packed(function: Callable[..., float], places: int, offsets: int) -> Formul
     """Attention of sequences with heads behind the length; of unequal lengths, where there are offsets."""
 
     def formula(sizes: Sequence[Sizes]) -> float:
-        _check(not sizes[offsets])
-        return function(*(_heads_first(each) for each in sizes[:places]))
+        _check(not sizes[offsets] and all(len(each) == _ATTENTION for each in sizes[:places]))
+        return function(*((batch, heads, length, width) for batch, length, heads, width in sizes[:places]))
 
     return formula
 

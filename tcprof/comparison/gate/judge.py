@@ -181,7 +181,9 @@ def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str)
         wanted, at = condition.path, condition.text.find("[") + 1
         found = _named_paths(paths, wanted)
     if not found:
-        near = " or ".join(_quoted(_near_names(paths, wanted)))
+        short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
+        names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
+        near = " or ".join(_quoted(difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)))
         meant = f"Did you mean {near}? " if near else ""
         raise wrong_condition(
             condition.text,
@@ -215,12 +217,6 @@ def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
 
 def _without_blanks(path: str) -> str:
     return "/".join(part.strip() for part in path.split("/"))
-
-
-def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
-    short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
-    names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
-    return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
 
 
 def _quoted(names: Sequence[str]) -> list[str]:

@@ -122,6 +122,7 @@ _IN_LAUNCHING = (
     "Most of it is in ranges that launch kernels, too, so that these do not tell whether it is loading: a profiler of "
     "the CPU does."
 )
+_TOO_SLOW = "Copies come from pinned memory: if something loads ahead already, it is too slow."
 _IN_MPI = "Most of it is in calls of MPI, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
@@ -144,7 +145,8 @@ def cpu_work(step: Step) -> list[Advice]:
     is_of_launching = 2 * step.host.work_of_launching_ns > idle
     is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
     is_loading = not is_of_launching and not is_of_mpi
-    why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _say_of_loading(step, is_pinned)
+    ahead = f"If that is loading data, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
+    why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _TOO_SLOW if is_pinned else ahead
     said = (f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels", why)
     evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and is_loading])
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
@@ -154,13 +156,6 @@ def cpu_work(step: Step) -> list[Advice]:
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
     return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
-
-
-def _say_of_loading(step: Step, is_pinned: bool) -> str:
-    """What workers can do, by whether a loader was set up to run ahead."""
-    if is_pinned:
-        return "Copies come from pinned memory: if something loads ahead already, it is too slow."
-    return f"If that is loading data, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
 
 
 _RESULTS = (
