@@ -188,3 +188,19 @@ def find(tmp_path: Path) -> Callable[[TraceBuilder], dict[str, Advice]]:
 def fixture_file(request: pytest.FixtureRequest) -> Path:
     """Each recording in fixtures/."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> comparison.Comparison:
+    """Two recordings of steps, compared; made where it is asked for, since few files do."""
+    from comparison_inputs import compare_steps
+
+    return compare_steps(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory: pytest.TempPathFactory) -> list[comparison.Comparison]:
+    """A baseline compared with several sides."""
+    from comparison_inputs import compare_several
+
+    return compare_several(tmp_path_factory.mktemp("several"))

@@ -13,8 +13,7 @@ import tcprof
 from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advise import advise, share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
-from tcprof.findings.pricing.builders import about_iteration, make_advice
-from tcprof.findings.pricing.launching import are_pinned, tell_guess
+from tcprof.findings.pricing.builders import about_iteration, are_pinned, make_advice, tell_guess
 from tcprof.findings.pricing.step import Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -132,33 +132,31 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    metrics = sorted({*metrics})
-    asked = {"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops}
-    recorded = _read(source, metrics, kernels)
+    options: dict[str, Any] = {"metrics": sorted({*metrics}), "kernels": kernels, "warm_up": warm_up}
+    recorded = _read(source, options["metrics"], kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
     placed, instances, work, chosen = _place(source, recorded, used, iteration)
-    paths = placed.hierarchy.paths
+    hierarchy, attribution = placed.hierarchy, placed.attribution
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
+    iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    captures = summary.summarize_capture(used, activities, placed.attribution, samples, duration_ns, tensor)
-    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, recorded.samples)
+    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
+    per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
-    tree = placed.hierarchy, placed.attribution
-    evidence = Evidence(activities, samples, gpus, *tree, instances, work, peak_tflops, window)
-    frames = {"gpus": gpus, "samples": samples, "paths": paths, "iterations": iterations, "outside": outside}
+    evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
+    frames = {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
-        options={"metrics": metrics, "kernels": kernels, **asked},
+        options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
         tensor_source=recorded.samples.tensor_source,
         iterations_active=means,
-        nvtx_ranges=placed.hierarchy.ranges,
+        nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations),

@@ -120,8 +120,7 @@ def _fit_gpu(
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
     if samples.empty:
-        none, ones = np.zeros(len(launches.start)), np.ones(len(launches.start))
-        return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, ones, none.astype(bool))
+        return _without_samples(launches)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     value, error, shift = tensor_counts(samples)
@@ -150,6 +149,11 @@ def _fit_gpu(
     seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]
     clock = capacity.of_launch, seen, has_clock
     return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, *clock)
+
+
+def _without_samples(launches: Launches) -> GpuFit:
+    none = np.zeros(len(launches.start))
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, none + 1, none > 0)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:

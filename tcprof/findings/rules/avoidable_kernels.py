@@ -8,8 +8,14 @@ from tcprof.analysis.kernels.names import GRAPH
 from tcprof.annotate.steps import RECOMPUTE
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
-from tcprof.findings.pricing.builders import about_launches, describe_bytes, kernels_of, make_advice, time_of
-from tcprof.findings.pricing.launching import time_launching
+from tcprof.findings.pricing.builders import (
+    about_launches,
+    describe_bytes,
+    kernels_of,
+    make_advice,
+    time_launching,
+    time_of,
+)
 from tcprof.findings.pricing.products import ALL_OF_LOOPED, find_attention, is_product
 from tcprof.findings.pricing.step import Step
 

@@ -29,8 +29,15 @@ from tcprof.findings.pricing.advice import (
     Option,
     rule,
 )
-from tcprof.findings.pricing.builders import TRY, about_iteration, about_ranges, make_advice
-from tcprof.findings.pricing.launching import are_pinned, replays_graphs, tell_guess
+from tcprof.findings.pricing.builders import (
+    TRY,
+    about_iteration,
+    about_ranges,
+    are_pinned,
+    make_advice,
+    replays_graphs,
+    tell_guess,
+)
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import ALL, NONE, Step
 from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED

@@ -4,8 +4,15 @@ from tcprof import units
 from tcprof.analysis.host import LAUNCHES, find_launching_ranges
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, Advice, Option, rule
-from tcprof.findings.pricing.builders import about_ranges, hide, make_advice, time_of
-from tcprof.findings.pricing.launching import are_pinned, is_mostly_pinned, tell_guess
+from tcprof.findings.pricing.builders import (
+    about_ranges,
+    are_pinned,
+    hide,
+    is_mostly_pinned,
+    make_advice,
+    tell_guess,
+    time_of,
+)
 from tcprof.findings.pricing.multi_gpu import find_sent, times_of_communication, waiting_ns
 from tcprof.findings.pricing.step import Step
 from tcprof.frames import HOST_TO_DEVICE
