@@ -184,7 +184,7 @@ class TestMetricsThatAreNoPercentages:
     @pytest.fixture
     def draw(self, monkeypatch):
         def draw(unit):
-            power = Column("power_w", "float64", "Power.", title="GPU power", unit=unit)
+            power = Column("power_w", "Power.", title="GPU power", unit=unit)
             curve = Metric("GPU power", ("power_w",), "#9467BD")
             monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
             for module in (timeline, html_timeline, figure):
