@@ -17,21 +17,7 @@ from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.paths import LONGEST_NAME, keep_largest
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
 from tcprof.views.recording.modules import ALL_KERNELS
-from tcprof.views.tables import (
-    BECAME,
-    Cell,
-    Heading,
-    Row,
-    Table,
-    change_cell,
-    change_interval_cell,
-    heading,
-    number_cell,
-    p_cell,
-    signed_time_cell,
-    sort_key,
-    word_cell,
-)
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 MOST_MODULES = 20
 _SIDES, _UNKNOWN = ("base", "new"), Cell(units.UNKNOWN)
@@ -77,7 +63,7 @@ def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOS
 
 
 def _module_heading(name: str, spare: int = 0) -> Heading:
-    return heading(MODULE_CHANGES[name], short=SHORT_TITLES.get(name, ""), spare=spare)
+    return Heading.of(MODULE_CHANGES[name], short=SHORT_TITLES.get(name, ""), spare=spare)
 
 
 def _interval_heading(name: str, **changes: Any) -> Heading:
@@ -96,8 +82,8 @@ _HEADINGS = (
     _module_heading("tensor_active_difference_pct", spare=1),
     _interval_heading("tensor_active_difference_pct", brief=False),
     _interval_heading("difference_ns", brief=False),
-    heading(MODULE_CHANGES["p_value"], title="p", brief=False),
-    heading(MODULE_CHANGES["verdict"], brief=False),
+    Heading.of(MODULE_CHANGES["p_value"], title="p", brief=False),
+    Heading.of(MODULE_CHANGES["verdict"], brief=False),
 )
 
 
@@ -116,27 +102,27 @@ def _cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
     """In the order of the headings; Tensor Active is unknown as far as the samples do not resolve it."""
     known = [bool(row[f"{side}_resolved"]) for side in _SIDES]
     active = [
-        number_cell(row[name], MODULE_CHANGES[name]) if is_known else _UNKNOWN
+        Cell.number(row[name], MODULE_CHANGES[name]) if is_known else _UNKNOWN
         for name, is_known in zip((f"{side}_tensor_active_pct" for side in _SIDES), known, strict=True)
     ]
     change, ends = (_UNKNOWN, _UNKNOWN)
     if all(known):
-        change = change_cell(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
+        change = Cell.change(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
         low, high = (row[end] for end in _ENDS["tensor_active_difference_pct"])
-        ends = change_interval_cell(low, high, True)
-    lowest, highest = (signed_time_cell(row[end]) for end in _ENDS["difference_ns"])
+        ends = Cell.change_interval(low, high, True)
+    lowest, highest = (Cell.signed_time(row[end]) for end in _ENDS["difference_ns"])
     interval = f"{lowest.text} to {highest.text}" if lowest.sort and highest.sort else units.UNKNOWN
     return (
-        signed_time_cell(row["difference_ns"], mark=_mark(row["verdict"])),
-        *(number_cell(row[f"{side}_ns"], MODULE_CHANGES[f"{side}_ns"]) for side in _SIDES),
+        Cell.signed_time(row["difference_ns"], mark=_mark(row["verdict"])),
+        *(Cell.number(row[f"{side}_ns"], MODULE_CHANGES[f"{side}_ns"]) for side in _SIDES),
         Cell(units.format_ratio(row["ratio"]), sort_key(row["ratio"])),
-        change_interval_cell(row["ratio_low"], row["ratio_high"], False),
+        Cell.change_interval(row["ratio_low"], row["ratio_high"], False),
         *active,
         change,
         ends,
         Cell(interval, values=(lowest.sort, highest.sort)),
-        p_cell(row["p_value"]),
-        word_cell(row["verdict"]),
+        Cell.p_value(row["p_value"]),
+        Cell.word(row["verdict"]),
     )
 
 
@@ -172,7 +158,7 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
         title=f"kernels, by change per {iteration_name(comparison)}",
         first="Kernel",
         headings=tuple(
-            heading(
+            Heading.of(
                 KERNEL_CHANGES[name],
                 brief=name in _BRIEF,
                 shown=name not in _FURTHER,
@@ -216,8 +202,8 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
     )
     full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", LONGEST_NAME) for side in sides)
     cells = (
-        word_cell(row["status"]),
-        signed_time_cell(row["difference_ns"]),
+        Cell.word(row["status"]),
+        Cell.signed_time(row["difference_ns"]),
         *_pair(row, sides, "ns"),
         *(
             fitted_cell(row[f"{side}_tensor_active_pct"], row[f"{side}_fit"]) if side in sides else _NONE
@@ -233,7 +219,7 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
 
 def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
     names = {side: f"{side}_{figure}" for side in ("base", "new")}
-    return [number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
+    return [Cell.number(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:

@@ -35,7 +35,7 @@ from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
-from tcprof.views.tables import Heading, Row, Table, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (
     "Medians per iteration without warm-up, and the change with its 95 % interval; below one its mean, where that says "
@@ -165,7 +165,7 @@ def _view_parts(at: _Place) -> list[Section]:
 def _view_advice(at: _Place, advice: Sequence[ComparedAdvice]) -> tuple[Section, ...]:
     """The advice on the baseline and whether it is gone, and what is new; nothing where there is none."""
     rows = tuple(
-        Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
+        Row(each.rule, tuple(map(Cell.word, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
         for each in advice
         if each.gpu == at.gpu
     )

@@ -19,18 +19,7 @@ from tcprof.views.recording import (
     gpu_title_of_several,
     list_provenance,
 )
-from tcprof.views.tables import (
-    Cell,
-    Heading,
-    Row,
-    Table,
-    change_cell,
-    change_interval_cell,
-    heading,
-    number_cell,
-    time_cell,
-    word_cell,
-)
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 # Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
 # is orange, which is Tensor Active.
@@ -118,8 +107,8 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         Heading("ratio"),
         Heading("95 % interval", columns=("low", "high"), spare=1),
         Heading("verdict", words=True),
-        heading(HEADLINE.column, spare=2),
-        heading(_SHARE.column, spare=3),
+        Heading.of(HEADLINE.column, spare=2),
+        Heading.of(_SHARE.column, spare=3),
     )
     for gpu in shared_gpus(comparisons):
         rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
@@ -134,10 +123,10 @@ def _side_row(shown: ShownSide, gpu: int) -> Row:
     change = [_NONE] * 3
     if side == "new":
         row = decisive(time)
-        interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
+        interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
         verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-        change = [change_cell(row["ratio"], False), interval, word_cell(verdict)]
-    return Row(shown.name, (time_cell(time[side]), *change, *shares))
+        change = [Cell.change(row["ratio"], False), interval, Cell.word(verdict)]
+    return Row(shown.name, (Cell.time(time[side]), *change, *shares))
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -149,8 +138,8 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
             title = gpu_title_of_several(comparisons[0].base.first, gpu)
             headings = (
                 Heading("side", words=True),
-                heading(NOISE_FLOOR["recording_count"], title="recordings"),
-                heading(NOISE_FLOOR["ratio"], title="largest / smallest"),
+                Heading.of(NOISE_FLOOR["recording_count"], title="recordings"),
+                Heading.of(NOISE_FLOOR["ratio"], title="largest / smallest"),
             )
             name = f"noise-{len(tables) + 1}"
             tables.append(Table(name, title, "median per iteration", headings, rows, gpu=gpu))
@@ -163,9 +152,9 @@ def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
         Row(
             quantity_of(row["quantity"]).column.title,
             (
-                word_cell(one_line(row["side"], 40)),
-                number_cell(row["recording_count"], NOISE_FLOOR["recording_count"]),
-                change_cell(row["ratio"], False),
+                Cell.word(one_line(row["side"], 40)),
+                Cell.number(row["recording_count"], NOISE_FLOOR["recording_count"]),
+                Cell.change(row["ratio"], False),
             ),
         )
         for row in rows.to_dict("records")

@@ -23,7 +23,7 @@ from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
 from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
-from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
@@ -96,7 +96,7 @@ def list_kernels(
 ) -> list[Table]:
     """Kernels, one table for each GPU; what the arguments are is said at ``view_kernels``."""
     headings = tuple(
-        heading(
+        Heading.of(
             KERNELS[name],
             brief=name in _BRIEF,
             spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
@@ -120,13 +120,13 @@ def list_kernels(
 def _row(row: Mapping[Any, Any], item: int) -> Row:
     share = row["share_pct"]
     cells = {
-        name: word_cell(one_line(row[name])) if KERNELS[name].is_text else number_cell(row[name], KERNELS[name])
+        name: Cell.word(one_line(row[name])) if KERNELS[name].is_text else Cell.number(row[name], KERNELS[name])
         for name in (*_BRIEF, *_FURTHER)
     }
-    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
-    cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
-    cells["precision"] = word_cell(row["precision"].upper())
-    cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))
+    cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
+    cells["tensor_active_pct"] = Cell.plus_minus(*(row[name] for name in _TENSOR_ACTIVE))
+    cells["precision"] = Cell.word(row["precision"].upper())
+    cells["name_verdict"] = Cell.word(mark_fit(row["fit"], row["name_verdict"]))
     return Row(
         short_name(row["name"], LONGEST_NAME),
         tuple(cells.values()),

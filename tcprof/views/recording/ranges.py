@@ -21,7 +21,7 @@ from tcprof.views.recording import (
     make_table,
     split_by_gpu,
 )
-from tcprof.views.tables import Cell, Heading, Table, column_cell, heading, interval_cell, share_cell
+from tcprof.views.tables import Cell, Heading, Table
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
@@ -92,15 +92,15 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
     over = RANGES[_WINDOW_COLUMNS[analysis.window]]
     notes = {"hfu_pct": " ".join(describe_peaks(analysis))}
     found = [
-        (over, heading(over, columns=(over.name, "share_pct"))),
-        (HEADLINE.column, heading(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
+        (over, Heading.of(over, columns=(over.name, "share_pct"))),
+        (HEADLINE.column, Heading.of(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
     for name in (*_BRIEF, *_FURTHER, *others):
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
             shown = name not in (*_FURTHER, *_HIDDEN)
-            made = heading(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
+            made = Heading.of(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
             found.append((column, made))
     return found
 
@@ -108,9 +108,9 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
 def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_estimated: bool) -> tuple[Cell, ...]:
     over = columns[0]
     window = row[over.name] if row[over.name] > 0 else float("nan")
-    cells = {column.name: column_cell(row, column) for column in columns}
-    cells[over.name] = share_cell(window, whole_ns)
-    cells[HEADLINE.name] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    cells = {column.name: Cell.of_column(row, column) for column in columns}
+    cells[over.name] = Cell.share(window, whole_ns)
+    cells[HEADLINE.name] = Cell.interval(*(row[name] for name in _TENSOR_ACTIVE))
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:
         cells[_TENSOR_KERNELS] = replace(share, text=f"~{share.text}")

@@ -33,7 +33,7 @@ from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, keep_longest, link, path_rows
 from tcprof.views.recording import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Row, Table, heading, share_cell, sort_key, time_cell, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
@@ -92,9 +92,9 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
     headings = (
-        heading(TIMELINE["window_ns"]),
+        Heading.of(TIMELINE["window_ns"]),
         *(
-            heading(
+            Heading.of(
                 TIMELINE[column],
                 unit="pct",
                 columns=(column, f"{name}_pct"),
@@ -119,7 +119,7 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
 
 def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
     window = row["window_ns"] if row["window_ns"] > 0 else math.nan
-    cells = [time_cell(window)]
+    cells = [Cell.time(window)]
     for column in columns:
         share = 100 * row[column] / window
         values = (sort_key(row[column]), sort_key(share))
@@ -130,18 +130,18 @@ def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
     """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
     headings = (
-        heading(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
-        heading(LEDGER["remedy"], brief=False),
+        Heading.of(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
+        Heading.of(LEDGER["remedy"], brief=False),
     )
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
         listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
-            listed.append(Row(str(account), (share_cell(total_ns, total_ns, "s"), Cell("", ""))))
+            listed.append(Row(str(account), (Cell.share(total_ns, total_ns, "s"), Cell("", ""))))
             for entry in parts.to_dict("records"):
                 remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-                cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+                cells = (Cell.share(1e9 * entry["seconds"], total_ns, "s"), Cell.word(remedy))
                 name, around = one_line(entry["entry"], 90), f"{account}: "
                 listed.append(Row(name, cells, depth=2, ancestors=around, nested=True))
         tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
