@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -114,10 +114,7 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
 
 
 def _data(
-    findings: ComparedFindings,
-    rows: pd.DataFrame,
-    advice: Sequence[ComparedAdvice],
-    judged: Sequence[Judgement],
+    findings: ComparedFindings, rows: pd.DataFrame, advice: Sequence[ComparedAdvice], judged: Sequence[Judgement]
 ) -> dict[str, Any]:
     comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
@@ -134,15 +131,10 @@ def _data(
         "new_matched_pct": comparison.matching.new_matched_pct,
         "noise_floor": comparison.noise_floor,
         "advice": [asdict(each) for each in advice],
-        "gate": [_judgement_data(each) for each in judged],
+        "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
         "faults": findings.faults,
         "warnings": findings.warnings,
     }
-
-
-def _judgement_data(judgement: Judgement) -> Mapping[str, Any]:
-    figures = {name: asdict(found) for name, found in ((MEDIAN, judgement.median), (MEAN, judgement.mean))}
-    return {**asdict(judgement), **figures, "condition": judgement.condition.text}
 
 
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
@@ -177,8 +169,8 @@ def view_gate(gate: Gate) -> GateView:
     judgements = gate.judgements
     unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
     doubt = printable("; ".join(unsure))
-    helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
-    counts = Counter(judgement.verdict for judgement in judgements)
+    helps = any(each.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for each in judgements)
+    counts = Counter(each.verdict for each in judgements)
     counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
     return GateView(
         conditions=tuple(

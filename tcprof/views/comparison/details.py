@@ -59,11 +59,7 @@ _MOVED = (
     f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are "
     "drawn, if their FLOP and bytes are known."
 )
-_ADVICE_HEADINGS = (
-    Heading("finding", words=True),
-    Heading("predicted", words=True),
-    Heading("now", words=True),
-)
+_ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
 _ADVICE = (
     "Each prediction is of its advice alone; the time is what all that differs between the sides won together. “tcprof "
     "advise” explains each by its name."

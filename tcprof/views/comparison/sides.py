@@ -12,13 +12,7 @@ from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
-from tcprof.views.recording import (
-    describe_recording,
-    describe_source,
-    gpu_title,
-    gpu_title_of_several,
-    list_provenance,
-)
+from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 # Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none

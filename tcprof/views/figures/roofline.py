@@ -112,12 +112,7 @@ def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequen
         figure.add_annotation(text=name, showarrow=False, **place)
 
 
-def _add_roofs(
-    figure: PlotlyFigure,
-    roofs: Sequence[Roof],
-    slopes: Mapping[int, float],
-    box: Box,
-) -> None:
+def _add_roofs(figure: PlotlyFigure, roofs: Sequence[Roof], slopes: Mapping[int, float], box: Box) -> None:
     """The peaks, each from where the memory allows it; those that read the same are one line."""
     left, right, _, _ = box
     alike: dict[str, list[Roof]] = {}

@@ -26,37 +26,24 @@ from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_doc
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
-_AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
-# What matters at a glance comes first.
-_BRIEF = (
-    "total_ns",
-    "tensor_active_pct",
-    "precision",
-    "bound",
-    "launch_count",
-    "median_ns",
-    "tensor_tflops",
-    "name_verdict",
-)
-# On a narrow terminal; the last one first.
-_SPARE = ("precision", "bound", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
 _FURTHER = (
-    "lost_ns",
-    "fit",
-    "tensor_peak_pct",
-    "hfu_pct",
-    "tensor_cycles_per_launch",
-    "dram_pct",
-    "dram_bandwidth",
-    "fma_pct",
-    "l1_pct",
-    "l2_pct",
-    "sm_issue_pct",
-    "path",
+    *("fit", "tensor_peak_pct", "hfu_pct", "tensor_cycles_per_launch", "dram_pct", "dram_bandwidth"),
+    *("fma_pct", "l1_pct", "l2_pct", "sm_issue_pct"),
 )
-# On a page, before its reader has chosen.
-_SHOWN = ("total_ns", "tensor_active_pct", "precision", "bound", "launch_count", "tensor_tflops", "lost_ns", "path")
+_COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes first; settings of each one's heading
+    "total_ns": {"brief_value": False, "columns": ("total_ns", "share_pct"), "after": ("Time %",)},
+    "tensor_active_pct": {"columns": _TENSOR_ACTIVE, "after": ("95 %",)},
+    "precision": {"spare": 1},
+    "bound": {"spare": 2},
+    "launch_count": {"spare": 4},
+    "median_ns": {"spare": 5, "shown": False},
+    "tensor_tflops": {"spare": 6},
+    "name_verdict": {"spare": 3, "shown": False},
+    "lost_ns": {"brief": False},
+    **{name: {"brief": False, "shown": False} for name in _FURTHER},
+    "path": {"brief": False},
+}
+_HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
 _LEFT_OUT = (
     "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
 )
@@ -95,25 +82,13 @@ def list_kernels(
     analysis: Analysis, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
 ) -> list[Table]:
     """Kernels, one table for each GPU; what the arguments are is said at ``view_kernels``."""
-    headings = tuple(
-        Heading.of(
-            KERNELS[name],
-            brief=name in _BRIEF,
-            spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
-            brief_value=name != "total_ns",
-            columns=_SEVERAL.get(name, (name,)),
-            after=_AFTER.get(name, ()),
-            shown=name in _SHOWN,
-        )
-        for name in (*_BRIEF, *_FURTHER)
-    )
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu.head(limit) if limit else of_gpu
         listed = [_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True)]
         listed = _under_paths(listed, kept["path"]) if by_path else listed
         further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "items": "kernels", "search": "part of a name"}
-        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", headings, listed, **further))
+        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", _HEADINGS, listed, **further))
     return tables
 
 
@@ -121,7 +96,7 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     share = row["share_pct"]
     cells = {
         name: Cell.word(one_line(row[name])) if KERNELS[name].is_text else Cell.number(row[name], KERNELS[name])
-        for name in (*_BRIEF, *_FURTHER)
+        for name in _COLUMNS
     }
     cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
     cells["tensor_active_pct"] = Cell.plus_minus(*(row[name] for name in _TENSOR_ACTIVE))

@@ -59,11 +59,7 @@ _NO_ITERATIONS = (
 
 
 def view_timeline(
-    analysis: Analysis,
-    findings: Findings,
-    rows: pd.DataFrame,
-    gpu: int | None = None,
-    limit: int | None = ROWS_SHOWN,
+    analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None, limit: int | None = ROWS_SHOWN
 ) -> Document:
     """Where the time went.
 
