@@ -120,10 +120,10 @@ class Cell:
     def share(time_ns: float, whole_ns: float, unit: str = "ns") -> "Cell":
         """A time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
         share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
-        values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
-        if not values[0] or not values[1]:
-            return Cell(units.format_ns(time_ns), values[0], after=("",), values=values)
-        text, beside = units.format_ns(time_ns), units.format_pct(share)
+        text, values = units.format_ns(time_ns), (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
+        if not all(values):
+            return Cell(text, values[0], after=("",), values=values)
+        beside = units.format_pct(share)
         return Cell(text, values[0], after=(beside,), bar=bar_length(share), of_time=True, values=values)
 
     @staticmethod

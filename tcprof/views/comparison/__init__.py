@@ -17,11 +17,11 @@ from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.verdict import list_gpus
 from tcprof.frames import quantity_of
-from tcprof.untrusted import printable
+from tcprof.untrusted import one_line, printable
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
-from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
+from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Document, Notes
 from tcprof.views.paths import WHOLE_CAPTURE
@@ -47,7 +47,8 @@ def view_comparison(
     advice = [compare_advice(each) for each in comparisons]
     judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(findings, rows, advice, strict=True)]
-    base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
+    sides = [side for _, side in name_sides(comparisons)]
+    base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
     faults, warnings = name_findings(findings)
     won = describe_compared(comparisons[0], advice[0]) if len(comparisons) == 1 else ()

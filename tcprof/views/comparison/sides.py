@@ -69,11 +69,6 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
     return [*lines, *(distinct if len(distinct) == 1 else (f"{name}: {source}" for name, source in sources))]
 
 
-def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """What is left out of each side's figures, below its name."""
-    return list(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
-
-
 def list_left_out(side: Side) -> list[str]:
     """Iterations that are no ranges, and warm-up; said once for recordings of which the same is said."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up)
@@ -142,17 +137,12 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
 
 def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
     rows = comparison.noise_floor[comparison.noise_floor["gpu"] == gpu]
-    return [
-        Row(
-            quantity_of(row["quantity"]).column.title,
-            (
-                Cell.word(one_line(row["side"], 40)),
-                Cell.number(row["recording_count"], NOISE_FLOOR["recording_count"]),
-                Cell.change(row["ratio"], False),
-            ),
-        )
-        for row in rows.to_dict("records")
-    ]
+    listed = []
+    for row in rows.to_dict("records"):
+        count = Cell.number(row["recording_count"], NOISE_FLOOR["recording_count"])
+        cells = (Cell.word(one_line(row["side"], 40)), count, Cell.change(row["ratio"], False))
+        listed.append(Row(quantity_of(row["quantity"]).column.title, cells))
+    return listed
 
 
 def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:
