@@ -42,10 +42,8 @@ _FURTHER = ("tensor_kernel_share_pct", "hfu_pct", "mfu_pct", "uncovered_cycles_p
 _SUMS = ("useful_flop", "tensor_flop", "lost_ns", "kernel_count")  # over all steps
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 # On a page, before its reader has chosen.
-_HIDDEN = frozenset(
-    ("useful_flop", "tensor_flop", *(f"{phase}_kernel_ns" for phase in _PER_PHASE), *_ACTIVE, "hfu_pct")
-)
-_HIDDEN |= {"mfu_pct", "uncovered_cycles_pct", "kernel_count"}
+_HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count", *_ACTIVE}
+_HIDDEN |= {f"{phase}_kernel_ns" for phase in _PER_PHASE}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = (
     "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
@@ -116,8 +114,8 @@ def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _steps(analysis: Analysis) -> dict[int, int]:
     """How many iterations the figures of each GPU are over; 0 where nothing iterates."""
-    counts = analysis.modules.drop_duplicates("gpu")
-    return {int(gpu): int(count) for gpu, count in zip(counts["gpu"], counts["iteration_count"], strict=True)}
+    counts: dict[int, int] = analysis.modules.drop_duplicates("gpu").set_index("gpu")["iteration_count"].to_dict()
+    return counts
 
 
 def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:

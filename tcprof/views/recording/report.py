@@ -45,6 +45,7 @@ from tcprof.views.recording.time import (
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 _ADVICE = "Advice: what to do first, and what it is likely to win"
+_LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
     "on an iteration shows it in the timeline."
@@ -80,12 +81,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("kernels", "Kernels", _kernels(analysis)),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
         Section("time", "Where the time went", _time(analysis)),
-        Section(
-            "ledger",
-            "Ledger: what the figures rest on",
-            _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
-            linked="Ledger",
-        ),
+        Section("ledger", _LEDGER, _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger"),
         Section("provenance", "Where the figures come from", (Facts(provenance),)),
     )
     parts: tuple[Part, ...] = (
