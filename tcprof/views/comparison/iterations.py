@@ -271,7 +271,7 @@ def _add_distribution(
     known = steady[~np.isnan(steady)]
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
-            figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
+            figure.data.append(trace.set(_placed(shown, ("x2", axis))))
 
 
 _BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn at the edge

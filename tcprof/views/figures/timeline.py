@@ -48,13 +48,13 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
         for trace in panel.traces:
             first = trace.get("showlegend", True) and trace["name"] not in legend
             legend |= {trace["name"]} if first else set()
-            figure.add_trace(trace.set(yaxis=axis, showlegend=first))
+            figure.data.append(trace.set(yaxis=axis, showlegend=first))
     last, _ = axis_names("y", max(len(panels) - 1, 0))
     legend_place = {**LEGEND, "yref": "paper"}
     figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay", legend=legend_place)
     if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
-        figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
+        figure.data.append(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
         figure.update_layout(coloraxis=_color_axis(inner))
     return figure
 

@@ -200,7 +200,7 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
             if figures is not None:
                 _add_median(figure, getattr(figures, quantity), scale, axis, color)
             points = _points(_thinned(rows), column, scale, top, number)
-            figure.add_trace(points.set(yaxis=axis, marker={"color": color}))
+            figure.data.append(points.set(yaxis=axis, marker={"color": color}))
     _mark_warm_up(figure, iterations)
     drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])
     across = number_axis(axis, int(iterations["number"].max()))

@@ -70,9 +70,8 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.merged:
-            note.append(
-                f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
-            )
+            merged = units.format_count(lanes.merged)
+            note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
     header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
@@ -101,17 +100,13 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
             "geometry": [label(text) for text in work["launch_geometry"]],
             "class": work["time_class"].tolist(),
             "kernels": len(analysis.kernels),
-            **{side: _plain(work[side]) for side in ("low", "high")},
+            **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
         },
     }
 
 
 def _painted(color: str) -> Header:
     return {"color": color, "text": traces.text_on(color)}
-
-
-def _plain(values: pd.Series) -> list[float | None]:
-    return [None if value != value else round(float(value), 3) for value in values]
 
 
 def _add_samples(
@@ -155,12 +150,8 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
 def _add_curve(store: ArrayStore, metric: traces.Metric, peak: float, *values: Floats) -> Header:
     step = _step_of(metric, peak)
     unit = "FLOP/s" if metric is traces.FLOP_RATE else units.symbol_of(metric.unit)
-    return {
-        "metric": metric.name,
-        "unit": unit,
-        "step": step,
-        "values": [_add_values(store, each, step) for each in values],
-    }
+    kept = [_add_values(store, each, step) for each in values]
+    return {"metric": metric.name, "unit": unit, "step": step, "values": kept}
 
 
 def _step_of(metric: traces.Metric, peak: float) -> float:
