@@ -7,7 +7,7 @@ import pytest
 import tcprof
 from tcprof.analysis.kernels import classes
 from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.recording.kernels import fitted_text, list_kernels
+from tcprof.views.recording.kernels import fitted_cell, list_kernels
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -17,7 +17,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
     [("resolved", "11.5 %"), ("pooled", "11.5 % pooled"), ("unresolved", "–"), ("not sampled", "–"), ("", "11.5 %")],
 )
 def test_a_fitted_figure(fit: str, shown: str) -> None:
-    assert fitted_text(11.5, fit) == shown
+    assert fitted_cell(11.5, fit).text == shown
 
 
 def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
