@@ -12,6 +12,7 @@ from tcprof.analysis.modules.tree import PHASES
 from tcprof.annotate.steps import DOMAIN
 from tcprof.nsys import schema
 
+Mutation = Callable[[Random, Connection], str]
 KERNELS, NVTX, SAMPLES = schema.KERNELS.name, schema.NVTX.name, schema.METRICS.name
 WORK = tuple(table.name for table in schema.ACTIVITY_TABLES)
 _RANGES = f'"eventType" IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})'
@@ -56,10 +57,26 @@ def _with_names(connection: Connection) -> list[tuple[str, str]]:
     return columns + [(name, "") for name in lacking]
 
 
-def no_kernels(_random: Random, connection: Connection) -> str:
-    """Copies and memsets alone."""
-    delete(connection, KERNELS)
-    return "no kernels"
+def without(words: str, *tables: str) -> Mutation:
+    """A mutation that deletes the rows of some tables."""
+
+    def change(_random: Random, connection: Connection) -> str:
+        delete(connection, *tables)
+        return words
+
+    change.__name__ = words.replace(" ", "_")
+    return change
+
+
+def ranges_alone(words: str, condition: str) -> Mutation:
+    """A mutation that deletes the ranges but those of a condition."""
+
+    def change(_random: Random, connection: Connection) -> str:
+        keep_ranges(connection, condition)
+        return words
+
+    change.__name__ = words.replace(" ", "_")
+    return change
 
 
 def one_kernel(random: Random, connection: Connection) -> str:
@@ -92,18 +109,6 @@ def one_kind_of_work(random: Random, connection: Connection) -> str:
     return f"of the work on the GPU {kept} alone"
 
 
-def no_work(_random: Random, connection: Connection) -> str:
-    """Ranges on the CPU alone."""
-    delete(connection, *WORK)
-    return "no work on the GPU"
-
-
-def no_calls(_random: Random, connection: Connection) -> str:
-    """Work without the calls that launched it."""
-    delete(connection, schema.API_CALLS.name)
-    return "no calls"
-
-
 def one_sample(random: Random, connection: Connection) -> str:
     """The samples of one moment."""
     if times := values_of(connection, SAMPLES, "timestamp"):
@@ -119,18 +124,6 @@ def one_metric(random: Random, connection: Connection) -> str:
     which = random.choice(("=", "<>"))
     delete(connection, SAMPLES, keep=f'"metricId" {which} {int(random.choice(metrics))}')
     return f"samples of metrics {which} one"
-
-
-def no_samples(_random: Random, connection: Connection) -> str:
-    """A recording without metrics."""
-    delete(connection, SAMPLES, schema.GENERIC_EVENTS.name)
-    return "no samples"
-
-
-def no_ranges(_random: Random, connection: Connection) -> str:
-    """A program that nobody annotated."""
-    delete(connection, NVTX)
-    return "no ranges"
 
 
 def one_range(random: Random, connection: Connection) -> str:
@@ -150,24 +143,6 @@ def one_domain_less(random: Random, connection: Connection) -> str:
     return f"ranges whose domain {which} {domain}"
 
 
-def ops_alone(_random: Random, connection: Connection) -> str:
-    """PyTorch's ops, as nsys --pytorch records them, and no other range."""
-    keep_ranges(connection, _IS_OP)
-    return "ops alone"
-
-
-def ops_without_ours(_random: Random, connection: Connection) -> str:
-    """PyTorch's ops and the program's ranges, without those of tcprof."""
-    keep_ranges(connection, f"NOT ({_OURS})")
-    return "without the ranges of tcprof"
-
-
-def no_ops(_random: Random, connection: Connection) -> str:
-    """All ranges but PyTorch's ops."""
-    keep_ranges(connection, f"NOT ({_IS_OP})")
-    return "no ops"
-
-
 def phases_alone(random: Random, connection: Connection) -> str:
     """Of the ranges of tcprof the phases alone, with the ops or without."""
     ops = random.choice((f" OR {_IS_OP}", ""))
@@ -175,22 +150,22 @@ def phases_alone(random: Random, connection: Connection) -> str:
     return f"phases{' and ops' * bool(ops)} alone"
 
 
-MUTATIONS: tuple[Callable[[Random, Connection], str], ...] = (
-    no_kernels,
+MUTATIONS: tuple[Mutation, ...] = (
+    without("no kernels", KERNELS),
     one_kernel,
     one_launch_alone,
     one_kind_of_kernel,
     one_kind_of_work,
-    no_work,
-    no_calls,
+    without("no work on the GPU", *WORK),
+    without("no calls", schema.API_CALLS.name),
     one_sample,
     one_metric,
-    no_samples,
-    no_ranges,
+    without("no samples", SAMPLES, schema.GENERIC_EVENTS.name),
+    without("no ranges", NVTX),
     one_range,
     one_domain_less,
-    ops_alone,
-    ops_without_ours,
-    no_ops,
+    ranges_alone("ops alone", _IS_OP),
+    ranges_alone("without the ranges of tcprof", f"NOT ({_OURS})"),
+    ranges_alone("no ops", f"NOT ({_IS_OP})"),
     phases_alone,
 )
