@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from builders import TraceBuilder
+from builders import MS, TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -40,7 +40,6 @@ HOSTILE = (
     "right\u202eto left\u2028and\na line",
     "long " + "n" * 10_000,
 )
-MS = 1_000_000
 H200 = {"name": "NVIDIA H200", "chip": "GH100", "sm_count": 132}
 
 

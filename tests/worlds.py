@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from builders import TraceBuilder, count_at, read_back_signed
+from builders import MS, US, TraceBuilder, count_at, read_back_signed
 
 import tcprof
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
@@ -31,7 +31,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
 GHZ = 1.98
 MOST_ACTIVE = 0.99  # of a launch's busiest part: samples above all that there is would be cut off
