@@ -185,7 +185,6 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
 
 
 def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
-    """The report of a recording that nsys left raw, which it does with exit status 0."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().found))
     except InputError as error:

@@ -257,7 +257,6 @@ class Stopping:
         return True
 
     def _name_program(self) -> None:
-        """Says, once, how to end the program so that nsys continues with the report."""
         programs = self._family.living_programs()
         if programs and not self._has_named_program:
             self._has_named_program = True

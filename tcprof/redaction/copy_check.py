@@ -160,7 +160,6 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
 
 
 def _replace(found: re.Match[str]) -> str:
-    """What stands for a private stretch: itself where it is a counter, "SM.Triage.sm__cycles.sum", and no host."""
     dotted = found.group("dotted")
     return dotted if dotted and "__" in dotted and is_own(dotted) else REDACTED
 

@@ -214,7 +214,6 @@ def _texts_with_parts(connection: Connection, tables: dict[str, Table]) -> Itera
 
 
 def _texts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[Kind, str]]:
-    """What an export holds of the machine, with its kind."""
     for table in (tables[table.name] for table in SETTINGS_TABLES if is_kept(table.name, tables)):
         for name, value in settings_in(connection, table):
             yield from _of_setting(name, value)

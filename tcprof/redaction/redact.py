@@ -154,7 +154,6 @@ def _set_blanking(connection: sa.Connection, tables: dict[str, sa.Table], privat
 
 
 def _count_rows(connection: sa.Connection, table: sa.Table, tables: dict[str, sa.Table]) -> Counter[Kind]:
-    """The rows of a kept table that are left out, by kind."""
     if table.name == schema.STRINGS.name:
         return _count_strings(connection, tables)
     if table.name in (settings.name for settings in SETTINGS_TABLES):
