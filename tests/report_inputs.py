@@ -66,9 +66,6 @@ def make_analysis(
     Args:
         names: Names of the ranges in ``step``; without any there is no range at all.
         samples: Samples of all GPUs; by default 400 with values from 0 to 90 on each.
-        gpus: Numbers of the GPUs.
-        instances: Instances of each path.
-        file: Name of the recording.
         changes: Attributes of the analysis to set.
     """
     if samples is None:

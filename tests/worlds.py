@@ -109,7 +109,6 @@ class World:
     """Launches with their cycles, a clock, and idle time around them.
 
     Attributes:
-        kernels: The kernels.
         kind: Number of the kernel of each launch, in order of start.
         start: In ns.
         end: In ns.
@@ -365,9 +364,6 @@ def make_world(
     """A program that runs its kernels in order, step by step, on one stream.
 
     Args:
-        kernels: The kernels.
-        steps: How many steps.
-        seed: For all that is random.
         repeats: How often a step runs through them: its layers.
         shuffled: Whether in another order each time.
         gap_us: Pause after each launch; 0 for none at all.
@@ -456,10 +452,8 @@ def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
     """A world in which another process has slices of the time: what runs then waits, and lasts longer.
 
     Args:
-        world: The world.
         kernel: What the other process runs, for 0.4 to 2 times its length at 0.3 to 1 of its rate.
         share: Of the world's time.
-        seed: For the times.
     """
     rng, span = np.random.default_rng(seed + 7), int(world.end.max())
     number = max(3, int(share * span / US / kernel.us))
@@ -480,9 +474,6 @@ def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = Fa
     Kernels with a place are in a module of that name instead.
 
     Args:
-        world: The world.
-        sampler: How it is sampled.
-        folder: Where to write it.
         wrapped: Whether counts are stored in the fewest bytes and read back with a sign, as nsys does.
     """
     trace, samples = TraceBuilder().gpu(world.gpu, "NVIDIA H200", chip="GH100", sm_count=SMS), world.samples(sampler)

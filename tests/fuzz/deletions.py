@@ -57,43 +57,29 @@ def _with_names(connection: Connection) -> list[tuple[str, str]]:
     return columns + [(name, "") for name in lacking]
 
 
-def without(words: str, *tables: str) -> Mutation:
-    """A mutation that deletes the rows of some tables."""
+def always(words: str, change: Callable[[Connection], None]) -> Mutation:
+    """A mutation in which nothing is by chance."""
 
-    def change(_random: Random, connection: Connection) -> str:
-        delete(connection, *tables)
+    def mutate(_random: Random, connection: Connection) -> str:
+        change(connection)
         return words
 
-    change.__name__ = words.replace(" ", "_")
-    return change
-
-
-def ranges_alone(words: str, condition: str) -> Mutation:
-    """A mutation that deletes the ranges but those of a condition."""
-
-    def change(_random: Random, connection: Connection) -> str:
-        keep_ranges(connection, condition)
-        return words
-
-    change.__name__ = words.replace(" ", "_")
-    return change
+    mutate.__name__ = words.replace(" ", "_")
+    return mutate
 
 
 def one_kernel(random: Random, connection: Connection) -> str:
-    """A single launch of a kernel, with what else there is."""
     keep_one(random, connection, KERNELS)
     return "one kernel"
 
 
 def one_launch_alone(random: Random, connection: Connection) -> str:
-    """A single launch of a kernel, and nothing else on the GPU."""
     keep_one(random, connection, KERNELS)
     delete(connection, *(table for table in WORK if table != KERNELS))
     return "one kernel, no copies"
 
 
 def one_kind_of_kernel(random: Random, connection: Connection) -> str:
-    """The launches of one kernel, over and over."""
     names = values_of(connection, KERNELS, "demangledName")
     if not names:
         return "no kernels"
@@ -103,21 +89,18 @@ def one_kind_of_kernel(random: Random, connection: Connection) -> str:
 
 
 def one_kind_of_work(random: Random, connection: Connection) -> str:
-    """Kernels, copies, memsets or graphs alone."""
     kept = random.choice(WORK)
     delete(connection, *(table for table in WORK if table != kept))
     return f"of the work on the GPU {kept} alone"
 
 
 def one_sample(random: Random, connection: Connection) -> str:
-    """The samples of one moment."""
     if times := values_of(connection, SAMPLES, "timestamp"):
         delete(connection, SAMPLES, keep=f'"timestamp" = {int(random.choice(times))}')
     return "one sample"
 
 
 def one_metric(random: Random, connection: Connection) -> str:
-    """The samples of one metric, or of all but one."""
     metrics = values_of(connection, SAMPLES, "metricId")
     if not metrics:
         return "no samples"
@@ -127,13 +110,11 @@ def one_metric(random: Random, connection: Connection) -> str:
 
 
 def one_range(random: Random, connection: Connection) -> str:
-    """A single range."""
     keep_one(random, connection, NVTX)
     return "one range"
 
 
 def one_domain_less(random: Random, connection: Connection) -> str:
-    """The ranges of one domain are gone, or all others."""
     keep_ranges(connection, "1")  # now the table has the columns
     domains = [each for (each,) in run(connection, f'SELECT DISTINCT "domainId" FROM {{}} WHERE {_RANGES}', NVTX)]
     if not domains:
@@ -144,28 +125,27 @@ def one_domain_less(random: Random, connection: Connection) -> str:
 
 
 def phases_alone(random: Random, connection: Connection) -> str:
-    """Of the ranges of tcprof the phases alone, with the ops or without."""
     ops = random.choice((f" OR {_IS_OP}", ""))
     keep_ranges(connection, f"({_OURS} AND {_PHASES}){ops}")
     return f"phases{' and ops' * bool(ops)} alone"
 
 
 MUTATIONS: tuple[Mutation, ...] = (
-    without("no kernels", KERNELS),
+    always("no kernels", lambda connection: delete(connection, KERNELS)),
     one_kernel,
     one_launch_alone,
     one_kind_of_kernel,
     one_kind_of_work,
-    without("no work on the GPU", *WORK),
-    without("no calls", schema.API_CALLS.name),
+    always("no work on the GPU", lambda connection: delete(connection, *WORK)),
+    always("no calls", lambda connection: delete(connection, schema.API_CALLS.name)),
     one_sample,
     one_metric,
-    without("no samples", SAMPLES, schema.GENERIC_EVENTS.name),
-    without("no ranges", NVTX),
+    always("no samples", lambda connection: delete(connection, SAMPLES, schema.GENERIC_EVENTS.name)),
+    always("no ranges", lambda connection: delete(connection, NVTX)),
     one_range,
     one_domain_less,
-    ranges_alone("ops alone", _IS_OP),
-    ranges_alone("without the ranges of tcprof", f"NOT ({_OURS})"),
-    ranges_alone("no ops", f"NOT ({_IS_OP})"),
+    always("ops alone", lambda connection: keep_ranges(connection, _IS_OP)),
+    always("without the ranges of tcprof", lambda connection: keep_ranges(connection, f"NOT ({_OURS})")),
+    always("no ops", lambda connection: keep_ranges(connection, f"NOT ({_IS_OP})")),
     phases_alone,
 )
