@@ -429,6 +429,13 @@ def test_more_rows_than_there_is_space_for(tmp_path: Path) -> None:
         read_everything(path)
 
 
+def test_a_table_with_too_many_rows_is_named(tmp_path: Path) -> None:
+    opened = opening.OpenedExport(sound().write(tmp_path), schema.metadata.tables)
+    opened.check_count(10, "NVTX_EVENTS")
+    with pytest.raises(InputError, match="NVTX_EVENTS is damaged: it has more rows"):
+        opened.check_count(1 << 40, "NVTX_EVENTS")
+
+
 @pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
 @pytest.mark.parametrize("seed", [*range(3), *slow([3, 4])])
 def test_a_file_whose_pages_are_swapped_is_refused(tmp_path, monkeypatch, seed, checked):
