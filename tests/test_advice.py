@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, MS, US, TraceBuilder
+from commands import Run
 from slow import first, slow
 
 import tcprof
@@ -32,11 +32,7 @@ from tcprof.views.recording.advice import head_of, list_advice, view_advice
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 ROOT = Path(__file__).parent.parent
-FIXTURES = ROOT / "fixtures"
 ALL = sorted(path.stem for path in FIXTURES.glob("*.sqlite"))
-run = test_cli.run
-Run = test_cli.Run
-MS = 1_000_000
 
 
 @cache
@@ -231,9 +227,6 @@ def test_advice_is_about_the_modules_and_ranges_of_its_kernels_alone() -> None:
     assert optimizer.about.ranges == ("step / optimizer",)
     assert optimizer.about.modules == ()
     assert all("multi_tensor_apply" in name for name in optimizer.about.kernels)
-
-
-US = 1_000
 
 
 def waiting_steps(folder: Path) -> Step:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, MS, US, TraceBuilder
 from slow import first
 
 import tcprof
@@ -18,8 +18,6 @@ from tcprof.findings.pricing.step import Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-US, MS = 1_000, 1_000_000
 UNSCALE = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<non_finite_check_and_unscale>"
 OPTIMIZER = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float>>"
 FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"

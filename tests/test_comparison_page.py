@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from builders import FIXTURES
 from comparison_inputs import (
     compare_hostile,
     read_steps,
@@ -37,8 +38,6 @@ from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.paths import MOST_ROWS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.fixture(scope="module")

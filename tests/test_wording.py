@@ -1,15 +1,12 @@
 """Figures that the fit cannot tell, or that are a pool's, say so wherever they are shown."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 
 import tcprof
 from tcprof.analysis.kernels import classes
 from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.recording.kernels import fitted_cell, list_kernels
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 @pytest.mark.parametrize(
