@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
-from tcprof.analysis.kernels.summary import MEMORY
+from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
 from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
