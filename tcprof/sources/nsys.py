@@ -24,7 +24,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
 def _open(path: Path) -> Source:
     from tcprof.sources.nsys_sqlite import NsysExport  # here, since what is told apart need not wait for SQLAlchemy
 
-    return NsysExport(find_export(path, find_nsys))
+    return NsysExport(path)
 
 
 NSYS = SourceType(
@@ -33,4 +33,5 @@ NSYS = SourceType(
     magic=(REPORT_MAGIC, SQLITE_MAGIC),
     recognizes=_recognizes,
     open=_open,
+    find=lambda path: find_export(path, find_nsys),
 )

@@ -1,6 +1,5 @@
 """An SQLite export of Nsight Systems: frames of samples, ranges, launches and activities, and what is known of it."""
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable, DropTable
 
 from tcprof.errors import OutputError
+from tcprof.files import name_of
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
 from tcprof.nsys import schema
 from tcprof.redaction.copy_check import without_private
@@ -57,7 +57,7 @@ class NsysExport:
         captured = self._properties(schema.CAPTURE_METADATA)
         system = self._properties(schema.SYSTEM)
         return Recording(
-            file=os.fsencode(self.path.name).decode("utf-8", "replace"),
+            file=name_of(self.path),
             nsys_version=exported.get("EXPORT_PRODUCT_VERSION", ""),
             schema_version=exported.get("EXPORT_SCHEMA_VERSION", ""),
             driver_version=_driver_version(system.get("NvDriverVersion", "")),
