@@ -26,7 +26,7 @@ from reference import Case, find_cases
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.summary import UNRESOLVED
+from tcprof.analysis.kernels.verdicts import UNRESOLVED
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 TENSOR_KERNEL_PCT = 5.0  # kernels over which the references' own figures are compared

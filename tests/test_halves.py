@@ -11,7 +11,8 @@ import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.launches import fit_kernels
 from tcprof.analysis.kernels.roofline import find_peaks
-from tcprof.analysis.kernels.summary import UNRESOLVED, summarize_kernels
+from tcprof.analysis.kernels.summary import summarize_kernels
+from tcprof.analysis.kernels.verdicts import UNRESOLVED
 from tcprof.frames import PATHS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")

@@ -4,6 +4,8 @@ import io
 import json
 import pickle
 import shutil
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +71,30 @@ def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_
     )
     assert given_page == saved_page
     assert saved.stat().st_size < 1_000_000
+
+
+RUN_ALL = """
+import sys
+from tcprof.cli import main
+
+for command in ("kernels", "show", "ranges", "modules", "advise", "timeline"):
+    sys.argv = ["tcprof", command, sys.argv[-1]]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code == 0, command
+print(*sys.modules)
+"""
+
+
+def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path: Path) -> None:
+    saved = tmp_path / "run.tcprof"
+    tcprof.read(FIXTURES / "llama.sqlite").save(saved)
+    done = subprocess.run([sys.executable, "-c", RUN_ALL, saved], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "tcprof.analysis.analysis" in loaded
+    heavy = {"scipy", "sqlalchemy", "adbc_driver_manager", "tcprof.analysis.kernels.fit", "plotly", "jinja2"}
+    assert loaded & heavy == set()
 
 
 def test_a_comparison_takes_both(run: Run, tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ import tcprof
 from tcprof.errors import InputError, OutputError
 from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES, SAMPLES, UNPROFILED, WAITS, Schema
 from tcprof.outputs import replace_file
-from tcprof.sources import InvalidValues, Recording, Samples, SourceType, registry
-from tcprof.sources.nsys_sqlite import NsysExport, export
+from tcprof.sources import InvalidValues, Recording, Samples, SourceType, nsys, registry
+from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.registry import find_recordings, open_source
 
 
@@ -160,7 +160,7 @@ def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("json_is_read")
 def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "find_nsys", lambda: pytest.fail("sent to nsys"))
+    monkeypatch.setattr(nsys, "find_nsys", lambda: pytest.fail("sent to nsys"))
     for name in ("run.nsys-rep", "run.sqlite", "run"):
         assert isinstance(open_source(write_json(tmp_path / name)), JsonSource)
     recording = TraceBuilder().kernel("k", 0, 1).write(tmp_path, "export.json")
@@ -179,7 +179,7 @@ def test_a_report_without_nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def absent() -> None:
         raise tcprof.NsysError("no nsys was found", "Install it.")
 
-    monkeypatch.setattr(export, "find_nsys", absent)
+    monkeypatch.setattr(nsys, "find_nsys", absent)
     report = tmp_path / "run.nsys-rep"
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@1\n")
     with pytest.raises(InputError, match="no nsys was found"):

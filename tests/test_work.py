@@ -12,7 +12,7 @@ from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.summary import find_bounds
+from tcprof.analysis.kernels.verdicts import find_bounds
 from tcprof.analysis.kernels.work import SHARES
 from tcprof.chips import find_chip
 from tcprof.frames import WORK

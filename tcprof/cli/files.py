@@ -228,7 +228,7 @@ def redact(
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.sources.nsys_sqlite import NSYS
+    from tcprof.sources.nsys import NSYS
     from tcprof.sources.registry import find_type
 
     copy = output or name_copy(recording)

@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
 from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
 from tcprof.analysis.kernels.patterns import read_traits
-from tcprof.analysis.kernels.summary import RESOLVED, could_be_tensor
+from tcprof.analysis.kernels.verdicts import RESOLVED, could_be_tensor
 from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault

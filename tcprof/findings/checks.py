@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.summary import RESOLVED
+from tcprof.analysis.kernels.verdicts import RESOLVED
 from tcprof.analysis.samples.clock import LOWEST_CORRELATION
 from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import GIVEN
-from tcprof.analysis.kernels.summary import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
+from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE

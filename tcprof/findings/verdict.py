@@ -6,7 +6,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.summary import COUNTER_ONLY, could_be_tensor
+from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.finding import IDLED, WINDOW_NAMES, class_in_sentence
 from tcprof.findings.iterations import (

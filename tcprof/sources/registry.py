@@ -7,7 +7,7 @@ from pathlib import Path
 from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.sources import Source, SourceType
-from tcprof.sources.nsys_sqlite import NSYS
+from tcprof.sources.nsys import NSYS
 from tcprof.sources.saved import SAVED
 
 # In order; Nsight Systems comes last, since it takes files by their names too.

@@ -19,7 +19,7 @@ from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares,
 from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
-from tcprof.analysis.samples.sampling import read_rounded
+from tcprof.analysis.samples.sampling import passed_cycles, tensor_counts
 from tcprof.arrays import Bools, Floats, Ints, pick_rows, return_freed_memory, rows_of_gpu
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
@@ -125,12 +125,12 @@ def _fit_gpu(
     function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
     value, error, shift = tensor_counts(samples)
     in_cycles = bool(samples["tensor_cycles"].notna().all())
-    unit = None if in_cycles else _passed(samples) / 100
+    unit = None if in_cycles else passed_cycles(samples) / 100
 
     def fit_cycles(some: Launches, design: Design, most: float) -> Fit:
         return fit(some, design, value, error, shift, most, PASSES, unit, offset_error_ns)
 
-    highest = float((_passed(samples) / (end - start)).max())
+    highest = float((passed_cycles(samples) / (end - start)).max())
     places = separate_places(launches, names[2])
     if places is not launches:
         launches = join_alike(launches, places, fit_cycles(places, build_design(places, function), highest))
@@ -154,27 +154,6 @@ def _fit_gpu(
 def _without_samples(launches: Launches) -> GpuFit:
     none = np.zeros(len(launches.start))
     return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, none + 1, none > 0)
-
-
-def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """What the tensor pipes did in each sample of a GPU, its standard error, and by how much all may be off together.
-
-    Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
-    recorded either, of the time.
-    """
-    cycles = samples["tensor_cycles"].to_numpy()
-    if not np.isnan(cycles).any():
-        return cycles, np.zeros(len(cycles)), np.zeros(len(cycles))
-    readings = read_rounded(samples["tensor_active_pct"].to_numpy())
-    value, error, shift = (reading / 100 * _passed(samples) for reading in readings)
-    return value, error, shift
-
-
-def _passed(samples: pd.DataFrame) -> Floats:
-    """What a sample of 100 % counts: the cycles that passed, or, where the clock was not recorded, the time."""
-    passed: Floats = samples["pipe_cycles"].to_numpy()
-    length: Floats = (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64)
-    return length if np.isnan(passed).any() else passed
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:

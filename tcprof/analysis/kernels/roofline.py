@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.names import PRODUCT, read_names
-from tcprof.analysis.kernels.summary import FLOP_PER_FMA, UNDECIDED
+from tcprof.analysis.kernels.verdicts import FLOP_PER_FMA, UNDECIDED
 from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 
 GIVEN = "as given"

@@ -113,6 +113,30 @@ def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
     return value, error, np.where(is_one, ONE_SHIFTS, 0.0)
 
 
+def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
+    """What the tensor pipes did in each sample, its standard error, and by how much all may be off together.
+
+    Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
+    recorded either, of the time.
+
+    Args:
+        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
+    """
+    cycles = samples["tensor_cycles"].to_numpy()
+    if not np.isnan(cycles).any():
+        return cycles, np.zeros(len(cycles)), np.zeros(len(cycles))
+    readings = read_rounded(samples["tensor_active_pct"].to_numpy())
+    value, error, shift = (reading / 100 * passed_cycles(samples) for reading in readings)
+    return value, error, shift
+
+
+def passed_cycles(samples: pd.DataFrame) -> Floats:
+    """What a sample of 100 % counts: the cycles that passed, or, where the clock was not recorded, the time."""
+    passed: Floats = samples["pipe_cycles"].to_numpy()
+    length: Floats = (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64)
+    return length if np.isnan(passed).any() else passed
+
+
 def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
     """Integrals over each group's windows.
 

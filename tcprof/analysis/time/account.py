@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts
-from tcprof.analysis.kernels.launches import KernelFit, tensor_counts
 from tcprof.analysis.kernels.names import parse_name
-from tcprof.analysis.kernels.summary import (
+from tcprof.analysis.kernels.verdicts import (
     CUDA_CORES,
     FROM_NAMES,
     ISSUE,
@@ -25,9 +25,12 @@ from tcprof.analysis.kernels.summary import (
 )
 from tcprof.analysis.ranges.instances import group_by_path, united_windows
 from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
-from tcprof.analysis.samples.sampling import Windows
+from tcprof.analysis.samples.sampling import Windows, tensor_counts
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS, LEDGER, TIMELINE, WHOLE_CAPTURE
+
+if TYPE_CHECKING:
+    from tcprof.analysis.kernels.launches import KernelFit
 
 # Columns of TIMELINE, without their unit. Where activities of several classes run at once, the first has the time: what
 # the Tensor Cores do counts before everything else, and a copy counts only where nothing else runs.
@@ -134,7 +137,7 @@ def keep_ledger(
     activities: pd.DataFrame,
     attribution: Attribution,
     samples: pd.DataFrame,
-    kernel_fit: KernelFit,
+    kernel_fit: "KernelFit",
     kernels: pd.DataFrame,
 ) -> pd.DataFrame:
     """The ledger: what became of each GPU's activity, kernel and tensor-active time; each adds up to all of it."""
@@ -167,9 +170,9 @@ def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
             yield KERNEL_TIME, state, float(seconds[state]), remedy
 
 
-def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: KernelFit, gpu: int) -> Iterator[_Entry]:
+def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, fit: "KernelFit", gpu: int) -> Iterator[_Entry]:
     """The sampled tensor-active time by where it is: fitted, under kernels only, under none, or not traced."""
-    counted = kernel_fit.gpus[gpu].counted if gpu in kernel_fit.gpus else None
+    counted = fit.gpus[gpu].counted if gpu in fit.gpus else None
     if counted is None:
         return
     known = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
@@ -186,7 +189,7 @@ def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, kernel_fit: Ke
     fitted = min(float((counted.per_launch * sampled_share).sum()), under_kernels)
     active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
-    unexplained = min(counted.unexplained, fitted) if kernel_fit.gpus[gpu].in_cycles else 0.0
+    unexplained = min(counted.unexplained, fitted) if fit.gpus[gpu].in_cycles else 0.0
     yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
     yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
     yield TENSOR_TIME, NOT_FITTED, _rest(under_kernels, fitted) * seconds, _MORE_SAMPLES

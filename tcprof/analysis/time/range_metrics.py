@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.kernels.summary import could_be_tensor
+from tcprof.analysis.kernels.verdicts import could_be_tensor
 from tcprof.analysis.ranges.instances import Evidence, number_groups, prepare_sums
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT

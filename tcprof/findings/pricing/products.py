@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT, parse_name
 from tcprof.analysis.kernels.patterns import read_traits
-from tcprof.analysis.kernels.summary import MEMORY
+from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats, rows_of_gpu
 from tcprof.chips import Chip, find_chip, lacks
 from tcprof.findings.pricing import MEASURED

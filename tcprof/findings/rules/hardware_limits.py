@@ -7,7 +7,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.kernels.patterns import function_name
-from tcprof.analysis.kernels.summary import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
+from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
 from tcprof.chips.chip import PRECISIONS
 from tcprof.findings.pricing.advice import HIGH, MEDIUM, Advice, Option, rule
 from tcprof.findings.pricing.builders import make_advice, time_of

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH, OPTIMIZER, PRODUCT
-from tcprof.analysis.kernels.summary import MEMORY
+from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule

@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.analysis.kernels.patterns import read_attention
-from tcprof.analysis.kernels.summary import MEMORY
+from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule

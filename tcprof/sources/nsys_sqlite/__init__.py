@@ -1,5 +1,5 @@
 """Exports of Nsight Systems, read-only. The only user of SQL; nsys's differences end here."""
 
-from tcprof.sources.nsys_sqlite.export import NSYS, NsysExport
+from tcprof.sources.nsys_sqlite.export import NsysExport
 
-__all__ = ["NSYS", "NsysExport"]
+__all__ = ["NsysExport"]

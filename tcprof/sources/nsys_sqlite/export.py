@@ -14,15 +14,12 @@ from sqlalchemy import Table
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable, DropTable
 
-from tcprof.errors import InputError, OutputError
+from tcprof.errors import OutputError
 from tcprof.files import name_of
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
 from tcprof.nsys import schema
-from tcprof.nsys.export import find_export, read_tables
-from tcprof.nsys.locate import find_nsys
-from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
 from tcprof.redaction.copy_check import without_private
-from tcprof.sources import InvalidValues, Recording, Samples, SourceType
+from tcprof.sources import InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.events import (
     count_lost_launches,
@@ -206,25 +203,3 @@ def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
             connection.executemany(str(schema.UNPROFILED.insert().compile(dialect=sqlite.dialect())), rows)
     except sqlite3.Error as error:
         raise OutputError(f"{export} cannot be written: {error}.", hint="Its figures are as they were.") from error
-
-
-def _recognizes(path: Path, header: bytes) -> bool:
-    """By name too: a damaged file has no header, and a report that is gone may have left its export."""
-    if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX) or header.startswith(REPORT_MAGIC):
-        return True
-    if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted
-        return bool(header) and (path.suffix == EXPORT_SUFFIX or not header.strip(b"\0"))
-    try:
-        return "StringIds" in read_tables(path)
-    except InputError:
-        return True  # damaged: whoever opens it reports how
-
-
-NSYS = SourceType(
-    "reports and SQLite exports of Nsight Systems",
-    suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
-    magic=(REPORT_MAGIC, SQLITE_MAGIC),
-    recognizes=_recognizes,
-    open=NsysExport,
-    find=lambda path: find_export(path, find_nsys),
-)

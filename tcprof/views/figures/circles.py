@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.kernels.summary import UNDECIDED
+from tcprof.analysis.kernels.verdicts import UNDECIDED
 from tcprof.arrays import Floats
 from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, base_layout, label, scatter
 from tcprof.views.figures.traces import CLASS_COLORS, UNKNOWN_COLOR

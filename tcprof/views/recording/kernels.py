@@ -12,7 +12,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.kernels.roofline import NO_BYTES, NO_FLOP, has_bytes, place_kernels
-from tcprof.analysis.kernels.summary import POOLED, UNDECIDED
+from tcprof.analysis.kernels.verdicts import POOLED, UNDECIDED
 from tcprof.findings import Findings, describe_warm_up, why_no_kernels
 from tcprof.findings.notes import as_sentence
 from tcprof.frames import KERNELS

@@ -1,0 +1,37 @@
+"""Reports and exports of Nsight Systems, as files are told apart: what is in them is read by ``nsys_sqlite``."""
+
+from pathlib import Path
+
+from tcprof.errors import InputError
+from tcprof.nsys.export import find_export, read_tables
+from tcprof.nsys.locate import find_nsys
+from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
+from tcprof.sources import Source, SourceType
+
+
+def _recognizes(path: Path, header: bytes) -> bool:
+    """By name too: a damaged file has no header, and a report that is gone may have left its export."""
+    if path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX) or header.startswith(REPORT_MAGIC):
+        return True
+    if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted
+        return bool(header) and (path.suffix == EXPORT_SUFFIX or not header.strip(b"\0"))
+    try:
+        return "StringIds" in read_tables(path)
+    except InputError:
+        return True  # damaged: whoever opens it reports how
+
+
+def _open(path: Path) -> Source:
+    from tcprof.sources.nsys_sqlite import NsysExport  # here, since what is told apart need not wait for SQLAlchemy
+
+    return NsysExport(path)
+
+
+NSYS = SourceType(
+    "reports and SQLite exports of Nsight Systems",
+    suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
+    magic=(REPORT_MAGIC, SQLITE_MAGIC),
+    recognizes=_recognizes,
+    open=_open,
+    find=lambda path: find_export(path, find_nsys),
+)
