@@ -1,5 +1,6 @@
-"""What every file that is given must be: there, readable, not empty, and not compressed."""
+"""What every file that is given must be: there, readable, not empty, and not compressed; and what tells it."""
 
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -52,3 +53,27 @@ def check_is_unpacked(path: Path, header: bytes) -> None:
     for magic, (kind, command) in _COMPRESSED.items():
         if header.startswith(magic):
             raise InputError(f"{path} is compressed ({kind}).", hint=f"Unpack it first: {command} {path.name}")
+
+
+def name_of(path: Path) -> str:
+    """A file's name, without its folder; what is no text in it is marked as such."""
+    return os.fsencode(path.name).decode("utf-8", "replace")
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file, as sha256sum prints it.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.", hint="Check the name.") from error
+
+
+def stamp(path: Path) -> tuple[int, ...]:
+    """What changes when a file is replaced or written to, even where its size and times are set back."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

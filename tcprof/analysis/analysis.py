@@ -56,7 +56,7 @@ class Analysis:
 
     recording: Recording
     window: str  # the windows that figures from samples are taken over: host, gpu or busy
-    options: Mapping[str, str | float | None]  # what else it was made with: warm_up, iteration and peak_tflops
+    options: Mapping[str, Any]  # what it was made with: see ``analyze``
     tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
     gpus: pd.DataFrame
     samples: pd.DataFrame
@@ -135,6 +135,8 @@ def analyze(
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
+    metrics = sorted({*metrics})
+    asked = {"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops}
     recorded = _read(source, metrics, kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
@@ -156,7 +158,7 @@ def analyze(
     frames = {"gpus": gpus, "samples": samples, "paths": paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
-        options={"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops},
+        options={"metrics": metrics, "kernels": kernels, **asked},
         tensor_source=recorded.samples.tensor_source,
         iterations_active=means,
         nvtx_ranges=placed.hierarchy.ranges,

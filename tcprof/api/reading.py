@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -10,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 from tcprof.analysis import WINDOWS, Analysis, analyze
 from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
+from tcprof.files import hash_file, name_of, stamp
 from tcprof.findings import Check, Findings, judge
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.saved import SavedAnalysis, load
-from tcprof.sources.registry import find_type, open_source
+from tcprof.saved.contents import options_of
+from tcprof.sources import SourceType
+from tcprof.sources.registry import find_type
 from tcprof.sources.saved import SAVED
 
 if TYPE_CHECKING:
     from tcprof.findings.compared import ComparedFindings
     from tcprof.findings.pricing.advice import Advice
+    from tcprof.saved.cache import Cache
+
+_OPTIONS = ("window", "warm_up", "iteration", "peak_tflops")  # of commands, which change the figures
 
 
 class Judged:
@@ -115,6 +122,7 @@ def read(
     warm_up: int | str | None = None,
     iteration: str | None = None,
     peak_tflops: float | None = None,
+    cache: "Cache | None" = None,
 ) -> JudgedAnalysis:
     """Read and analyze a recording.
 
@@ -129,6 +137,7 @@ def read(
         iteration: The range that iterates, by its name or path. None: the one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU and MFU. None: the dense one of each
             kernel's precision, at the boost clock.
+        cache: Where the analysis is looked for first, and kept, such as ``tcprof.saved.cache.user_cache`` gives.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
@@ -138,30 +147,38 @@ def read(
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
-    if find_type(Path(path)) is SAVED:
-        return _load(
-            Path(path), {"window": window, "warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops}
-        )
-    chosen = SAMPLE_METRICS if metrics is None else metrics
-    source = open_source(Path(path))
-    analysis = analyze(source, window, chosen, kernels, warm_up, iteration, peak_tflops, JudgedAnalysis)
-    return_freed_memory()  # what the fit held, before a page or a comparison is made
-    return analysis
+    asked: dict[str, Any] = {
+        "window": window,
+        "metrics": sorted(SAMPLE_METRICS if metrics is None else {*metrics}),
+        "kernels": kernels,
+        "warm_up": warm_up,
+        "iteration": iteration,
+        "peak_tflops": peak_tflops,
+    }
+    source_type = find_type(Path(path))
+    if source_type is SAVED:
+        return _load(Path(path), asked)
+    return _read_recording(source_type, source_type.find(Path(path)), asked, cache)
 
 
 class SavedRecording(SavedAnalysis, JudgedAnalysis):
     """A saved analysis with what its figures say."""
 
 
-def _load(path: Path, asked: Mapping[str, str | float | None]) -> SavedRecording:
+def _load(path: Path, asked: Mapping[str, Any]) -> SavedRecording:
     """A saved analysis, if it was made with the options that are asked for.
 
     Raises:
         InputError: It was made with others: then only the recording has the figures.
     """
     analysis = load(path, SavedRecording)
-    saved = {**analysis.options, "window": analysis.window}
-    different = [name for name, value in asked.items() if str(saved[name]) != str(value)]
+    saved = options_of(analysis)
+    if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
+        raise InputError(
+            f"{path} was saved from Python without all metrics, or without kernels.",
+            f"Give what it was made from, {analysis.recording.file}, or save that anew: tcprof save.",
+        )
+    different = [name for name in _OPTIONS if str(saved[name]) != str(asked[name])]
     if different:
         option = f"--{different[0].replace('_', '-')}"
         was, wanted = (
@@ -172,4 +189,21 @@ def _load(path: Path, asked: Mapping[str, str | float | None]) -> SavedRecording
             f"{path} was saved {was}: it has no figures {wanted}.",
             f"Give what it was made from, {analysis.recording.file}, or save that anew with these options.",
         )
+    return analysis
+
+
+def _read_recording(
+    source_type: SourceType, file: Path, asked: dict[str, Any], cache: "Cache | None"
+) -> JudgedAnalysis:
+    """The analysis of a recording, from the cache where it was kept."""
+    before, content = stamp(file), hash_file(file)
+    whole = {**asked, "metrics": sorted(SAMPLE_METRICS), "kernels": True}
+    kept = cache and (cache.find(content, whole) or cache.find(content, asked))
+    if kept:
+        return load(kept, SavedRecording, name_of(file))
+    analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
+    return_freed_memory()  # what the fit held, before a page or a comparison is made
+    analysis = replace(analysis, recording=replace(analysis.recording, content=content))
+    if cache and stamp(file) == before:
+        cache.keep(analysis)
     return analysis

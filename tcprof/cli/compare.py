@@ -13,6 +13,7 @@ from tcprof.cli.options import (
     FilterOption,
     ForceOption,
     GpuOption,
+    NoCacheOption,
     OpenOption,
     PlotlyOption,
     ThemeOption,
@@ -24,7 +25,7 @@ from tcprof.cli.options import (
     format_option,
     select_rows,
 )
-from tcprof.cli.output import check_target, find_reports, open_page, print_document, progress
+from tcprof.cli.output import check_target, find_reports, open_page, print_document, progress, read_recording
 from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import UsageError
 from tcprof.render.formats import formats_for
@@ -86,6 +87,7 @@ def compare(
     fail_if: GateOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
     allow_mismatch: MismatchOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
     limit: LimitOption = 8,
     output: CompareFormatOption = TEXT,
@@ -109,7 +111,9 @@ def compare(
     conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
-    read = [_read_side(path, name, window, warm_up) for path, name in zip(sides, _name_sides(sides), strict=True)]
+    read = [
+        _read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, _name_sides(sides), strict=True)
+    ]
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
     findings = [judge_comparison(each) for each in comparisons]
@@ -179,13 +183,11 @@ def _name_sides(given: list[Path]) -> list[str]:
     return [f"{Path(os.path.realpath(path)).parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
 
 
-def _read_side(path: Path, name: str, window: Window, warm_up: str | None) -> "Side":
-    import tcprof
+def _read_side(path: Path, name: str, window: Window, warm_up: str | None, no_cache: bool) -> "Side":
     from tcprof.comparison import Side
     from tcprof.sources.registry import find_recordings
 
-    recordings = []
-    for recording in find_recordings(path):
-        with progress(f"Reading {recording.name}"):
-            recordings.append(tcprof.read(recording, window, warm_up=warm_up))
-    return Side(name, tuple(recordings))
+    recordings = find_recordings(path)
+    return Side(
+        name, tuple(read_recording(each, window=window, warm_up=warm_up, no_cache=no_cache) for each in recordings)
+    )

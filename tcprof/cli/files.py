@@ -8,6 +8,7 @@ import typer
 from tcprof.cli import app
 from tcprof.cli.options import (
     ForceOption,
+    NoCacheOption,
     OpenOption,
     PeakOption,
     PlotlyOption,
@@ -54,12 +55,13 @@ def report(
     theme: ThemeOption = Theme.AUTO,
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
     open_it: OpenOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Write one HTML page about a recording; it is self-contained and opens offline."""
     target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
-    analysis = read_recording(recording, window, warm_up=warm_up, peak_tflops=peak_tflops)
+    analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks
         from tcprof.render.html.pages import write_report
@@ -86,6 +88,7 @@ def save(
     window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Write the analysis of a recording into one small file, which every command takes in place of the recording.
@@ -95,7 +98,7 @@ def save(
     """
     target = output or Path(f"{recording.stem}.tcprof")
     check_target(target, (recording,), force=force, for_recording=True)
-    analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops)
+    analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
         analysis.save(target)
     echo_path(target)
@@ -129,6 +132,7 @@ def export(
         FigureName | None,
         typer.Option("--figure", help="Draw this figure of the page in place of the frames.", show_default=False),
     ] = None,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Write the frames behind all figures, a trace, or one of the page's figures.
@@ -144,7 +148,7 @@ def export(
     for file in (output if figure else None, chrome_trace):
         if file is not None:
             check_target(file, (recording,), force=force)
-    analysis = read_recording(recording, window, warm_up=warm_up)
+    analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
     written = []
     if output is not None and figure is not None:
         with progress(f"Drawing {output.name}"):

@@ -114,6 +114,15 @@ ForceOption = Annotated[
 ]
 
 
+NoCacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        help="Read the recording anew, and do not keep its analysis for the next command; TCPROF_CACHE=0: never.",
+    ),
+]
+
+
 def choose_format(
     given: str | None,
     output: Path | None,

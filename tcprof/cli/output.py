@@ -129,12 +129,17 @@ def progress(what: str) -> Iterator[None]:
         yield
 
 
-def read_recording(recording: Path, *args: Any, **options: Any) -> "JudgedAnalysis":
+def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -> "JudgedAnalysis":
     """What ``tcprof.read`` gives, with a line on the terminal meanwhile."""
     import tcprof
+    from tcprof.saved.cache import user_cache
 
+    notes: list[str] = []
     with progress(f"Reading {recording.name}"):
-        return tcprof.read(recording, *args, **options)
+        cache = None if no_cache else user_cache(notes.append)
+        analysis = tcprof.read(recording, **options, cache=cache)
+    print_notes(notes)
+    return analysis
 
 
 def open_page(path: Path) -> None:

@@ -13,6 +13,7 @@ from tcprof.cli.options import (
     ForceOption,
     GpuOption,
     ListFormatOption,
+    NoCacheOption,
     NsysOption,
     OutputOption,
     PeakOption,
@@ -65,13 +66,14 @@ def show(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
     from tcprof.views.recording.report import view_recording
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, window, warm_up=warm_up)
+    analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
     print_document(view_recording(analysis, analysis.findings, limit, limit), chosen, output, wide=wide)
 
 
@@ -81,6 +83,7 @@ def advise(
     warm_up: WarmUpOption = None,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Say what to do first, and what it is likely to win of a step.
@@ -91,7 +94,7 @@ def advise(
     from tcprof.views.recording.advice import view_advice
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up)
+    analysis = read_recording(recording, warm_up=warm_up, no_cache=no_cache)
     print_document(view_advice(analysis, analysis.findings), chosen, output)
 
 
@@ -115,6 +118,7 @@ def ranges(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
@@ -127,7 +131,15 @@ def ranges(
     from tcprof.views.recording.ranges import view_ranges
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, window, ("tensor_active_pct",), kernels, warm_up, peak_tflops=peak_tflops)
+    analysis = read_recording(
+        recording,
+        window=window,
+        metrics=("tensor_active_pct",),
+        kernels=kernels,
+        warm_up=warm_up,
+        peak_tflops=peak_tflops,
+        no_cache=no_cache,
+    )
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
     print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)
 
@@ -149,6 +161,7 @@ def kernels(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every kernel, fitted from the samples, and whether its name agrees.
@@ -159,7 +172,7 @@ def kernels(
     from tcprof.views.recording.kernels import view_kernels
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops)
+    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     by_path = by == "path"
     rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
     document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None)
@@ -187,6 +200,7 @@ def modules(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Show how the modules of a PyTorch program used the Tensor Cores, forward and backward.
@@ -199,7 +213,7 @@ def modules(
     from tcprof.views.recording.modules import NONE, view_modules
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops)
+    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     if analysis.modules.empty:
         raise InputError(f"{recording}: {NONE[0]}", NONE[1])
     rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
@@ -227,6 +241,7 @@ def timeline(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
+    no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
     """Show where every nanosecond of the GPU's time went, and what the figures are based on.
@@ -238,7 +253,7 @@ def timeline(
     from tcprof.views.recording.time import view_timeline
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, iteration=iteration)
+    analysis = read_recording(recording, warm_up=warm_up, iteration=iteration, no_cache=no_cache)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
     document = view_timeline(analysis, analysis.findings, rows, gpu, limit or None)
     print_document(document, chosen, output, wide=wide)

@@ -71,3 +71,8 @@ def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
     """A frame of an analysis by its name in the file."""
     found: Any = getattr(analysis.observed if name in OBSERVED else analysis, name)
     return found
+
+
+def options_of(analysis: Analysis) -> dict[str, Any]:
+    """All that an analysis was made with, by the names of the parameters of ``tcprof.analysis.analyze``."""
+    return {"window": analysis.window, **analysis.options}

@@ -125,8 +125,11 @@ def _split(analysis: SavedAnalysis) -> Callable[[], pd.DataFrame]:
     return lambda: analysis.__dict__["_file"].frame("kernels_by_path")
 
 
-def load(path: Path, kind: type[_Kind]) -> _Kind:
+def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
     """Read a saved analysis.
+
+    Args:
+        name: What the file is called that it stands for; None: as it was when it was saved.
 
     Raises:
         InputError: It cannot be read.
@@ -142,7 +145,7 @@ def load(path: Path, kind: type[_Kind]) -> _Kind:
             **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
         )
         values = {
-            "recording": Recording(**about["recording"]),
+            "recording": Recording(**{**about["recording"], **({} if name is None else {"file": name})}),
             "window": str(about["window"]),
             "tensor_source": str(about["tensor_source"]),
             "iterations_active": {int(gpu): float(value) for gpu, value in about["iterations_active"].items()},

@@ -23,6 +23,7 @@ class Recording:
     duration_ns: float  # length of the recording; NaN where not known
     frequency_hz: float  # sampling frequency that was asked for; NaN where not known
     metrics_requested: bool  # whether GPU metrics were asked for
+    content: str = ""  # SHA-256 of the file that was read; empty where not known
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,9 @@ class SourceType:
             recognized.
         recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
             shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
-        open: Opens it; raises an ``InputError`` where the file is of this kind, but damaged.
+        find: From what the user gave to the file that is read: of a report its export, which is made where it is not
+            there yet. It may raise what the reading of a recording raises.
+        open: Opens that file; raises an ``InputError`` where it is of this kind, but damaged.
     """
 
     title: str
@@ -106,3 +109,4 @@ class SourceType:
     magic: tuple[bytes, ...]
     recognizes: Callable[[Path, bytes], bool]
     open: Callable[[Path], Source]
+    find: Callable[[Path], Path] = Path

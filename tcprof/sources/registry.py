@@ -22,7 +22,8 @@ def open_source(path: Path) -> Source:
     Raises:
         InputError: The file is absent, damaged, or of no type that tcprof reads.
     """
-    return find_type(path).open(path)
+    found = find_type(path)
+    return found.open(found.find(path))
 
 
 def find_type(path: Path) -> SourceType:

@@ -1,6 +1,5 @@
 """An SQLite export of Nsight Systems: frames of samples, ranges, launches and activities, and what is known of it."""
 
-import os
 import re
 import sqlite3
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable, DropTable
 
 from tcprof.errors import InputError, OutputError
+from tcprof.files import name_of
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
 from tcprof.nsys import schema
 from tcprof.nsys.export import find_export, read_tables
@@ -60,7 +60,7 @@ class NsysExport:
         captured = self._properties(schema.CAPTURE_METADATA)
         system = self._properties(schema.SYSTEM)
         return Recording(
-            file=os.fsencode(self.path.name).decode("utf-8", "replace"),
+            file=name_of(self.path),
             nsys_version=exported.get("EXPORT_PRODUCT_VERSION", ""),
             schema_version=exported.get("EXPORT_SCHEMA_VERSION", ""),
             driver_version=_driver_version(system.get("NvDriverVersion", "")),
@@ -226,5 +226,6 @@ NSYS = SourceType(
     suffixes=(*REPORT_SUFFIXES, EXPORT_SUFFIX),
     magic=(REPORT_MAGIC, SQLITE_MAGIC),
     recognizes=_recognizes,
-    open=lambda path: NsysExport(find_export(path, find_nsys)),
+    open=NsysExport,
+    find=lambda path: find_export(path, find_nsys),
 )

@@ -1,0 +1,98 @@
+"""Analyses that are kept for the next command on the same recording, in a folder of the user's.
+
+An entry's name is a hash of all that its figures depend on: the content of the recording, the options, and tcprof
+itself. So none is ever out of date, whatever happens to files' times, and two processes that write one write the same.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tcprof.analysis import Analysis
+from tcprof.errors import InputError, OutputError
+from tcprof.saved.contents import FORMAT, options_of
+from tcprof.saved.reading import SavedFile
+from tcprof.saved.writing import save
+
+VARIABLE = "TCPROF_CACHE"  # the folder to keep them in; empty or 0: nowhere
+MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
+_SUFFIX = ".tcprof"
+
+
+class Cache:
+    """A folder of saved analyses.
+
+    Args:
+        folder: Made when the first one is kept.
+        note: Takes what a user must know, such as that an entry was damaged: no command fails because of this folder.
+    """
+
+    def __init__(self, folder: Path, note: Callable[[str], object]) -> None:
+        self._folder, self._note = folder, note
+
+    def find(self, content: str, options: Mapping[str, Any]) -> Path | None:
+        """The analysis of a recording, by its ``tcprof.files.hash_file``, with these options; None if none was kept."""
+        entry = self._entry(content, options)
+        try:
+            if not entry.is_file():
+                return None
+            if SavedFile(entry).about["recording"]["content"] != content:
+                raise InputError(f"{entry} is of another recording.")
+            with zipfile.ZipFile(entry) as archive:
+                damaged = archive.testzip()
+            if damaged:
+                raise InputError(f"{entry} is damaged in {damaged}.")
+            os.utime(entry)
+        except (InputError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            self._note(f"a kept analysis is not used, and made anew: {error}")
+            return None
+        return entry
+
+    def keep(self, analysis: Analysis) -> None:
+        """Keep an analysis, and remove what was not used for longest where there is too much."""
+        entry = self._entry(analysis.recording.content, options_of(analysis))
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            save(analysis, entry)
+            self._make_room()
+        except (OSError, OutputError) as error:
+            self._note(f"the analysis is not kept for the next command: {error} (--no-cache: never)")
+
+    def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
+        known = json.dumps([FORMAT, _own_code(), content, sorted(options.items())], default=str)
+        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{_SUFFIX}"
+
+    def _make_room(self) -> None:
+        entries = [(path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")]
+        total = sum(found.st_size for found, _ in entries)
+        for found, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
+            if total <= MOST_BYTES:
+                return
+            path.unlink(missing_ok=True)
+            total -= found.st_size
+
+
+def user_cache(note: Callable[[str], object]) -> Cache | None:
+    """The cache that the user's environment names; None where it wants none."""
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        return Cache(Path(given).expanduser(), note) if given not in ("", "0") else None
+    with suppress(RuntimeError):  # a user without a home
+        if sys.platform == "darwin":
+            return Cache(Path.home() / "Library" / "Caches" / "tcprof", note)
+        return Cache(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tcprof", note)
+    return None
+
+
+@cache
+def _own_code() -> list[tuple[str, int, int]]:
+    """What changes where tcprof does, be it a release or a line of a checkout."""
+    files = [path for path in Path(__file__).parents[1].rglob("*") if path.suffix in (".py", ".toml")]
+    return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)

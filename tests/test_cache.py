@@ -1,0 +1,207 @@
+"""Analyses are kept for the next command: never a wrong figure from them, and no command fails because of them."""
+
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+import test_cli
+from test_cli import Outcome
+from test_redact import recording
+
+import tcprof
+from tcprof.saved import cache
+from tcprof.saved.cache import Cache
+
+run = test_cli.run
+Run = Callable[..., Outcome]
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that they are kept in."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    """A small recording."""
+    return recording().write(tmp_path, "run.sqlite")
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.tcprof"))
+
+
+def forbid(*_: object, **__: object) -> None:
+    raise AssertionError("the recording was analyzed again")
+
+
+def test_the_next_command_says_the_same_and_analyzes_nothing(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = FIXTURES / "mlp_fp16.sqlite"
+    commands = [("show",), ("ranges",), ("kernels", "--by", "path"), ("modules",), ("timeline", "--format", "json")]
+    anew = [run(name, given, "--no-cache", *options) for name, *options in commands]
+    assert not folder.exists()
+    first = run("show", given)
+    assert len(entries(folder)) == 1
+    assert folder.stat().st_mode & 0o077 == 0
+    monkeypatch.setattr("tcprof.api.reading.analyze", forbid)
+    assert [run(name, given, *options) for name, *options in commands] == anew
+    assert first == anew[0]
+
+
+def test_an_entry_is_of_its_content_and_options_whatever_the_file_is_called(
+    folder: Path, given: Path, run: Run, tmp_path: Path
+) -> None:
+    run("show", given)
+    moved = shutil.copy(given, tmp_path / "moved.sqlite")
+    assert "moved.sqlite" in run("show", moved).out
+    assert len(entries(folder)) == 1
+    assert run("show", given, "--window", "host").out == run("show", given, "--window", "host", "--no-cache").out
+    assert len(entries(folder)) == 2
+
+
+def test_ranges_alone_do_not_answer_for_kernels(folder: Path, given: Path, run: Run) -> None:
+    assert run("ranges", given, "--no-kernels") == run("ranges", given, "--no-kernels")
+    assert run("kernels", given) == run("kernels", given, "--no-cache")
+    assert run("ranges", given) == run("ranges", given, "--no-cache")
+
+
+def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder: Path, tmp_path: Path, run: Run) -> None:
+    given, other = (shutil.copy(FIXTURES / f"mlp_{name}.sqlite", tmp_path / name) for name in ("fp32", "fp16"))
+    size = max(path.stat().st_size for path in (given, other))
+    for path in (given, other):
+        os.truncate(path, size)  # SQLite takes no notice of what comes after its pages
+    before = given.stat()
+    run("show", given)
+    given.write_bytes(other.read_bytes())
+    os.utime(given, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (given.stat().st_size, given.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert run("show", given) == run("show", given, "--no-cache")
+
+
+def test_what_changes_while_it_is_read_is_not_kept(
+    folder: Path, given: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyze = tcprof.api.reading.analyze
+
+    def change(*args: object, **options: object) -> object:
+        os.utime(given)
+        return analyze(*args, **options)
+
+    monkeypatch.setattr("tcprof.api.reading.analyze", change)
+    assert run("show", given).status == 0
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda entry: os.truncate(entry, entry.stat().st_size // 2),
+        lambda entry: entry.write_text("no analysis"),
+        lambda entry: entry.write_bytes(b""),
+        lambda entry: entry.write_bytes(entry.read_bytes().replace(b'"format": 1', b'"format": 9')),
+        lambda entry: entry.write_bytes(entry.read_bytes()[:-2000] + bytes(2000)),
+    ],
+    ids=["cut off", "text", "empty", "newer", "zeros"],
+)
+def test_a_damaged_entry_is_told_and_made_anew(
+    folder: Path, given: Path, run: Run, damage: Callable[[Path], object]
+) -> None:
+    anew = run("show", given)
+    [entry] = entries(folder)
+    whole = entry.read_bytes()
+    damage(entry)
+    told = run("show", given)
+    assert (told.status, told.out) == (anew.status, anew.out)
+    assert "a kept analysis is not used, and made anew" in told.err
+    assert entry.read_bytes() == whole
+    assert run("show", given) == anew
+
+
+def test_an_entry_of_another_recording_is_told(folder: Path, given: Path, run: Run) -> None:
+    run("show", given)
+    [entry] = entries(folder)
+    run("show", FIXTURES / "mlp_fp16.sqlite")
+    [other] = {*entries(folder)} - {entry}
+    shutil.copy(other, entry)
+    assert "is of another recording" in run("show", given).err
+    assert run("show", given) == run("show", given, "--no-cache")
+
+
+@pytest.mark.parametrize("place", ["closed", "file", "/proc/kept", "/dev/full/kept"])
+def test_a_folder_that_cannot_be_written_is_a_note(
+    place: str, given: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anew = run("show", given, "--no-cache")
+    (tmp_path / "file").touch()
+    (tmp_path / "closed").mkdir(mode=0o500)
+    if place == "closed" and os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / place))
+    done = run("show", given)
+    assert (done.status, done.out) == (anew.status, anew.out)
+    assert "note: the analysis is not kept for the next command" in done.err
+
+
+def test_a_disk_that_is_full_is_a_note(folder: Path, given: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
+    done = run("show", given)
+    assert done.status == 0
+    assert "No space left on device" in done.err
+    assert entries(folder) == []
+
+
+def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+    for window in ("gpu", "host"):
+        run("show", given, "--window", window)
+    oldest, *rest = sorted(entries(folder), key=lambda entry: entry.stat().st_mtime_ns)
+    run("show", given)  # uses the first one again
+    monkeypatch.setattr(cache, "MOST_BYTES", 2 * oldest.stat().st_size + rest[0].stat().st_size // 2)
+    run("show", given, "--window", "busy")
+    assert oldest in entries(folder)
+    assert rest[0] not in entries(folder)
+    assert len(entries(folder)) == 2
+
+
+@pytest.mark.parametrize("value", ["", "0"])
+def test_an_empty_name_keeps_nothing(value: str, given: Path, run: Run, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(cache.VARIABLE, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert run("show", given).err == run("show", given, "--no-cache").err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.sqlite"]
+
+
+def test_by_default_it_is_in_the_user_s_folder_of_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(cache.VARIABLE)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.platform", "linux")
+    tcprof.read(FIXTURES / "mlp_fp16.sqlite", cache=cache.user_cache(print))
+    assert len(entries(tmp_path / "tcprof")) == 1
+
+
+def keep_often(folder: Path, given: Path) -> list[str]:
+    notes: list[str] = []
+    kept = Cache(folder, notes.append)
+    analysis = tcprof.read(given)
+    for _ in range(20):
+        kept.keep(analysis)
+        tcprof.read(given, cache=kept).kernels  # noqa: B018
+    return notes
+
+
+def test_processes_that_write_it_at_once_leave_a_whole_one(folder: Path, given: Path) -> None:
+    with get_context("spawn").Pool(2) as pool:
+        assert pool.starmap(keep_often, [(folder, given)] * 2) == [[], []]
+    assert len(entries(folder)) == 1
+    assert [path for path in folder.iterdir() if path not in entries(folder)] == []
