@@ -1,12 +1,10 @@
 """Fill docs/advice.md: ``python docs/generate_advice.py [FOLDER]``.
 
-The rules are the docstrings of ``tcprof.findings.rules``. The table of predictions is of pairs of recordings in
-which one thing was changed: of fixtures/, and with FOLDER of those in it, whose figures are kept in
-``advice_pairs.csv``, since the recordings are too large for the repository.
+The table of predictions is of pairs of recordings in which one thing was changed: of fixtures/, and with FOLDER of
+those in it, whose figures are kept in ``advice_pairs.csv``, since the recordings are too large for the repository.
 """
 
 import csv
-import inspect
 import re
 import statistics
 import sys
@@ -14,32 +12,18 @@ from pathlib import Path
 
 import tcprof
 from tcprof import units
-from tcprof.findings.advise import find_all_well
 from tcprof.findings.pricing.step import measure_step
-from tcprof.findings.rules import load_rules
 
 ROOT = Path(__file__).parent.parent
 PAGE, KEPT = ROOT / "docs" / "advice.md", ROOT / "docs" / "advice_pairs.csv"
 PAIRS = ROOT / "docs" / "advice_changes.csv"
 COLUMNS = ("base", "new", "change", "low", "likely", "high", "recorded", "alone", "learnt", "why")
-_BLOCK = re.compile(r"(<!-- (rules|pairs) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
-_SECTIONS = ("What", "Why", "What and why", "Thresholds", "Do", "Not when")
+_BLOCK = re.compile(r"(<!-- pairs -->\n).*?(<!-- /pairs -->)", re.DOTALL)
 
 
 def render(page: str) -> str:
-    """The page with its blocks filled anew."""
-    makers = {"rules": render_rules, "pairs": lambda: render_pairs(read_rows(KEPT))}
-    return _BLOCK.sub(lambda block: f"{block[1]}{makers[block[2]]()}\n{block[3]}", page)
-
-
-def render_rules() -> str:
-    """Each rule with its documentation."""
-    makers = {rule.names[0]: rule.find for rule in load_rules()} | {"all-well": find_all_well}
-    return "\n\n".join(f"### {name}\n\n{_emphasize(inspect.getdoc(make) or '')}" for name, make in makers.items())
-
-
-def _emphasize(text: str) -> str:
-    return re.sub(rf"^({'|'.join(_SECTIONS)}):", r"**\1**:", text, flags=re.MULTILINE)
+    """The page with its table filled anew."""
+    return _BLOCK.sub(lambda block: f"{block[1]}{render_pairs(read_rows(KEPT))}\n{block[2]}", page)
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -24,11 +24,7 @@ def broadcast_if_constant(values: Ints) -> Ints:
 
 
 def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
-    """The chosen rows; where they follow one another, as most often all of one GPU do, as a part of the same memory.
-
-    Args:
-        chosen: For each row whether it is chosen.
-    """
+    """The chosen rows; where they follow one another, as most often all of one GPU do, as a part of the same memory."""
     rows = np.flatnonzero(chosen)
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         return frame.iloc[rows[0] : rows[-1] + 1]

@@ -27,9 +27,13 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Table
 
+from tcprof.analysis import Analysis, analyze
 from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite import NsysExport
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"
+US, MS = 1_000, 1_000_000
 PROCESS = 1000
 TENSOR_ACTIVE = "Tensor Active [Throughput %]"
 TENSOR_CYCLES = "Tensor Active [Sum]"
@@ -459,3 +463,13 @@ def _agree(value: Any, cell: str, tolerance: dict[str, float]) -> bool:
     if isinstance(value, int):
         return value == int(cell)
     return bool(np.isclose(value, float(cell), rtol=tolerance.get("rel", 1e-9), atol=tolerance.get("abs", 0)))
+
+
+def small_trace(folder: Path, name: str = "small.sqlite") -> Path:
+    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
+    return builder.samples([0, 50, 100], start=0, period=10_000).write(folder, name)
+
+
+def analyzed(builder: TraceBuilder, folder: Path, name: str = "a.sqlite", window: str = "gpu") -> Analysis:
+    """The analysis of a recording that is built, without findings."""
+    return analyze(NsysExport(builder.write(folder, name)), window)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from builders import FIXTURES
 from scipy.signal import lfilter
 from worlds import PIPES, US, Bools, Floats, Kernel, World
 
@@ -23,7 +24,6 @@ reference = importlib.import_module("reference")
 GRID, FALL_US, RISE_US, SLOW_US = US // 2, 1, 2, 30  # of the clock's steps; how fast it falls, rises, and creeps
 IDLE_GHZ, OTHER_GHZ, TENSOR_GHZ = 1.98, 1.93, 1.65
 OF_LAUNCH, OF_MOMENT, OF_GRID = 0.006, 0.004, 10  # relative deviations: of launches, and of so many steps
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
 def falling(world: World, ghz: float, slow: float = 0.0) -> World:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from builders import TraceBuilder
+from builders import US, TraceBuilder
 from report_inputs import HOSTILE
 
 import tcprof
@@ -20,8 +20,6 @@ from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html.comparison import render_comparison, write_comparison
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.tables import Table
-
-US = 1_000
 
 
 def read_steps(

@@ -5,6 +5,7 @@ import gc
 import hashlib
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,17 @@ os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows th
 os.environ["TCPROF_CACHE"] = ""  # or a test would show what an earlier one was told
 
 import pytest
+from builders import FIXTURES as FOLDER
 from builders import TraceBuilder
+from commands import Outcome, Run
+from comparison_inputs import compare_several, compare_steps
 from hypothesis import HealthCheck, settings
 
 import tcprof
-from tcprof import comparison
+from tcprof import cli, comparison
 from tcprof.api import comparing, reading
 from tcprof.cli import GARBAGE
-from tcprof.comparison import Side
+from tcprof.comparison import Comparison, Side
 from tcprof.findings.pricing.advice import Advice
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
@@ -117,7 +121,6 @@ def recordings() -> Path:
     return folder
 
 
-FOLDER = Path(__file__).parent.parent / "fixtures"
 # With graphs recorded whole, without steps, and with steps in epochs. The others have more of the same, and are slow.
 KINDS = ("jax_mlp", "matmul", "mnist_amp")
 FIXTURES = [
@@ -188,3 +191,32 @@ def find(tmp_path: Path) -> Callable[[TraceBuilder], dict[str, Advice]]:
 def fixture_file(request: pytest.FixtureRequest) -> Path:
     """Each recording in fixtures/."""
     return request.param
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs the command line in this process."""
+
+    def run_command(*args: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
+        status = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            status = end.code if isinstance(end.code, int) else 0
+        captured = capsys.readouterr()
+        return Outcome(status, captured.out, captured.err)
+
+    return run_command
+
+
+@pytest.fixture(scope="session")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """A comparison of two recordings of steps."""
+    return compare_steps(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="session")
+def several(tmp_path_factory: pytest.TempPathFactory) -> list[Comparison]:
+    """Comparisons of three sides."""
+    return compare_several(tmp_path_factory.mktemp("several"))

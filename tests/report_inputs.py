@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from builders import TraceBuilder
+from builders import MS, TraceBuilder
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -40,7 +40,6 @@ HOSTILE = (
     "right\u202eto left\u2028and\na line",
     "long " + "n" * 10_000,
 )
-MS = 1_000_000
 H200 = {"name": "NVIDIA H200", "chip": "GH100", "sm_count": 132}
 
 
@@ -67,9 +66,6 @@ def make_analysis(
     Args:
         names: Names of the ranges in ``step``; without any there is no range at all.
         samples: Samples of all GPUs; by default 400 with values from 0 to 90 on each.
-        gpus: Numbers of the GPUs.
-        instances: Instances of each path.
-        file: Name of the recording.
         changes: Attributes of the analysis to set.
     """
     if samples is None:

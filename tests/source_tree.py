@@ -1,7 +1,6 @@
 """The package as syntax trees: its modules, and what each of them imports, wherever in a module that is."""
 
 import ast
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -55,29 +54,4 @@ def read_modules(folder: Path = PACKAGE) -> dict[str, Module]:
         is_package = parts[-1] == "__init__"
         name = ".".join(parts[:-1] if is_package else parts)
         found[name] = Module(name, path.read_text(encoding="utf-8"), is_package)
-    return found
-
-
-def targets_of(module: Module, modules: Mapping[str, Module]) -> Iterator[tuple[int, str]]:
-    """Line and target of each import of one of the modules, or from it."""
-    for line, origin, name in module.imports:
-        if f"{origin}.{name}" in modules:
-            yield line, f"{origin}.{name}"
-        elif origin in modules:
-            yield line, origin
-
-
-def graph_of(modules: Mapping[str, Module]) -> dict[str, set[str]]:
-    """For each module those that it imports."""
-    return {name: {target for _, target in targets_of(each, modules)} - {name} for name, each in modules.items()}
-
-
-def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    """What can be reached from a node in one step or more."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        new = graph[waiting.pop()] - found
-        found |= new
-        waiting += new
     return found

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, MS, US, TraceBuilder
+from commands import Run
 from slow import first, slow
 
 import tcprof
@@ -14,12 +14,8 @@ from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.views.document import Code, Notes, Section
 from tcprof.views.recording.advice import view_advice, view_sections
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-US, MS = 1_000, 1_000_000
 GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 TREE = "void tree<int>(const int *)"
-run = test_cli.run
-Run = test_cli.Run
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import MS, US, TraceBuilder
 from slow import first
 
 import tcprof
 from tcprof.chips import lacks
 from tcprof.findings.pricing.advice import Advice
 
-US, MS = 1_000, 1_000_000
 FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"
 FP16 = "turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn"
 UNSCALE = "void at::native::multi_tensor_apply_kernel<amp_non_finite_check_and_unscale_cuda_>"

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import MS, US, TraceBuilder
 
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.findings.judge import judge
 from tcprof.findings.pricing.advice import Advice
 
-US, MS = 1_000, 1_000_000
 ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>(int)"
 
 

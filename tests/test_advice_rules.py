@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import TraceBuilder
+from builders import MS, US, TraceBuilder
 from slow import first
 
 import tcprof
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = ROOT / "fixtures"
-US, MS = 1_000, 1_000_000
 PERIOD = 10_000
 CYCLES = 132 * 1_980_000_000 * PERIOD // 10**9  # of the SMs in a sample
 BF16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from builders import TENSOR_ACTIVE, TraceBuilder
+from builders import MS, TENSOR_ACTIVE, US, TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advise import advise
@@ -12,7 +12,6 @@ from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import Advice
 from tcprof.views.recording.advice import list_advice, list_leads, view_best
 
-US, MS = 1_000, 1_000_000
 FP32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4_alignc4_execute_kernel__51_cublas"
 BF16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 REDUCE, SEND = "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "ncclDevKernel_SendRecv"

@@ -6,21 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, MS, US, TraceBuilder
 from slow import first
 
 import tcprof
 from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advise import advise, share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
-from tcprof.findings.pricing.builders import about_iteration, make_advice
-from tcprof.findings.pricing.launching import are_pinned, tell_guess
+from tcprof.findings.pricing.builders import about_iteration, are_pinned, make_advice, tell_guess
 from tcprof.findings.pricing.step import Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-US, MS = 1_000, 1_000_000
 UNSCALE = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<non_finite_check_and_unscale>"
 OPTIMIZER = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<BinaryOpListAlphaFunctor<float>>"
 FUSED = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>>"

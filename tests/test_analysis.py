@@ -8,7 +8,7 @@ from slow import first
 
 from tcprof.analysis import WINDOWS, analyze
 from tcprof.findings import describe_outside, judge
-from tcprof.frames import INSTANCES, RANGES, SAMPLES
+from tcprof.frames import INSTANCES, SAMPLES
 
 ROUNDED = (
     "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high. "
@@ -119,12 +119,6 @@ def test_instances(tmp_path):
     assert_rows(analysis.instances, expected)
     assert analysis.instances.columns.tolist() == INSTANCES.names
     assert analysis.paths["path"].to_numpy()[analysis.instances["path_id"]].tolist()[3] == "step / backward"
-
-
-def test_frames_have_their_columns(tmp_path):
-    analysis = analyze(training_step().trace(tmp_path))
-    for frame, schema in ((analysis.ranges, RANGES), (analysis.instances, INSTANCES)):
-        assert [(n, str(d)) for n, d in frame.dtypes.items()] == [(c.name, c.dtype) for c in schema.columns]
 
 
 def test_only_the_metrics_asked_for_are_read_and_the_ranges_are_the_same(tmp_path):

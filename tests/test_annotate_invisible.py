@@ -362,7 +362,7 @@ logging.getLogger("torch.autograd.graph").setLevel(logging.ERROR); net(x).sum().
 }
 
 
-OFTEN = ("script grad", "pickle functions", "slots", "odd modules", "tracebacks")  # tried by ``make test``
+OFTEN = ("script grad", "pickle functions", "slots", "odd modules", "tracebacks", "fork")  # tried by ``make test``
 PROGRAMS = {**FAST, **SLOW}
 
 

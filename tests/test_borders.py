@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from builders import US
 
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.noise import Noise
@@ -14,7 +15,6 @@ from tcprof.analysis.samples.sample_splitting import NO_LAUNCHES, Rates, even_ra
 from tcprof.analysis.samples.sampling import Windows, measure, tensor_functions
 from tcprof.frames import SAMPLES
 
-US = 1_000
 WHOLE = 50 * US
 
 

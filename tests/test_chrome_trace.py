@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import AMP, TraceBuilder
+from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from report_inputs import HOSTILE, read_hostile
@@ -29,9 +28,6 @@ from tcprof.render.chrome_trace.events import OUTSIDE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-AMP = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
-Run = Callable[..., test_cli.Outcome]
 Event = dict[str, Any]
 
 

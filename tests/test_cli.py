@@ -6,23 +6,19 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import AMP, FP32, TraceBuilder, small_trace
+from commands import Golden, Run
 
 import tcprof
-from tcprof import cli
 from tcprof.cli import COMMANDS
 from tcprof.render.files import FRAMES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"
 RANGE_COLUMNS = {
     "gpu",
     "path",
@@ -41,42 +37,6 @@ RANGE_COLUMNS = {
     "tensor_cycles",
     "coverage_pct",
 }
-
-Golden = Callable[[str, str], None]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a command left."""
-
-    status: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command line in this process."""
-
-    def run_command(*args: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 0
-        captured = capsys.readouterr()
-        return Outcome(status, captured.out, captured.err)
-
-    return run_command
-
-
-def small_trace(folder: Path, name: str = "small.sqlite") -> Path:
-    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 2_000, 9_000, launched=1_000)
-    return builder.samples([0, 50, 100], start=0, period=10_000).write(folder, name)
 
 
 def test_ranges_as_text_fits_80_columns_and_leaves_notes_to_the_error_stream(run: Run) -> None:

@@ -8,18 +8,15 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import AMP, FIXTURES, FP32, TraceBuilder
+from commands import Golden, Run
 from slow import slow
-from test_cli import AMP, FIXTURES, FP32, Golden
 
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 EAGER, COMPILED = FIXTURES / "transformer_eager.sqlite", FIXTURES / "transformer_compiled.sqlite"
 
 

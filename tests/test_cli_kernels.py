@@ -6,18 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import AMP, TraceBuilder
+from commands import Golden, Outcome, Run
 from slow import first
-from test_cli import AMP, Golden, Outcome
 
 import tcprof
 from tcprof.frames import KERNELS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-run = test_cli.run
-Run = test_cli.Run
 
 
 def names_only(*names: str) -> TraceBuilder:

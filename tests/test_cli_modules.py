@@ -7,17 +7,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import test_cli
+from builders import AMP, FIXTURES
+from commands import Golden, Run
 from slow import slow
-from test_cli import AMP, FIXTURES, Golden
 
 import tcprof
 from tcprof.frames import MODULES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 LLAMA, RESNET = FIXTURES / "llama.sqlite", FIXTURES / "resnet.sqlite"
 STEPS, LAYERS, TOKENS, WIDTH, HIDDEN, VOCABULARY = 5, 4, 8 * 512, 1024, 2688, 8192
 

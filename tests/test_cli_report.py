@@ -7,15 +7,12 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-import test_cli
 from builders import TraceBuilder
 from slow import first
 
 from tcprof.render.html.pages import FILE, VERSION, read_bundle
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-run = test_cli.run
 
 
 @pytest.fixture

@@ -3,17 +3,13 @@
 import json
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import AMP, TraceBuilder
+from commands import Golden, Run
 from slow import first
-from test_cli import AMP, Golden
 
 from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-run = test_cli.run
-Run = test_cli.Run
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import test_cli
-from test_cli import Golden
+from commands import Golden, Run
 
 from tcprof import workloads
-
-run = test_cli.run
-Run = test_cli.Run
 
 ROOT = Path(__file__).parent.parent
 

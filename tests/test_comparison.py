@@ -1,10 +1,8 @@
 """Two small recordings side by side."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from builders import TraceBuilder, assert_rows
+from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
 from slow import first, slow
 
 import tcprof
@@ -15,12 +13,10 @@ from tcprof.errors import InputError, UsageError
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.frames import COMPARISON
-from tcprof.sources.nsys_sqlite import NsysExport
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 ASSUMED = (
     "Iterations of one recording are not independent runs, so how much runs differ is assumed, not measured: record "
     "each side several times with 'tcprof profile --repeat 5', and give all its recordings."
@@ -38,10 +34,6 @@ def steps(count, kernel_ns, value, *, inner=("forward",), gpu="NVIDIA H200"):
             launched = at + 10_000 * k + 1
             builder.kernel(GEMM, at + 20_000 * (k + 1), at + 20_000 * (k + 1) + kernel_ns, launched=launched)
     return builder.samples([value] * 10 * count)
-
-
-def analyzed(builder, folder, name="trace.sqlite", window="gpu"):
-    return analyze(NsysExport(builder.write(folder, name)), window)
 
 
 def cautions_of(comparison):

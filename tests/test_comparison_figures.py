@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from comparison_inputs import compare_hostile, compare_several, compare_steps
+from comparison_inputs import compare_hostile
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
@@ -33,16 +33,6 @@ figure_moved = as_plotly(draw_moved)
 figure_waterfall = as_plotly(draw_waterfall)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory):
-    return compare_steps(tmp_path_factory.mktemp("steps"))
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    return compare_several(tmp_path_factory.mktemp("several"))
 
 
 @pytest.fixture(scope="module")

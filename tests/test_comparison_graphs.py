@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-from builders import TraceBuilder
+from builders import TraceBuilder, analyzed
 from slow import first
 
-from tcprof.analysis import analyze
 from tcprof.comparison import compare
 from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
 from tcprof.findings.compared import judge_comparison
-from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
 GEMM, ADD = "sm80_xmma_gemm_f32f32_f32f32_f32", "at::native::vectorized_elementwise_kernel<add>"
@@ -36,10 +34,6 @@ def steps(
                 builder.kernel(name, start, start + length, launched=at + 1000 + place)
                 start += length
     return builder.samples([40] * 20 * count)
-
-
-def analyzed(builder, folder, name):
-    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def parts(comparison):

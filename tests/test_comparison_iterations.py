@@ -1,15 +1,13 @@
 """A path that iterates on one side is compared with its instances on the other, however few they are."""
 
 import pytest
-from builders import TraceBuilder
+from builders import TraceBuilder, analyzed
 from slow import first
 
-from tcprof.analysis import analyze
 from tcprof.comparison import compare
 from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
-from tcprof.sources.nsys_sqlite import NsysExport
 
 STEP = 200_000
 
@@ -28,10 +26,6 @@ def steps(count, *, layers=0, name="step", epoch=None, kernel=40_000):
                 builder.range("layer", start, start + 5_000)
             builder.kernel("gemm", start, start + length - 10, launched=start)
     return builder.samples([10] * 20 * count)
-
-
-def analyzed(builder, folder, name):
-    return analyze(NsysExport(builder.write(folder, name)))
 
 
 @pytest.mark.parametrize("swapped", first(1, [False, True]))

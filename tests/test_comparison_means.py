@@ -5,8 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import US, TraceBuilder
 from slow import first, slow
 
 import tcprof
@@ -17,9 +16,6 @@ from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-run = test_cli.run
-US = 1000
 
 
 def steps(every=0, *, count=40, work=2_500, extra=900, seed=0, jitter=0.002, gpu="NVIDIA H200"):

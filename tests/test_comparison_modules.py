@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import test_cli
-from test_cli import Outcome
+from builders import FIXTURES
+from commands import Outcome
 from test_modules import US, Step
 
 import tcprof
@@ -22,7 +22,6 @@ from tcprof.views.comparison.changes import list_module_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
 STEPS = 6
 
 
@@ -221,7 +220,7 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
 @pytest.mark.slow
 def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
     """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
-    llama = test_cli.FIXTURES / "llama.sqlite"
+    llama = FIXTURES / "llama.sqlite"
     lines = run("compare", llama, llama, "--wide").out.partition("modules, per step")[2].splitlines()
     known, unknown = (next(line for line in lines if line.strip().startswith(name)) for name in ("q_proj", "down_proj"))
     assert "–" not in known

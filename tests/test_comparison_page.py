@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from builders import FIXTURES
 from comparison_inputs import (
     compare_hostile,
-    compare_several,
-    compare_steps,
     read_steps,
     render_page,
     tell,
@@ -39,18 +38,6 @@ from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.paths import MOST_ROWS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-
-
-@pytest.fixture(scope="module")
-def steps(tmp_path_factory):
-    return compare_steps(tmp_path_factory.mktemp("steps"))
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    return compare_several(tmp_path_factory.mktemp("several"))
 
 
 @pytest.fixture(scope="module")

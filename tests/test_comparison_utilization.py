@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import test_cli
+from commands import Run
 from slow import first
 from test_flop import US, Step
 
@@ -13,8 +13,6 @@ import tcprof
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
 STEPS = 6
 FLOP = 2 * 2048**3  # of each step's product

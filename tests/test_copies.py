@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
+from commands import Run
 from comparison_inputs import read_steps
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,10 +25,7 @@ from tcprof.sources.nsys_sqlite import NsysExport
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 BASE, NEW = FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"
 COPIES = "Copies of one recording count once: "
 SAME = "Both sides have the same recording: "

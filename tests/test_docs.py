@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import test_cli
+from commands import Run
 from slow import slow
 
 import tcprof
@@ -15,8 +15,6 @@ from tcprof.cli import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])

@@ -4,16 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from builders import FIXTURES
 from core_types import VARIABLE, switchable
 
 from tcprof.analysis.kernels.least_squares import NEGLIGIBLE
 
 pytestmark = pytest.mark.slow  # ``make test-cpu`` tries the outputs of all fixtures
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SENSITIVE = ("convnet_channels_last", "mlp_fp32", "transformer_fp32")  # many kernels that count nothing
 TEXTS = (("kernels", "--by", "path", "--limit", "0"), ("timeline",), ("ranges",))
 _RUN = """

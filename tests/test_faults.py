@@ -282,21 +282,6 @@ def test_nothing_of_a_diagnostic_is_passed_on_but_known_words(tmp_path: Path, te
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
-    """Runs the command line in this process, and gives what it printed on both streams."""
-
-    def run_command(*args: object) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
-        with pytest.raises(SystemExit) as end:
-            tcprof.cli.main()
-        assert not end.value.code
-        captured = capsys.readouterr()
-        return captured.out, captured.err
-
-    return run_command
-
-
-@pytest.fixture
 def faulty(tmp_path: Path) -> Path:
     """A recording with lost samples and lost kernels."""
     builder = recorded(times=[0, 10_000, 20_000, 30_000, 70_000, 80_000, 90_000])
@@ -307,7 +292,8 @@ def faulty(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("output", ["text", *slow(["markdown"])])
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
 def test_faults_stand_above_the_table_on_the_same_stream(run, faulty, command, output):
-    out, err = run(command, faulty, "--format", output)
+    status, out, err = run(command, faulty, "--format", output)
+    assert status == 0
     paragraphs = out.split("\n\n")
     first = " ".join(paragraphs[0].replace("\\", "").split())
     assert first.startswith(f"warning: Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs")
@@ -320,11 +306,12 @@ def test_faults_stand_above_the_table_on_the_same_stream(run, faulty, command, o
 
 @pytest.mark.parametrize(("name", "output"), [("faults.txt", "text"), ("faults.md", "markdown")])
 def test_output_with_faults_is_as_before(run, faulty, golden, name, output):
-    golden(name, run("ranges", faulty, "--format", output)[0])
+    golden(name, run("ranges", faulty, "--format", output).out)
 
 
 def test_csv_leaves_them_to_the_error_stream(run: Callable[..., tuple[str, str]], faulty: Path) -> None:
-    out, err = run("ranges", faulty, "--format", "csv")
+    status, out, err = run("ranges", faulty, "--format", "csv")
+    assert status == 0
     assert out.startswith("gpu,domain,path,")
     assert "lost" not in out
     assert err.startswith("warning: Samples were lost")
@@ -333,7 +320,8 @@ def test_csv_leaves_them_to_the_error_stream(run: Callable[..., tuple[str, str]]
 
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
 def test_json_has_them_before_the_warnings(run: Callable[..., tuple[str, str]], faulty: Path, command: str) -> None:
-    out, err = run(command, faulty, "--format", "json")
+    status, out, err = run(command, faulty, "--format", "json")
+    assert status == 0
     document = json.loads(out)
     assert list(document)[-2:] == ["faults", "warnings"]
     assert document["faults"] == list(tcprof.read(faulty).faults)
@@ -348,21 +336,23 @@ def test_compare_tells_those_of_both_sides(run: Callable[..., tuple[str, str]], 
         (faulty, other, ["base: Samples were lost", "base: Kernels may be", "new: Samples are out"]),
         (other, other, ["base: Samples are out", "new: Samples are out"]),
     ):
-        out, err = run("compare", base, new)
+        status, out, err = run("compare", base, new)
+        assert status == 0
         shown = out.split("\n\n")
         assert [text[: len(start) + 9] for text, start in zip(shown, expected, strict=False)] == [
             f"warning: {start}" for start in expected
         ]
         assert "\nbase: " in shown[len(expected)]
         assert "warning:" not in err
-        told = json.loads(run("compare", base, new, "--format", "json")[0])["faults"]
+        told = json.loads(run("compare", base, new, "--format", "json").out)["faults"]
         assert [text[: len(start)] for text, start in zip(told, expected, strict=True)] == expected
 
 
 def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(run, faulty, tmp_path):
     page, folder = tmp_path / "page.html", tmp_path / "frames"
     for args, printed in ((["report", faulty, "-o", page], [str(page)]), (["export", faulty, "-o", folder], None)):
-        out, err = run(*args)
+        status, out, err = run(*args)
+        assert status == 0
         assert err.startswith("warning: Samples were lost")
         assert sorted(out.split()) == (printed or sorted(map(str, folder.iterdir())))
     about = json.loads((folder / "recording.json").read_text())

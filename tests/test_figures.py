@@ -11,10 +11,9 @@ from report_inputs import HOSTILE, make_analysis, make_empty, make_samples
 
 from tcprof.analysis.drawing import band_points, choose_lanes, compute_envelope, step_points
 from tcprof.frames import SAMPLES, Column
-from tcprof.render.html import timeline as html_timeline
 from tcprof.render.html.timeline import figure, lanes
 from tcprof.untrusted import one_line
-from tcprof.views.figures import label, timeline, traces, unit_ticks
+from tcprof.views.figures import label, traces, unit_ticks
 from tcprof.views.figures.timeline import BINS
 from tcprof.views.figures.timeline import figure_timeline as draw_timeline
 from tcprof.views.figures.traces import Metric
@@ -184,11 +183,10 @@ class TestMetricsThatAreNoPercentages:
     @pytest.fixture
     def draw(self, monkeypatch):
         def draw(unit):
-            power = Column("power_w", "float64", "Power.", title="GPU power", unit=unit)
+            power = Column("power_w", "Power.", title="GPU power", unit=unit)
             curve = Metric("GPU power", ("power_w",), "#9467BD")
             monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
-            for module in (timeline, html_timeline, figure):
-                monkeypatch.setattr(module, "MEASURED", (curve,))
+            monkeypatch.setattr(traces, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
             drawn = lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100)
             return figure_timeline(analysis), figure.draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()

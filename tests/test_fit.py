@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from builders import count_at
+from builders import MS, US, count_at
 from scipy.sparse import csr_array
 from slow import first
 
@@ -21,7 +21,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 PEAK = 4 * 132 * 1.98  # tensor cycles of all pipes in a ns
-US, MS = 1_000, 1_000_000
 KHZ10, KHZ20, KHZ200 = 100 * US, 50 * US, 5 * US
 DURATIONS_US, ACTIVE = (2, 5, 12, 40, 120, 300), (0.3, 0, 0.6, 0, 0.8, 0.05)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from builders import FIXTURES
 
 import tcprof
 from tcprof.analysis.intervals import StepFunction, union
@@ -17,7 +18,6 @@ from tcprof.sources.nsys_sqlite.samples import read_samples
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 NAMES = ["mnist_fp32", "mnist_amp"]
 STEPS, EPOCHS = 25, 2
 

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import US, TraceBuilder
 from recorded_ops import TENSOR_KERNEL
 from report_inputs import summarize
 from slow import first
@@ -36,7 +36,6 @@ from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.report import view_recording
 
-US = 1_000
 RATE = 1024  # FLOP per cycle of the kernel
 SM_CYCLES = 132 * 17_550  # of a sample of 10 µs
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"

@@ -5,14 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-import test_cli
+from builders import small_trace
+from commands import Run
 
 from tcprof.render.formats import FORMATS, PLAIN, load_format
 from tcprof.views.document import Document, Notes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
 # What the documents of commands have; a format that needs more cannot show them.
 HAS = {
     **dict.fromkeys(("ranges", "kernels", "timeline", "show"), ("rows",)),
@@ -50,7 +50,7 @@ def test_hostile_text_is_harmless(name: str) -> None:
 
 @pytest.mark.parametrize(("command", "takes"), TAKES.items())
 def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_others(
-    command: str, takes: set[str], run: test_cli.Run, tmp_path: Path
+    command: str, takes: set[str], run: Run, tmp_path: Path
 ) -> None:
     offered = re.search(r"--format \[([a-z|]+)\]", run(command, "--help").out)
     assert offered is not None
@@ -68,8 +68,8 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
 
 
 @pytest.mark.parametrize("command", [command for command in TAKES if command not in ("compare", "doctor")])
-def test_every_format_that_is_offered_shows_the_document(command: str, run: test_cli.Run, tmp_path: Path) -> None:
-    recordings = [] if command == "workloads" else [test_cli.small_trace(tmp_path)]
+def test_every_format_that_is_offered_shows_the_document(command: str, run: Run, tmp_path: Path) -> None:
+    recordings = [] if command == "workloads" else [small_trace(tmp_path)]
     for name in TAKES[command]:
         by_option = run(command, *recordings, "--format", name)
         form = load_format(name)

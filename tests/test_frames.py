@@ -2,12 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Column, Schema, plain_texts
-from tcprof.frames.schema import FLOAT, INT, TEXT
+from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Schema, plain_texts
+from tcprof.frames.schema import FLOAT, INT, Float, Int, Text
 
-SMALL = Schema(
-    "small", "A frame.", (Column("row", INT, "Row."), Column("name", TEXT, "Name."), Column("x_pct", FLOAT, "x."))
-)
+SMALL = Schema("small", "A frame.", (Int("row", "Row."), Text("name", "Name."), Float("x_pct", "x.")))
 
 
 def test_conform_orders_selects_and_types_the_columns_and_counts_rows_anew():

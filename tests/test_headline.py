@@ -1,13 +1,11 @@
 """The verdict in two short sentences: over one time, and by the figures that the tiles have."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 from report_inputs import make_analysis, make_empty, summarize
 
 import tcprof
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 

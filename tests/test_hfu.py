@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import test_cli
+from builders import FIXTURES
+from commands import Run
 from slow import first
 
 import tcprof
@@ -24,10 +25,7 @@ from tcprof.views.recording.summary import summarize
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 TRANSFORMER, MATMUL = FIXTURES / "transformer_eager.sqlite", FIXTURES / "matmul.sqlite"
 H200 = 989.5  # 10^12 FLOP/s in BF16, dense
 

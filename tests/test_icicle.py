@@ -1,9 +1,8 @@
 """The mean iteration in parts: they are the time account's to the nanosecond, and names are text."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from builders import FIXTURES
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
@@ -11,7 +10,6 @@ from tcprof.analysis.mean_iteration import measure_mean_iteration
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.views.recording.icicle import KINDS, list_icicles
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 

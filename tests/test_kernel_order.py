@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import test_cli
 from builders import PROCESS, TraceBuilder
 from slow import first, slow
 
@@ -18,7 +17,6 @@ from tcprof.findings import judge
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
 FOLDER = Path(__file__).parent.parent / "fixtures"
 KINDS = ("embed", "gemm", "gelu", "gemm", "add", "loss", "adam")
 

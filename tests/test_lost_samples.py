@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import test_cli
+from commands import Run
 from report_inputs import render_page
 from scenarios import draw
 from worlds import Kernel, Sampler, World, make_world, write_world
@@ -25,9 +25,7 @@ from tcprof.frames import KERNELS, RANGES, WORK
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
 KNOWN_WORK = Path(__file__).parent.parent / "fixtures" / "known_work.sqlite"
-Run = Callable[..., test_cli.Outcome]
 
 SUMS = ("tensor_cycles", "tensor_active_s")
 LOST = (0.1, 0.25, 0.4)

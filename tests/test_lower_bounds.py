@@ -6,17 +6,15 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-import test_cli
+from builders import FIXTURES
+from commands import Run
 from report_inputs import render_page
 
 import tcprof
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 WHOLE = FIXTURES / "transformer_tf32.sqlite"
 
 

@@ -1,11 +1,10 @@
 """Kernels of two recordings matched by place, then by name."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import TraceBuilder, assert_rows
+from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from report_inputs import make_analysis
@@ -23,7 +22,6 @@ from tcprof.sources.nsys_sqlite import NsysExport
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
 NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"
 NVJET_SMALL = "nvjet_sm90_hsh_64x32_64x16_2x2_h_bz_splitK_TNN"
@@ -54,10 +52,6 @@ def program(*steps, outer="step", launched=True, stream_of=lambda name: 7):
             builder.kernel(name, time, time + duration, launched=at + 10 if launched else None, stream=stream_of(name))
             time += duration + 1000
     return builder
-
-
-def analyzed(builder, folder, name="a.sqlite"):
-    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def changes_of(folder, base, new, **options):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import US, TraceBuilder
 from slow import first
 
 import tcprof
@@ -17,7 +17,6 @@ from tcprof.findings.notes import describe_homes
 from tcprof.frames import OPS_DOMAIN
 from tcprof.sources.torch_ops import split_names
 
-US = 1_000
 NODE = "autograd::engine::evaluate_function: "
 AUTOGRAD = 2  # the thread of the backward pass
 

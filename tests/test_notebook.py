@@ -4,13 +4,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
 
 import tcprof
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 HOSTILE = '</script><img src=x onerror="alert(1)"> $x^2$ & "\''
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_cli
 from builders import TraceBuilder
+from commands import Outcome
 from slow import first, slow
-from test_cli import Outcome
 
 import tcprof
 from tcprof.errors import OutputError
@@ -24,7 +23,6 @@ from tcprof.render.files import FRAMES, list_files, write_frames
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "mlp_fp16.sqlite"
-run = test_cli.run
 
 
 @pytest.fixture

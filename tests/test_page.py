@@ -15,7 +15,7 @@ from tcprof.render.html import PageOptions, Theme
 from tcprof.render.html import pages as page
 from tcprof.render.html.pages import read_bundle
 from tcprof.views.paths import MOST_ROWS
-from tcprof.views.recording.ranges import cut_ranges
+from tcprof.views.recording.ranges import list_ranges
 
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -193,7 +193,7 @@ class TestIncomplete:
     @pytest.mark.slow
     def test_many_paths_are_cut_and_counted(self):
         analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
-        table = cut_ranges(analysis)[0]
+        table = list_ranges(analysis, analysis.ranges, MOST_ROWS)[0]
         assert len(table.rows) == MOST_ROWS
         assert table.hidden == 502
         assert table.rows[0].name == "whole capture"

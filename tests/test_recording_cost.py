@@ -1,25 +1,22 @@
 """What recording costs: the steps of a run without nsys beside those recorded, and what the verdict makes of it."""
 
-import contextlib
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import US, TraceBuilder
 from slow import slow
 
 import tcprof
-from tcprof import cli
+from tcprof.analysis.mean_iteration import Typical
 from tcprof.findings.iterations import LAUNCH_BOUND
-from tcprof.findings.recording_cost import RecordingCost, StepTime, idle_alone, measure_cost
+from tcprof.findings.recording_cost import RecordingCost, idle_alone, measure_cost
 from tcprof.frames import UNPROFILED
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-US = 1_000
 COUNT = 30
 
 
@@ -122,8 +119,8 @@ def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_
 
 
 def test_idle_time_without_what_recording_adds():
-    def took(ns: float) -> StepTime:
-        return StepTime(ns, ns, ns)
+    def took(ns: float) -> Typical:
+        return Typical(ns, ns, ns)
 
     assert idle_alone(60.0, None) == 60.0
     assert idle_alone(60.0, RecordingCost(took(100.0), took(100.0))) == 60.0
@@ -131,26 +128,15 @@ def test_idle_time_without_what_recording_adds():
     assert idle_alone(10.0, RecordingCost(took(100.0), took(200.0))) == 0.0
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Runs a command; gives all that it prints in one line."""
-
-    def run_command(*args: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["tcprof", *map(str, args)])
-        with contextlib.suppress(SystemExit):
-            cli.main()
-        captured = capsys.readouterr()
-        return " ".join(f"{captured.out} {captured.err}".split())
-
-    return run_command
-
-
 def test_what_recording_costs_is_in_every_output(tmp_path, run):
     path, page = record(tmp_path), tmp_path / "page.html"
     write_unprofiled(path, make_steps(50 * US))
     run("report", path, "-o", page)
-    outputs = [run("show", path), run("compare", path, path), " ".join(page.read_text(encoding="utf-8").split())]
-    outputs += [run("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
+    commands = [("show", path), ("compare", path, path)]
+    commands += [("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
+    done = [run(*command) for command in commands]
+    outputs = [f"{each.out} {each.err}" for each in done] + [page.read_text(encoding="utf-8")]
+    outputs = [" ".join(output.split()) for output in outputs]
     for output in outputs:
         assert "Recording slowed a step from 49.9 µs to 100 µs" in output
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
+from commands import Run
 from slow import first, slow
 from sqlalchemy import Engine, event
 
-from tcprof import cli
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
 from tcprof.nsys import schema
@@ -29,8 +28,6 @@ from tcprof.redaction.redact import Redaction, redact
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.views.commands import describe_redaction
 
-run_any = test_cli.run  # any command
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SECRETS = (
     "hunter2",
     "/home/alice",
@@ -539,32 +536,15 @@ def test_nothing_to_leave_out_is_said() -> None:
 # The command
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Runs the command: exit status, output, and what it says beside."""
-
-    def run_command(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tcprof", "redact", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return run_command
-
-
-Run = Callable[..., tuple[int, str, str]]
-
-
 def test_the_copy_stands_beside_the_recording(run: Run, tmp_path: Path) -> None:
     source = recording_with_secrets().write(tmp_path, "my.run.sqlite")
-    status, out, err = run(source)
+    status, out, err = run("redact", source)
     copy = tmp_path / "my.run-redacted.sqlite"
     assert (status, out) == (0, f"{copy}\n")
     assert re.search(r"environment variables +7\n", err)
     assert b"hunter2" not in copy.read_bytes()
-    assert run(source)[0] == 3
-    assert run(source, "--force")[0] == 0
+    assert run("redact", source)[0] == 3
+    assert run("redact", source, "--force")[0] == 0
     assert {path.name for path in tmp_path.iterdir()} == {source.name, copy.name}
 
 
@@ -576,7 +556,7 @@ def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
     os.utime(report, ns=(0, 0))  # older than its export, which is used therefore
     for name, copy in ((export, export), (report, export), (report, report), (link, export), (export, link)):
         before = export.read_bytes(), report.read_bytes()
-        status, _, err = run(name, "-o", copy, "--force")
+        status, _, err = run("redact", name, "-o", copy, "--force")
         assert status == 3
         assert "Choose another name with -o" in err
         assert (export.read_bytes(), report.read_bytes()) == before
@@ -587,7 +567,7 @@ def test_a_refused_copy_leaves_the_old_one(run: Run, tmp_path: Path, monkeypatch
     source, copy = recording_with_secrets().write(tmp_path), tmp_path / "copy.sqlite"
     copy.write_bytes(b"the old one")
     keep_any(monkeypatch, "PROCESSES", "name")
-    status, out, err = run(source, "-o", copy, "--force")
+    status, out, err = run("redact", source, "-o", copy, "--force")
     assert (status, out) == (3, "")
     assert err.startswith("tcprof: No copy was written: its PROCESSES.name would hold")
     assert copy.read_bytes() == b"the old one"
@@ -673,7 +653,7 @@ def test_long_messages_take_little_more_than_their_own_size() -> None:
     assert peak < 3 * sum(map(len, messages))
 
 
-def test_messages_of_nsys_are_shown_without_what_is_private(run_any: test_cli.Run, tmp_path: Path) -> None:
+def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: Path) -> None:
     """As in a copy: wherever a message is shown, it is of the same text."""
     from tcprof.api.reading import read
 
@@ -696,7 +676,7 @@ def test_messages_of_nsys_are_shown_without_what_is_private(run_any: test_cli.Ru
     }
     for name, command in outputs.items():
         option = "--chrome-trace" if name == "trace.json" else "-o"
-        done = run_any(*command, source, option, tmp_path / name)
+        done = run(*command, source, option, tmp_path / name)
         assert done.status == 0, done.err
         written = (tmp_path / name / "recording.json" if name == "frames" else tmp_path / name).read_text()
         for secret in ("hunter2", "/home/alice", "build-host-7", "10.1.2.3"):

@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
 from slow import first
 from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
@@ -16,7 +16,6 @@ from tcprof.nsys import schema
 from tcprof.redaction.allowed import KNOWN_TABLES, copied_columns
 from tcprof.redaction.redact import redact
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 CANARY = "Zq7xCanary"  # of no word that NVIDIA's tools write
 NAMES = {(schema.NVTX.name, "text"), (schema.STRINGS.name, "value")}  # what the program names is kept
 FORMS: dict[str, Callable[[str], str]] = {

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-import test_cli
 from builders import TraceBuilder
+from commands import Run
 from plotly_figures import as_plotly
 from report_inputs import HOSTILE, make_empty, render_page
 from slow import first
@@ -37,8 +37,6 @@ figure_tensor_time = as_plotly(draw_tensor_time)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
 
 SMS, CLOCK_HZ, PERIOD = 132, 1_980_000_000, 10_000
 CYCLES = SMS * CLOCK_HZ * PERIOD // 10**9  # of the SMs in a sample

@@ -12,10 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
+from commands import Run
 from slow import slow
-from test_cli import Outcome
 from test_redact import SECRETS, recording, recording_with_secrets
 
 import tcprof
@@ -23,9 +22,6 @@ from tcprof.errors import InputError
 from tcprof.saved.contents import FORMAT, FRAMES, frame_of
 from tcprof.sources.saved import ABOUT
 
-run = test_cli.run
-Run = Callable[..., Outcome]
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 USUAL = ("mlp_fp16", "mnist_amp")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
 COMMANDS = (

@@ -1,15 +1,13 @@
 """Which columns a page shows before its reader has chosen."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 
 import tcprof
 from tcprof.views.document import Section
 from tcprof.views.recording.report import view_report
 from tcprof.views.tables import Table
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 

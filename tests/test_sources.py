@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import test_cli
 from builders import TraceBuilder
+from commands import Run
 
 import tcprof
 from tcprof.errors import InputError, OutputError
@@ -20,8 +20,6 @@ from tcprof.outputs import replace_file
 from tcprof.sources import InvalidValues, Recording, Samples, SourceType, registry
 from tcprof.sources.nsys_sqlite import NsysExport, export
 from tcprof.sources.registry import find_recordings, open_source
-
-run = test_cli.run
 
 
 class JsonSource:
@@ -117,7 +115,7 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("json_is_read")
-def test_folders_of_a_second_source_are_compared_like_those_of_the_first(tmp_path: Path, run: test_cli.Run) -> None:
+def test_folders_of_a_second_source_are_compared_like_those_of_the_first(tmp_path: Path, run: Run) -> None:
     for side, start_ns in (("base", 20_000), ("new", 21_000)):
         (tmp_path / side).mkdir()
         for number in (2, 10):
@@ -134,7 +132,7 @@ def test_folders_of_a_second_source_are_compared_like_those_of_the_first(tmp_pat
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: Path, run: test_cli.Run) -> None:
+def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: Path, run: Run) -> None:
     path = write_json(tmp_path / "run.json")
     done = run("redact", path)
     assert (done.status, list(tmp_path.iterdir())) == (3, [path])
@@ -143,7 +141,7 @@ def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: 
 
 
 @pytest.mark.usefixtures("json_is_read")
-def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: test_cli.Run) -> None:
+def test_a_file_of_another_source_is_never_overwritten(tmp_path: Path, run: Run) -> None:
     path, other = write_json(tmp_path / "run.json"), write_json(tmp_path / "other.data")
     before = other.read_bytes()
     for command in ("ranges", "report"):

@@ -13,15 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import TraceBuilder, small_trace
+from commands import Run
 from slow import first, slow
 
 from tcprof import cli
 from tcprof.cli import streams, views
 from tcprof.errors import InputError, NsysError
 
-run = test_cli.run
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b1m\u202etxt\rover"
 ACTING = "\x1b\x07\x9b\u202e\r"
 
@@ -81,14 +80,14 @@ def test_no_format_acts_on_a_terminal(name, terminals, tmp_path):
         assert "\x1b]" not in err
 
 
-def test_a_pipe_gets_the_names_as_they_are(run: test_cli.Run, tmp_path: Path) -> None:
+def test_a_pipe_gets_the_names_as_they_are(run: Run, tmp_path: Path) -> None:
     path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
     assert HOSTILE in run("ranges", path, "--format", "csv").out
 
 
 def test_the_name_of_a_file_does_not_act_on_a_terminal(terminals, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = test_cli.small_trace(tmp_path, f"{HOSTILE}.sqlite")
+    path = small_trace(tmp_path, f"{HOSTILE}.sqlite")
     for args in (["ranges", path.name], ["report", path.name], ["export", path.name, "-o", f"{HOSTILE}-frames"]):
         status, out, err = terminals(*args)
         assert status == 0
@@ -175,7 +174,7 @@ def command_of(*args: object) -> list[str]:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    return test_cli.small_trace(tmp_path)
+    return small_trace(tmp_path)
 
 
 def shell(line: str, *args: object, **variables: str) -> subprocess.CompletedProcess[bytes]:
@@ -267,7 +266,7 @@ def test_names_of_files_that_are_not_utf_8(small: Path, odd: str, name: str) -> 
     shown.stdout.decode("utf-8")
 
 
-def test_a_name_that_is_too_long_is_an_error_of_its_user(run: test_cli.Run, small: Path) -> None:
+def test_a_name_that_is_too_long_is_an_error_of_its_user(run: Run, small: Path) -> None:
     for args in (
         ["ranges", "x" * 300],
         ["ranges", small, "-o", f"{'x' * 300}.csv"],

@@ -10,8 +10,8 @@ import termios
 from pathlib import Path
 
 import pytest
-import test_cli
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder, small_trace
+from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from slow import first, slow
@@ -23,9 +23,6 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-run = test_cli.run
-Run = test_cli.Run
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 COMMANDS = {
     "show": ["show", FIXTURES / "transformer_tf32.sqlite"],
     "ranges": ["ranges", FIXTURES / "net_amp.sqlite"],
@@ -206,7 +203,7 @@ def test_wide_shows_whole_names_and_all_columns(command: str, run: Run) -> None:
 def test_a_pipe_has_as_many_columns_as_the_environment_says(
     columns: str, width: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = test_cli.small_trace(tmp_path, f"{'long-' * 20}.sqlite")
+    path = small_trace(tmp_path, f"{'long-' * 20}.sqlite")
     monkeypatch.delenv("COLUMNS")
     if columns:
         monkeypatch.setenv("COLUMNS", columns)
@@ -219,7 +216,7 @@ def test_a_terminal_has_its_own_width(tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     controller, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (24, 66))
-    argv = [sys.executable, "-m", "tcprof", "ranges", str(test_cli.small_trace(tmp_path))]
+    argv = [sys.executable, "-m", "tcprof", "ranges", str(small_trace(tmp_path))]
     process = subprocess.Popen(argv, env={**clean, "NO_COLOR": "1"}, stdout=terminal, stderr=subprocess.DEVNULL)
     os.close(terminal)
     text = b"".join(iter(lambda: read_or_end(controller), b""))

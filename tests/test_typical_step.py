@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from comparison_inputs import compare_hostile, compare_steps
+from comparison_inputs import compare_hostile
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
@@ -20,13 +20,8 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory):
-    return compare_steps(tmp_path_factory.mktemp("steps"))
-
-
-@pytest.fixture(scope="module")
-def steps(compared):
-    return find_steps(compared, 0)
+def typical(steps):
+    return find_steps(steps, 0)
 
 
 def make_work(*bars):
@@ -36,47 +31,47 @@ def make_work(*bars):
 
 
 class TestStep:
-    def test_is_the_one_whose_window_is_the_median_without_warm_up(self, compared, steps):
-        for step, side in zip(steps, (compared.base, compared.new), strict=True):
+    def test_is_the_one_whose_window_is_the_median_without_warm_up(self, steps, typical):
+        for step, side in zip(typical, (steps.base, steps.new), strict=True):
             iterations = side.first.iterations
             windows = sorted(iterations.loc[~iterations["warm_up"], "gpu_window_ns"])
             assert step.length_ns == windows[(len(windows) - 1) // 2]
             own = iterations[iterations["number"] == step.number].iloc[0]
             assert own["gpu_window_ns"] == step.length_ns
 
-    def test_begins_at_its_first_activity(self, steps):
-        for step, count in zip(steps, (2, 3), strict=True):
+    def test_begins_at_its_first_activity(self, typical):
+        for step, count in zip(typical, (2, 3), strict=True):
             assert len(step.work) == count
             assert step.work["start_ns"].min() == 0
             assert step.work["end_ns"].max() == step.length_ns
             assert list(step.ranges["path"].unique()) == ["forward"]
             assert step.ranges["start_ns"].min() == 0
 
-    def test_has_the_samples_of_its_time(self, steps):
-        for step in steps:
+    def test_has_the_samples_of_its_time(self, typical):
+        for step in typical:
             x, y = step.curve
             assert x[0] == 0
             assert np.nanmax(x) == pytest.approx(step.length_ns * 1e-9)
             assert set(y[~np.isnan(y)]) <= {20, 40, 50, 60}
 
-    def test_without_iterations_there_is_none(self, compared):
+    def test_without_iterations_there_is_none(self, steps):
         assert find_steps(make_comparison(), 0) is None
         assert not figure_typical_step(make_comparison(), 0).data
-        assert "typical-1-0" in [section.name for section in list_details(compared, 1)[0].parts]
-        alone = replace(compared, iteration_path="")
+        assert "typical-1-0" in [section.name for section in list_details(steps, 1)[0].parts]
+        alone = replace(steps, iteration_path="")
         assert "typical-1-0" not in [section.name for section in list_details(alone, 1)[0].parts]
 
 
 class TestJoined:
-    def test_launches_of_matched_kernels(self, steps):
-        pairs = join_work(steps, 10)
+    def test_launches_of_matched_kernels(self, typical):
+        pairs = join_work(typical, 10)
         assert list(zip(pairs["name_base"], pairs["name_new"], strict=True)) == [
             ("ampere_sgemm_128x64", "nvjet_sm90_hsh_128x128_64x4"),
             ("add", "add"),
         ]
 
-    def test_the_longest_if_there_are_too_many(self, steps):
-        assert list(join_work(steps, 1)["name_base"]) == ["ampere_sgemm_128x64"]
+    def test_the_longest_if_there_are_too_many(self, typical):
+        assert list(join_work(typical, 1)["name_base"]) == ["ampere_sgemm_128x64"]
 
 
 class TestMerged:
@@ -104,19 +99,19 @@ class TestMerged:
 
 
 class TestFigure:
-    def test_both_sides_have_one_axis_from_nothing(self, compared, steps):
-        figure = figure_typical_step(compared, 0)
+    def test_both_sides_have_one_axis_from_nothing(self, steps, typical):
+        figure = figure_typical_step(steps, 0)
         assert figure.layout.xaxis.range[0] == 0
-        assert figure.layout.xaxis.range[1] >= max(step.length_ns for step in steps) * 1e-9
+        assert figure.layout.xaxis.range[1] >= max(step.length_ns for step in typical) * 1e-9
         curves = [trace for trace in figure.data if trace.type == "scatter" and trace.yaxis is None]
         assert [curve.name for curve in curves] == ["base", "opt"]
 
-    def test_work_has_the_colours_of_its_classes(self, compared, steps):
-        figure = figure_typical_step(compared, 0)
+    def test_work_has_the_colours_of_its_classes(self, steps, typical):
+        figure = figure_typical_step(steps, 0)
         drawn = {trace.name: len(trace.x) for trace in figure.data if trace.type == "bar" and trace.showlegend is None}
-        classes = {TIME_CLASSES[number] for step in steps for number in step.work["time_class"]}
+        classes = {TIME_CLASSES[number] for step in typical for number in step.work["time_class"]}
         assert len(drawn) == len(classes)
-        assert sum(drawn.values()) == sum(len(step.work) for step in steps)
+        assert sum(drawn.values()) == sum(len(step.work) for step in typical)
 
     @pytest.mark.slow
     def test_hostile_names_are_text(self, tmp_path):

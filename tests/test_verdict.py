@@ -4,11 +4,10 @@ import math
 import shutil
 import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, US, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
 from slow import first, slow
 
@@ -20,9 +19,6 @@ from tcprof.units import format_interval, format_ns, format_pct, format_pct_inte
 from tcprof.views.recording.ranges import list_ranges
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-US = 1000
 
 
 def step_trace(kernels=4, kernel=5 * US, every=40 * US, host=None, gap=0, steps=10, copies=0, active=0, name="step"):

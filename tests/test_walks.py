@@ -5,16 +5,15 @@ through objects. The way from ``tcprof profile`` to nsys is in nsys/test_nsys_pl
 """
 
 import sys
-from pathlib import Path
 
 import pytest
 import walks
+from builders import FIXTURES
 from slow import first, slow
 from walks import find_calls_back
 
 from tcprof import cli
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 WAYS = {
     "from a sample to a cell of the page": ("report", "{new}", "-o", "page.html"),
     "from a kernel's name to a table": ("kernels", "{new}"),

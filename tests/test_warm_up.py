@@ -1,7 +1,7 @@
 """Warm-up is out of every figure per range and iteration, and the whole stays whole."""
 
 import pytest
-from builders import TraceBuilder, assert_rows
+from builders import US, TraceBuilder, assert_rows
 from slow import first
 
 import tcprof
@@ -9,8 +9,6 @@ from tcprof.errors import UsageError
 from tcprof.frames import RANGES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-US = 1_000
 
 
 def training(steps=(400, 100, 100, 100, 100, 100, 100, 100), first="warm"):

@@ -1,27 +1,23 @@
 """What a change of time and of Tensor Active consists of: parts that add up."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import TraceBuilder, assert_rows
+from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis import analyze
 from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.comparison.matching.kernels import Spans, match_kernels
 from tcprof.comparison.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
-from tcprof.sources.nsys_sqlite import NsysExport
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize32x32x8_ffma_kernel__5x_cublas"
 NVJET = "nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_TNT"
 ADD = "void at::native::vectorized_elementwise_kernel<(int)4, at::native::CUDAFunctor_add<float>>"
@@ -45,10 +41,6 @@ def program(*work, steps=6, samples=None):
     if samples is not None:
         builder.samples(samples * steps, period=STEP // len(samples))
     return builder
-
-
-def analyzed(builder, folder, name="a.sqlite"):
-    return analyze(NsysExport(builder.write(folder, name)))
 
 
 def waterfall(base, new):

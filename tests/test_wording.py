@@ -1,15 +1,12 @@
 """Figures that the fit cannot tell, or that are a pool's, say so wherever they are shown."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 
 import tcprof
 from tcprof.analysis.kernels import classes
 from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.recording.kernels import fitted_text, list_kernels
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+from tcprof.views.recording.kernels import fitted_cell, list_kernels
 
 
 @pytest.mark.parametrize(
@@ -17,7 +14,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
     [("resolved", "11.5 %"), ("pooled", "11.5 % pooled"), ("unresolved", "–"), ("not sampled", "–"), ("", "11.5 %")],
 )
 def test_a_fitted_figure(fit: str, shown: str) -> None:
-    assert fitted_text(11.5, fit) == shown
+    assert fitted_cell(11.5, fit).text == shown
 
 
 def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:

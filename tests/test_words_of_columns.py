@@ -1,9 +1,9 @@
 """What a page says of a column stands alone: in a tooltip, nothing that it could lean on can be read."""
 
 import re
-from pathlib import Path
 
 import pytest
+from builders import FIXTURES
 from comparison_inputs import render_page as render_comparison
 from slow import first
 
@@ -12,7 +12,6 @@ from tcprof.comparison import compare
 from tcprof.render.html.pages import render_report
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 _TOOLTIP = re.compile(r'<th scope="col"[^>]*><button type="button" title="([^"]*)">([^<]*)<')
 _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 

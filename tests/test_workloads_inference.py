@@ -74,11 +74,3 @@ def test_ranges_nest_as_promised(runs, case):
         return [f"{parent}{size}{part}" for size in (1, 4, 32) for part in parts]
 
     assert runs(case).paths == ["warm-up", *batches("warm-up/batch ", 5), *batches("batch ", 2)]
-
-
-@pytest.mark.parametrize("options", [("--batch-sizes", 0, 4), ("--steps", 0, "--size", 31)])
-def test_impossible_options_are_refused(options, capsys):
-    with pytest.raises(SystemExit) as stop:
-        run_recorded("inference.py", *options)
-    assert stop.value.code == 2
-    assert capsys.readouterr().err.endswith("error: --steps and --batch-sizes begin at 1, --size at 32\n")

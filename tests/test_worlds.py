@@ -167,6 +167,14 @@ def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
     assert np.mean(held) >= COVER
 
 
+def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
+    """What is measured of the places of several worlds."""
+    folders = [folder / str(number) for number in range(len(worlds))]
+    for each in folders:
+        each.mkdir()
+    return pd.concat([measure_places(world, PLAIN, each) for world, each in zip(worlds, folders, strict=True)])
+
+
 @pytest.mark.parametrize(
     ("make", "number", "half"),
     [(dependent, 12, 6), (some_wait, 12, 1.2), *slow([(steps, 64, 0.15), (dependent, 64, 4), (some_wait, 64, 1)])],
@@ -175,12 +183,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
     make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
 ) -> None:
     """Windows begin while the launch before still counts, and end while the one behind may."""
-    found = []
-    for seed in range(4):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        found.append(measure_places(make(seed, number), PLAIN, folder))
-    ranges = pd.concat(found)
+    ranges = measure_several([make(seed, number) for seed in range(4)], tmp_path)
     ranges = ranges[ranges["counts"] & (ranges["what"] == "range")]
     assert len(ranges) >= 40
     assert ranges["held"].mean() >= COVER
@@ -190,12 +193,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
 @pytest.mark.parametrize("steps_taken", [12, *slow([64])])
 def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(steps_taken: int, tmp_path: Path) -> None:
     """Kernels of one name, grid and duration, whose cycles differ by layer."""
-    found = []
-    for seed in range(3):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        found.append(measure_places(twins(seed, steps_taken), PLAIN, folder))
-    places = pd.concat(found)
+    places = measure_several([twins(seed, steps_taken) for seed in range(3)], tmp_path)
     modules = places[places["counts"] & (places["what"] == "module")]
     assert len(modules) >= 10
     assert modules["held"].mean() >= COVER

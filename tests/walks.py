@@ -13,9 +13,6 @@ def find_calls_back(function: Callable[[], object]) -> list[str]:
     Such a module cannot be read alone: what it does depends on who is called when. What a generator expression hands
     over is no call: it is a sequence whose values are made one after the other. But what is called in it counts.
 
-    Args:
-        function: What to watch.
-
     Returns:
         Who calls whom: each once, in the order of names.
     """

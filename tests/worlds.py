@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from builders import TraceBuilder, count_at, read_back_signed
+from builders import MS, US, TraceBuilder, count_at, read_back_signed
 
 import tcprof
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
@@ -31,7 +31,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-US, MS = 1_000, 1_000_000
 SMS, PIPES = 132, 4 * 132
 GHZ = 1.98
 MOST_ACTIVE = 0.99  # of a launch's busiest part: samples above all that there is would be cut off
@@ -110,7 +109,6 @@ class World:
     """Launches with their cycles, a clock, and idle time around them.
 
     Attributes:
-        kernels: The kernels.
         kind: Number of the kernel of each launch, in order of start.
         start: In ns.
         end: In ns.
@@ -366,9 +364,6 @@ def make_world(
     """A program that runs its kernels in order, step by step, on one stream.
 
     Args:
-        kernels: The kernels.
-        steps: How many steps.
-        seed: For all that is random.
         repeats: How often a step runs through them: its layers.
         shuffled: Whether in another order each time.
         gap_us: Pause after each launch; 0 for none at all.
@@ -457,10 +452,8 @@ def beside(world: World, kernel: Kernel, share: float, seed: int = 0) -> World:
     """A world in which another process has slices of the time: what runs then waits, and lasts longer.
 
     Args:
-        world: The world.
         kernel: What the other process runs, for 0.4 to 2 times its length at 0.3 to 1 of its rate.
         share: Of the world's time.
-        seed: For the times.
     """
     rng, span = np.random.default_rng(seed + 7), int(world.end.max())
     number = max(3, int(share * span / US / kernel.us))
@@ -481,9 +474,6 @@ def write_world(world: World, sampler: Sampler, folder: Path, wrapped: bool = Fa
     Kernels with a place are in a module of that name instead.
 
     Args:
-        world: The world.
-        sampler: How it is sampled.
-        folder: Where to write it.
         wrapped: Whether counts are stored in the fewest bytes and read back with a sign, as nsys does.
     """
     trace, samples = TraceBuilder().gpu(world.gpu, "NVIDIA H200", chip="GH100", sm_count=SMS), world.samples(sampler)

@@ -123,45 +123,40 @@ def analyze(
     Args:
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
-        metrics: Columns of the samples to read. The ranges need only ``tensor_active_pct``; large recordings are read
-            faster without the others. The fit adds what it needs, the clock check too.
+        metrics: Columns of the samples to read; the fit and the clock check add what they need.
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``, or ``steps.inferred_steps.KERNEL_ORDER``; None: the
-            one that is found.
-        peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against; None for the dense one of each kernel's
-            precision.
+        iteration: The range that iterates, see ``find_iterations``, or ``KERNEL_ORDER``; None: the one that is found.
+        peak_tflops: What FLOP are held against; None for the dense peak of each kernel's precision.
         kind: What is made of it.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.
     """
-    metrics = sorted({*metrics})
-    asked = {"warm_up": warm_up, "iteration": iteration, "peak_tflops": peak_tflops}
-    recorded = _read(source, metrics, kernels)
+    options: dict[str, Any] = {"metrics": sorted({*metrics}), "kernels": kernels, "warm_up": warm_up}
+    recorded = _read(source, options["metrics"], kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
     placed, instances, work, chosen = _place(source, recorded, used, iteration)
-    paths = placed.hierarchy.paths
+    hierarchy, attribution = placed.hierarchy, placed.attribution
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations = choose_warm_up(find_iterations(instances, paths, activities, chosen), warm_up)
+    iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
     instances = instances.assign(warm_up=find_left_out(instances, iterations))
-    captures = summary.summarize_capture(used, activities, placed.attribution, samples, duration_ns, tensor)
-    per_path = summary.summarize_paths(instances, windows, work, paths, tensor, recorded.samples)
+    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
+    per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
-    tree = placed.hierarchy, placed.attribution
-    evidence = Evidence(activities, samples, gpus, *tree, instances, work, peak_tflops, window)
-    frames = {"gpus": gpus, "samples": samples, "paths": paths, "iterations": iterations, "outside": outside}
+    evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
+    frames = {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
-        options={"metrics": metrics, "kernels": kernels, **asked},
+        options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
         tensor_source=recorded.samples.tensor_source,
         iterations_active=means,
-        nvtx_ranges=placed.hierarchy.ranges,
+        nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations),
@@ -185,7 +180,6 @@ class _Recorded:
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
-    """What is in a recording, with what a fit needs, if there is to be one."""
     metrics = {*metrics, "gr_active_pct", *(_FOR_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
@@ -221,7 +215,6 @@ def _place(
 
 
 def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
-    """The fit of all launches, each by the path of its innermost range."""
     from tcprof.analysis.kernels.launches import fit_kernels  # here, since what needs no fit should not wait for it
 
     activities = placed.activities
@@ -233,7 +226,6 @@ def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
 def _account(
     evidence: Evidence, fit: "KernelFit | None", parts: list[pd.DataFrame], iterations: pd.DataFrame
 ) -> dict[str, Any]:
-    """The ranges, the instances, the account of the time, and the modules; without a fit only what needs none."""
     return_freed_memory()
     ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
     ranges, instances = ranges.sort_values("gpu", kind="stable", ignore_index=True), evidence.instances
@@ -252,10 +244,7 @@ def _account(
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """All GPUs, those too that only samples or activities speak of; and the numbers of those that these speak of.
-
-    Where there are none, the first one counts as recorded, so that something can be shown.
-    """
+    """All GPUs, also those only in samples or activities; and the numbers of the latter, or at least of the first."""
     recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
     others = sorted(recorded - set(named["gpu"]))
     unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})

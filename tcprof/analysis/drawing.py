@@ -97,9 +97,9 @@ class Envelope:
 
 
 def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelope:
-    """The samples themselves where they are at most twice the bins, else smallest, mean and largest value of each bin.
+    """At most twice so many bins' samples as they are, else smallest, mean and largest value of bins of equal width.
 
-    Samples do not overlap; NaN counts as a gap. Bins are of equal width, from the first start to the last end.
+    Samples do not overlap; NaN counts as a gap.
     """
     samples = StepFunction(start, end, value)
     if len(samples.start) <= 2 * bins:
@@ -119,7 +119,7 @@ def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelo
 
 
 def step_points(envelope: Envelope, values: Floats) -> tuple[Floats, Floats]:
-    """Points of a line that steps at the starts (plotly's ``hv``), in seconds, broken by NaN where values are unknown.
+    """Points in seconds of a line that steps at the starts (plotly's ``hv``), broken by NaN where values are unknown.
 
     There is a value for each interval, or a row of values.
     """

@@ -199,7 +199,6 @@ def _explain_idle(
 
 
 def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
-    """The ranges in which kernels are launched, as they were recorded and as the iterations have it."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     ranges = analysis.kernel_instances["range"].unique()
     around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
@@ -237,10 +236,7 @@ def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
 
 
 def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
-    """Which waits are the scaler's: between its two kernels, but not before an optimizer that looks on the GPU itself.
-
-    ``launch`` is the row of each activity's launch, -1 for none; the waits are in order of start.
-    """
+    """Which waits, in order of start, lie between the scaler's kernels, but before no optimizer that looks itself."""
     is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
     names = activities["name"].array[is_kernel].remove_unused_categories()
     marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}

@@ -1,7 +1,6 @@
 """Half-open intervals and step functions on integer time, vectorized.
 
-Intervals come as arrays of starts and ends; several kinds of them at once are told apart by a group number, and each
-function treats every group as a time line of its own.
+Intervals come as arrays of starts and ends; every group, by number, is a time line of its own.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,10 +15,7 @@ from tcprof.arrays import Floats, Ints
 
 
 def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-    """The union of each group's intervals, as disjoint intervals in order of group and time: group, start and end.
-
-    Intervals that touch are joined; empty ones vanish.
-    """
+    """The disjoint union of each group's intervals, by group and time: group, start and end. What touches is joined."""
     keep = end > start
     group, start, end = group[keep], start[keep], end[keep]
     if not len(start):
@@ -78,8 +74,8 @@ def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = 
 class OpenIntervals:
     """Finds the interval that is open at a time and began last: the innermost one, if they nest.
 
-    Intervals need not nest: those that overlap only in part are found as well. A tree of maxima of the ends is
-    climbed and descended for all queries at once, O(log n) steps of numpy. They are in the order of ``order``.
+    Those that overlap only in part are found as well. A tree of maxima of the ends is climbed and descended for all
+    queries at once, O(log n) steps of numpy. They are in the order of ``order``.
     """
 
     def __init__(self, group: Ints, start: Ints, end: Ints) -> None:

@@ -1,7 +1,7 @@
 """The mean iteration of a GPU, split to the nanosecond: each moment is of one range, one time class and one kernel.
 
-Of several activities at once, the first class in the order of ``TIME_CLASSES`` has the time, of one class what began
-first. Copies and idle time are of the innermost range whose window on the GPU they lie in.
+Of several activities at once, the first in ``TIME_CLASSES`` has the time, of one class what began first. Copies and
+idle time are of the innermost range whose window on the GPU they lie in.
 """
 
 import math
@@ -63,7 +63,6 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    """What iterates, and from when to when the iterations are on the GPU."""
     rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
@@ -73,7 +72,6 @@ def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]
 
 
 def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
-    """The time that each activity has for itself within some windows."""
     launched, place = analysis.kernel_instances, {}
     of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
     start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
@@ -106,7 +104,6 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
 
 
 def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
-    """The gaps in which nothing runs within some windows."""
     busy = open_times(start, end)
     gaps = StepFunction(busy.end[:-1], busy.start[1:], busy.value[1:])
     window, step, length = gaps.overlaps(low, high)
@@ -129,9 +126,9 @@ def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Typical:
-    """A median over iterations, with the 95 % interval over the iterations of this recording; NaN where unknown."""
+    """A median, such as over iterations, with its 95 % interval within this recording; NaN where unknown."""
 
-    value: float
+    value: float = math.nan
     low: float = math.nan
     high: float = math.nan
 
@@ -153,12 +150,13 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
         return None
     return TypicalIteration(
         count=len(rest),
-        window_ns=_typical(rest["gpu_window_ns"]),
-        tensor_active_pct=_with_rounding(_typical(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
+        window_ns=find_median(rest["gpu_window_ns"]),
+        tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )
 
 
-def _typical(values: "pd.Series[float]") -> Typical:
+def find_median(values: "pd.Series[float]") -> Typical:
+    """The median of some values, with its interval where there are enough of them."""
     found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
     return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
 

@@ -97,10 +97,7 @@ def take_fingerprint(work: pd.DataFrame) -> Marks:
 
 
 def is_same_recording(one: Marks, other: Marks) -> bool:
-    """Whether most of the work of one is work of the other, by their fingerprints.
-
-    Up to the smaller of their largest numbers, both have all that there are of their work.
-    """
+    """Whether most work of one is the other's: both have all theirs up to the smaller of their largest marks."""
     last = min((each[-1] for each in (one, other) if len(each) >= KEPT), default=None)
     first, second = (each if last is None else each[each <= last] for each in (one, other))
     fewer = min(len(first), len(second))

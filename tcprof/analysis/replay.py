@@ -47,17 +47,13 @@ class Replay:
     _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
 
     def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
-        """Mean length of a step, from its start to the next one's.
-
-        If the CPU takes ``cpu`` times as long as recorded, and activities ``gpu`` times; with waits for the GPU or not.
-        """
+        """Mean time from step to step if the CPU, and the GPU, take so many times as long; with its waits or not."""
         if (cpu, waits, gpu) not in self._played:
             start = np.array(self._play(cpu, waits, gpu))
             self._played[cpu, waits, gpu] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
         return self._played[cpu, waits, gpu]
 
     def _play(self, cpu: float, is_waiting: bool, gpu: float) -> list[float]:
-        """When each activity starts."""
         columns = (self.waited_ns, self.last, self.returned_ns)
         waits = iter(zip(*(column.tolist() for column in columns), strict=True) if is_waiting else ())
         gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()

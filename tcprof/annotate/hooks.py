@@ -168,7 +168,6 @@ class Hooks:
         return bool(self._torch._C._current_graph_task_id() != -1)
 
     def _begin_call(self, module: Module) -> str:
-        """The program itself calls a module; returns its name."""
         name = self._names.called(module)
         if is_replica(module):  # on a thread of its own, within a call of its original that is in a step already
             self._ops.follow()

@@ -153,7 +153,6 @@ def _is_wrapped(path: str, modules: dict[str, Module]) -> bool:
 
 
 def _wrapped(module: Module) -> Module | None:
-    """The module that a wrapper holds; None for other modules."""
     held = children(module)
     for name in _WRAPPED:
         if name in held:

@@ -91,7 +91,6 @@ class Ops:
             self._leave()
 
     def _follow(self) -> None:
-        """Bring this thread to the level that is wanted."""
         entered = self._thread.entered
         if (None if entered is None else entered.level) == self._wanted:
             return

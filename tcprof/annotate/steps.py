@@ -65,11 +65,9 @@ class _OwnDomain:
         return self._known.setdefault(name, self._attributes_of(message=name))
 
     def push(self, name: str) -> None:
-        """See ``Ranges``."""
         self._push(self._known[name] if name in self._known else self._learn(name))
 
     def start(self, name: str) -> Any:
-        """See ``Ranges``."""
         return self._start(self._known[name] if name in self._known else self._learn(name))
 
 
@@ -82,15 +80,12 @@ class _NamedDomain:
         self._push, self._pop, self._start, self.end = nvtx.push_range, nvtx.pop_range, nvtx.start_range, nvtx.end_range
 
     def push(self, name: str) -> None:
-        """See ``Ranges``."""
         self._push(name, domain=DOMAIN)
 
     def pop(self) -> None:
-        """See ``Ranges``."""
         self._pop(domain=DOMAIN)
 
     def start(self, name: str) -> Any:
-        """See ``Ranges``."""
         return self._start(name, domain=DOMAIN)
 
 

@@ -17,7 +17,7 @@ from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
-from tcprof.record.recording import LONGEST_S, RecordedRun, Session
+from tcprof.record.recording import LONGEST_S, RecordedRun, Session, run_unprofiled
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
@@ -72,7 +72,7 @@ class UnprofiledRuns:
             "(--no-unprofiled: never)"
         )
         try:
-            run = self._session.run_unprofiled(self._limit_s)
+            run = run_unprofiled(self._session.program, self._limit_s)
         except KeyboardInterrupt:
             self._note(("the run without nsys was stopped, and is not compared.",))
             return None

@@ -47,14 +47,6 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Rate:
-    """Floating-point (or integer) operations for each active cycle of one tensor pipe, and where that is known from."""
-
-    flop_per_cycle: float
-    source: str
-
-
-@dataclass(frozen=True)
 class Board:
     """A product with the chip; its chips have different numbers of SMs, clocks and memory."""
 
@@ -82,8 +74,9 @@ class Chip:
     metrics: Mapping[str, tuple[Metric, ...]]
     # By column: the sums that our own metric set adds, of the chip's own file and those that all chips share.
     sums: Mapping[str, Metric]
-    # By instruction family and precision; where shapes of an instruction differ, by ``mma.sync 16x8x16``.
-    rates: Mapping[str, Mapping[str, Rate]]
+    # Operations for each active cycle of one tensor pipe by instruction family and precision; where shapes of an
+    # instruction differ, by ``mma.sync 16x8x16``.
+    rates: Mapping[str, Mapping[str, float]]
     boards: Mapping[str, Board]  # by name
     board: Board  # the one that is meant; of unknowns, where that is not known
     fma_per_cycle: float  # warp instructions that the FMA pipes of an SM start in a cycle
@@ -91,31 +84,27 @@ class Chip:
     def flop_per_cycle(self, family: str, precision: str, accumulator: str = "", shape: str = "") -> float:
         """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
 
-        Where an argument is empty, as not known, there is a rate if that makes no difference.
-
         Args:
             family: One of ``FAMILIES``, or ``NO_MATRIX``.
             precision: One of ``PRECISIONS``, or several that it may be, as in fp16/bf16.
-            accumulator: fp16 or fp32.
-            shape: Of an instruction, such as 16x8x16.
+            accumulator: fp16 or fp32; empty if not known: there is a rate if it makes no difference.
+            shape: Of an instruction, such as 16x8x16; likewise.
         """
         if family == NO_MATRIX:
             return 0.0
         rates = self.rates.get(f"{family} {shape}", self.rates.get(family, {}))
-        values = {name: rate.flop_per_cycle for name, rate in rates.items()}
-        return _common(_value_of(values, name, accumulator) for name in precision.split("/"))
+        return _common(_value_of(rates, name, accumulator) for name in precision.split("/"))
 
     def peak_flop_per_cycle(self, precision: str, accumulator: str = "") -> float:
         """The highest rate of any instruction family in that precision; NaN where not known."""
         return _common(self._highest(name, accumulator) for name in precision.split("/"))
 
     def _highest(self, precision: str, accumulator: str) -> float:
-        families = ({name: rate.flop_per_cycle for name, rate in rates.items()} for rates in self.rates.values())
-        known = (_value_of(rates, precision, accumulator) for rates in families if precision in rates)
+        known = (_value_of(rates, precision, accumulator) for rates in self.rates.values() if precision in rates)
         return max(known, default=UNKNOWN)
 
 
-_Rates = Mapping[str, Mapping[str, Rate]]
+_Rates = Mapping[str, Mapping[str, float]]
 
 
 def _value_of(values: Mapping[str, float], precision: str, accumulator: str) -> float:
@@ -149,10 +138,7 @@ class ChipFile:
 
 
 def lacks(precision: str, chip: str, gpu: str) -> bool:
-    """Whether it is known that no board with the chip has a matrix instruction in a precision.
-
-    The GPU's name tells the chip in exports that name none.
-    """
+    """Whether no board with the chip, by its name or the GPU's, has matrix instructions in a precision, as is known."""
     files = _read_folder(DATA)
     named = next((file for file in files if chip in file.chips), None)
     own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
@@ -163,11 +149,9 @@ def lacks(precision: str, chip: str, gpu: str) -> bool:
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
-    """What is known about a chip; of a name that no file has, only what all chips share.
+    """What is known about a chip, such as GH100; of an unknown one only what all chips share.
 
-    Args:
-        name: As exports have it, such as GH100.
-        gpu: The GPU's name, such as NVIDIA H200. Empty for what all boards with the chip have in common.
+    Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common.
     """
     files = _read_folder(DATA)
     own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, (), {}))
@@ -266,7 +250,7 @@ def _families(what: str, given: dict[str, Any], sources: dict[str, str]) -> _Rat
     for family, rates in given.items():
         _check_keys(family, rates, _WITH_ACCUMULATOR)
     return {
-        family: {name: Rate(*_figure(f"{family} {name}", rate, sources)) for name, rate in rates.items()}
+        family: {name: _figure(f"{family} {name}", rate, sources)[0] for name, rate in rates.items()}
         for family, rates in given.items()
     }
 

@@ -71,12 +71,8 @@ def compare(
 ) -> _Kind:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
-    Files of a side that hold the same recording count once, see ``Side.copies``.
-
-    Args:
-        mapping: New names of the baseline's ranges by old ones: of a single name, or of names that follow each other in
-            a path.
-        kind: What is made of it.
+    Files of a side that hold the same recording count once, see ``Side.copies``. ``mapping`` gives ranges of the
+    baseline new names: by a single name, or by names that follow each other in a path. ``kind`` is what is made of it.
 
     Raises:
         UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
@@ -170,11 +166,9 @@ def put_first(things: Sequence[Thing], place: int) -> list[Thing]:
 def compare_other_ways(
     sides: Sequence[Side], mapping: Mapping[str, str], allow_mismatch: bool = False
 ) -> list[list[Comparison]]:
-    """Compare with each side but the first as the baseline.
+    """Compare each side but the first, as the baseline, with the others in the order of ``put_first``.
 
-    Returns:
-        For each of these sides its comparisons with the others, see ``put_first``. Empty where there are too many
-        sides, or where one of these comparisons is refused.
+    Empty where there are too many sides, or where one of these comparisons is refused.
     """
     back = {new: old for old, new in mapping.items()}
     if len(sides) > MOST_SIDES or len(back) < len(mapping):

@@ -40,9 +40,8 @@ def find_steps(comparison: Comparison, gpu: int) -> tuple[TypicalStep, TypicalSt
     """The iteration of each side whose GPU window is the median; nothing where a side has none with work on the GPU."""
     if not has_steps(comparison, gpu):
         return None
-    matched = (comparison.base, comparison.matching.base_row), (comparison.new, comparison.matching.new_row)
-    base, new = (_find_step(side.typical, gpu, row) for side, row in matched)
-    return base, new
+    base, new, matching = comparison.base.typical, comparison.new.typical, comparison.matching
+    return _find_step(base, gpu, matching.base_row), _find_step(new, gpu, matching.new_row)
 
 
 def has_steps(comparison: Comparison, gpu: int) -> bool:
@@ -52,7 +51,6 @@ def has_steps(comparison: Comparison, gpu: int) -> bool:
 
 
 def _list_steady(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The iterations with work on the GPU, without warm-up."""
     iterations = analysis.iterations
     return iterations[(iterations["gpu"] == gpu) & ~iterations["warm_up"] & (iterations["gpu_window_ns"] > 0)]
 
@@ -119,9 +117,8 @@ def _cut_curve(analysis: Analysis, gpu: int, start: int, end: int) -> tuple[Floa
 def merge_work(work: pd.DataFrame) -> pd.DataFrame:
     """Few enough bars: neighbours of one class as one, if they and what lies between them are too short to be seen.
 
-    Returns:
-        The columns of ``TypicalStep.work``; ``count``, how many activities a bar stands for; and ``rows``, each ``row``
-        that these have. ``name`` is that of the first.
+    As ``TypicalStep.work``, by the first ``name``, with ``count``, how many activities a bar stands for, and all their
+    ``rows``.
     """
     start, end = work["start_ns"].to_numpy(), work["end_ns"].to_numpy()
     if not len(work):
@@ -138,11 +135,7 @@ def merge_work(work: pd.DataFrame) -> pd.DataFrame:
 
 
 def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame:
-    """Launches of matched kernels on both sides, at most so many, the longest.
-
-    Returns:
-        ``start_ns_base``, ``end_ns_base``, ``start_ns_new`` and ``end_ns_new`` of each pair, by start.
-    """
+    """The longest launches of matched kernels: ``start_ns`` and ``end_ns`` of both sides, by start."""
     base, new = (step.work[step.work["row"] != NONE] for step in steps)
     both = base.merge(new, on=["row", "nth"], suffixes=("_base", "_new"))
     lengths = [both[f"end_ns_{side}"] - both[f"start_ns_{side}"] for side in ("base", "new")]
@@ -151,20 +144,12 @@ def join_work(steps: tuple[TypicalStep, TypicalStep], most: int) -> pd.DataFrame
 
 
 def list_moved(comparison: Comparison, gpu: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The kernels of both sides that have a place, by their number among the pairs; those of one number are matched.
-
-    Returns:
-        Of each side its kernels, longest first, with ``time_ns`` of an iteration and what
-        ``tcprof.analysis.kernels.roofline.place_kernels`` tells of them.
-    """
+    """The kernels of each side with a place, longest first, by number of their pair, with ``time_ns`` of a step."""
     changes = comparison.matching.changes
     names = [f"{side}_{part}" for side in ("base", "new") for part in ("name", "geometry")]
     sums = changes[changes["gpu"] == gpu].groupby(["gpu", *names], sort=False)[["base_ns", "new_ns"]].sum()
     pairs = sums.reset_index()
-    base, new = (
-        _place(side.typical, pairs, role) for role, side in (("base", comparison.base), ("new", comparison.new))
-    )
-    return base, new
+    return _place(comparison.base.typical, pairs, "base"), _place(comparison.new.typical, pairs, "new")
 
 
 def _place(analysis: Analysis, pairs: pd.DataFrame, role: str) -> pd.DataFrame:

@@ -44,20 +44,19 @@ class _Recording:
 
 
 def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
-    """Match modules whose paths differ in nothing but the numbers of layers.
+    """Match modules whose paths differ only in the numbers of layers: ``tcprof.frames.MODULE_CHANGES``, as a tree.
 
-    Args:
-        iterate: Whether both have the same iterations, which are then compared; else the whole captures are.
-
-    Returns:
-        See ``tcprof.frames.MODULE_CHANGES``, in the order of the tree; empty where a recording names no modules, or
-        its launches are known by other iterations than these.
+    ``iterate`` is whether both have the same iterations; else the whole captures are compared. Empty where a recording
+    names no modules, or its launches are known by other iterations than these.
     """
     recordings = (*base, *new)
     in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
     if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
         return MODULE_CHANGES.empty()
-    folded = [_fold(each.modules) for each in recordings]
+    folded = [  # each module called as its layers are together
+        each.modules.assign(module=each.modules["module"].map(lambda name: _NUMBER.sub("*", name)))
+        for each in recordings
+    ]
     places = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
     index = pd.MultiIndex.from_frame(places)
     read = [_read(each, rows, index) for each, rows in zip(recordings, folded, strict=True)]
@@ -70,12 +69,6 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
         **_compare(read[: len(base)], read[len(base) :]),
     )
     return MODULE_CHANGES.conform(found.sort_values(["gpu", "module_id", "phase"], kind="stable"))
-
-
-def _fold(modules: pd.DataFrame) -> pd.DataFrame:
-    """The modules, each called as its layers are together."""
-    names = {module: _NUMBER.sub("*", module) for module in modules["module"].unique()}
-    return modules.assign(module=modules["module"].map(names))
 
 
 def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:

@@ -41,10 +41,9 @@ class _Busy:
 
 
 def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
-    """What the changes of time and of Tensor Active consist of.
+    """What the changes of time and of Tensor Active consist of, see ``tcprof.frames.WATERFALL``.
 
-    Returns:
-        See ``tcprof.frames.WATERFALL``; without Tensor Active where it was not sampled, or the kernels not fitted.
+    Without Tensor Active where it was not sampled, or the kernels not fitted.
     """
     rows: list[tuple[object, ...]] = []
     for gpu in compared_gpus(base, new):
@@ -67,10 +66,7 @@ def part_of_kernel(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.Series | None:
-    """The row of the part that explains most of a change: the largest one that goes in the direction of the total.
-
-    None where the total does not change, or is not known.
-    """
+    """The part that explains most of a change, the largest in the total's direction; None without a known change."""
     rows = waterfall[(waterfall["gpu"] == gpu) & (waterfall["quantity"] == quantity)]
     is_total = rows["part"] == TOTAL
     total = float(rows.loc[is_total, "change"].sum())

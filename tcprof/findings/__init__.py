@@ -1,8 +1,4 @@
-"""What the figures say: the only place that judges.
-
-Facts come from ``tcprof.analysis`` and ``tcprof.comparison``; what is found here is shown by every output in the same
-sentences.
-"""
+"""What the figures say: the only place that judges. Every output shows what is found here in the same sentences."""
 
 from tcprof.findings.checks import Check, count_checks, summarize_checks
 from tcprof.findings.finding import Finding, Severity

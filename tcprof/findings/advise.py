@@ -1,8 +1,6 @@
 """Advice: what to do first, and what it is likely to win.
 
-Each rule in ``rules`` looks at a step of one GPU and says what it finds, with its price. Prices are of exposed time,
-and no more than the CPU's own time leaves; see ``Step``. No idle time is in two of them. For several GPUs see
-``pricing.multi_gpu``.
+Prices are of exposed time, and no more than the CPU's own time leaves, see ``Step``. No idle time is in two of them.
 """
 
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
-from tcprof.findings.pricing.builders import about_kernels, make_advice
+from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
 from tcprof.findings.pricing.step import Step
 from tcprof.findings.rules import apply_rules, rules_of_findings
@@ -38,22 +36,16 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}
     found: list[Advice] = []
     for gpu, advices in price_together(steps, own, rules_of_findings()).items():
-        of_gpu = (*find_all_well(steps[gpu], advices), *advices)
-        found += [_without_futile_code(each, steps[gpu].is_of_framework) for each in of_gpu]
+        for each in (*find_all_well(steps[gpu], advices), *advices):
+            is_of_use = steps[gpu].is_of_framework or not each.gain.is_known
+            options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in each.options)
+            found.append(replace(each, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
     return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
-    """Nothing to do: no rule has anything to say of a step.
-
-    What: no rule fires that is likely to win 1 % of a step, the recording hides nothing, tensor cycles were recorded,
-    the GPU works 90 % of the step, without what it waits for other GPUs, and at most 10 % of its kernel time is in no
-    step, which no rule looks at. A clock below boost (low-clock) does not count: it is no fault of the program.
-
-    Why: that, too, is an answer: how far the step is from the chip's best, and that no change known here is worth a
-    day.
-    """
+    """Nothing to do: no rule has anything to say of a step."""
     rules = rules_of_findings()
     if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
         return []
@@ -73,7 +65,7 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
     text = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
-    about = about_kernels(step, kernels.index)
+    about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
 
@@ -96,7 +88,6 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
 
 
 def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
-    """Advice that wins no more than what others leave; what they have is evidence."""
     before = advice.gain.shares_pct
     parts = [max(0.0, min(1.0, most / won)) if won > 0 else 1.0 for won, most in zip(before, most_pct, strict=True)]
     parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely
@@ -105,13 +96,6 @@ def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
     told = f"of the idle time {units.format_ns(advice.gain.likely_ns - gain.likely_ns)} is in the price of {others}"
     rest = [each.gain for each in advice.options[1:]]
     return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
-
-
-def _without_futile_code(advice: Advice, is_of_framework: bool) -> Advice:
-    """Advice without code that wins nothing, or that a program of another language or no framework has no use for."""
-    is_of_use = is_of_framework or not advice.gain.is_known
-    options = (each if is_of_use and not each.gain.is_futile else replace(each, code=()) for each in advice.options)
-    return replace(advice, options=tuple(options))
 
 
 def _order(advice: Advice) -> tuple[bool, bool, float]:

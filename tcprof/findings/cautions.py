@@ -61,7 +61,6 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
 
 
 def _about_samples(analysis: Analysis) -> list[Finding]:
-    """Absent and rounded samples."""
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
     if not len(analysis.samples):
         asked = "were asked for but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
@@ -84,7 +83,6 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
 
 
 def _about_coverage(analysis: Analysis) -> list[Finding]:
-    """A counter that counts more than Tensor Cores, and windows of which too little was sampled."""
     found = []
     if analysis.observed.shared_pipe:
         sentence = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores"
@@ -99,7 +97,6 @@ def _about_coverage(analysis: Analysis) -> list[Finding]:
 
 
 def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
-    """Samples that were moved to the time that they show."""
     return [
         _caution(
             "moved-samples",
@@ -111,7 +108,6 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
 
 
 def _about_flop(analysis: Analysis) -> list[Finding]:
-    """FLOP that are not known, for want of instruction or precision in kernels' names."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     lacking = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
     if lacking.empty:
@@ -146,7 +142,6 @@ def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:
 
 
 def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
-    """CUDA graphs that were recorded as a whole, and how much of the time they hide."""
     is_graph = (activities["kind"] == "graph").to_numpy()
     if not is_graph.any():
         return []
@@ -164,7 +159,6 @@ def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
 
 
 def _about_activities(analysis: Analysis) -> list[Finding]:
-    """Absent kernels and ranges, and GPU time that belongs to no range."""
     activities, absent = analysis.activities, []
     if not activities["kind"].isin(KERNEL_KINDS).any():
         what = "no kernels, only copies and memsets" if len(activities) else "no kernels"
@@ -178,7 +172,6 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
 
 
 def _about_attribution(analysis: Analysis) -> list[Finding]:
-    """GPU time that belongs to no range, and activities that another thread launched."""
     observed = analysis.observed
     found = [
         _caution(
@@ -203,10 +196,7 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
 
 
 def find_contradictions(analysis: Analysis) -> list[Finding]:
-    """Products that computed more than their tensor cycles allow in the precision that their name tells.
-
-    They compute at least what the sizes of their op's operands ask for. Less is no contradiction: it may be padding.
-    """
+    """Products that computed more than their tensor cycles allow in their name's precision; less may be padding."""
     launched = analysis.kernel_instances[
         (analysis.kernel_instances["useful_flop"] > 0) & (analysis.kernel_instances["tensor_flop"] > 0)
     ]

@@ -54,10 +54,8 @@ def list_checks(
     lost = (POOR, "there are signs of it, see the faults") if has_faults else (GOOD, "no sign of any")
     found.append((what, *lost))
     found += _clock(analysis, gpu)
-    told_apart, in_ranges = (
-        _share(analysis, gpu, KERNEL_TIME, RESOLVED),
-        _share(analysis, gpu, ACTIVITY_TIME, "in a range"),
-    )
+    told_apart = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
+    in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range")
     if not math.isnan(told_apart) and analysis.tensor_source != "none":
         found.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
     if not math.isnan(in_ranges):

@@ -1,7 +1,7 @@
 """What makes the figures of a recording untrustworthy: lost or disordered samples, lost kernels, samples of other work.
 
-Nsight Systems ends with status 0 all the same, and says it in the report's diagnostics alone. They are untrusted text:
-nothing of them is passed on but the known words below, and numbers.
+nsys ends with status 0 all the same, and says it in its diagnostics alone. These are untrusted text: only the known
+words below, and numbers, are passed on.
 """
 
 import re
@@ -73,7 +73,7 @@ def is_fault(text: str) -> bool:
 
 
 def lower_frequency(frequency_hz: float) -> int | None:
-    """The sampling frequency to try after an overflow, in Hz; None where there is none or the frequency is unknown.
+    """The frequency in Hz to try after an overflow; None where there is none or the frequency is unknown.
 
     Half of what it was, rounded down to 1, 2 or 5 times a power of ten, but not below nsys's default if it was above.
     """
@@ -89,7 +89,6 @@ _fault = partial(Finding, severity=Severity.FAULT)
 
 
 def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
-    """Rows and values that no recorder writes."""
     if not wrong:
         return []
     told = [f"{units.format_count(each.count)} of {each.place} ({each.what})" for each in wrong]
@@ -103,7 +102,6 @@ def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
 
 
 def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
-    """Samples that were lost, or that are out of order."""
     lost_ns, gaps = analysis.observed.lost_ns, _gaps(analysis.samples, analysis.activities)
     disordered, lost = _quotes(_DISORDERED, texts), [*_quotes(_OVERFLOW, texts), *_quotes(_FAILED, texts)]
     if not lost and lost_ns:
@@ -124,18 +122,12 @@ def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
 
 
 def _quotes(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
-    """The known words of the diagnostics in which they are found, each once."""
     found = [match[0] for match in map(pattern.search, texts) if match]
     return sorted(set(found))
 
 
 def _gaps(frame: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
-    """The time without samples on each GPU that was sampled.
-
-    Returns:
-        By GPU: ``recorded_ns``, from the first to the last sample or activity; ``sampled_ns``; ``inside_ns``, without
-        samples between the first and the last of them.
-    """
+    """By GPU ``recorded_ns``, ``sampled_ns``, and ``inside_ns``: unsampled between the first and the last of them."""
     used, found = find_borders(activities), {}
     gpu, length = frame["gpu"].to_numpy(), (frame["end_ns"] - frame["start_ns"]).to_numpy()
     for number, (first, last) in sorted(find_borders(frame).items()):
@@ -164,10 +156,7 @@ def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
 
 
 def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
-    """The frequency to try; with several GPUs, that fewer of them help too.
-
-    Some metric sets need 10 kHz, and nsys does not refuse less: the samples come out of order.
-    """
+    """The frequency to try: some metric sets need 10 kHz, and nsys does not refuse less; samples come out of order."""
     if is_too_slow and frequency_hz < LOWEST_ADVISED_HZ:
         was = units.format_hz(frequency_hz)
         return f"Record again with --frequency {LOWEST_ADVISED_HZ}: this was at {was}, and some metric sets need that."
@@ -179,7 +168,6 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 
 
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
-    """Samples that do not show what was traced when it was traced."""
     found = []
     for gpu, correlation, error in clocks[["gpu", "correlation", "error_ns"]].itertuples(index=False):
         if error > MOST_OFFSET_NS:

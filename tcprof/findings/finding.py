@@ -25,21 +25,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One finding.
+    """What is so, on what evidence, and what to do about it."""
 
-    Attributes:
-        rule: Which rule found it, such as ``lost-samples``.
-        severity: How much it matters.
-        sentence: What is so, with the figures that show it; without a full stop.
-        consequence: What that means for the figures, in whole sentences; may be empty.
-        remedy: What to do about it, in whole sentences; empty where nothing can be done.
-    """
-
-    rule: str
-    severity: Severity
-    sentence: str
-    consequence: str = ""
-    remedy: str = ""
+    rule: str  # which rule found it, such as ``lost-samples``
+    severity: Severity  # how much it matters
+    sentence: str  # what is so, with the figures that show it; without a full stop
+    consequence: str = ""  # what that means for the figures, in whole sentences; may be empty
+    remedy: str = ""  # what to do about it, in whole sentences; empty where nothing can be done
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
@@ -25,46 +25,29 @@ _LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes th
 
 @dataclass(frozen=True)
 class IterationFigures:
-    """The iterations of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``.
+    """The iterations of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``."""
 
-    Attributes:
-        name: Innermost name of their path, as one line of untrusted text.
-        rows: The rows of their paths in ``Analysis.ranges``.
-        time: The rows of their paths in ``Analysis.timeline``; none without a fit.
-        tensor_active_pct: Mean Tensor Active over their windows, with its 95 % interval.
-        tensor_kernel_share_pct: Share of their kernel time that tensor kernels have.
-        idle_pct: Share of their GPU windows in which nothing runs on the GPU.
-        idle_alone_pct: The same without what recording adds; as recorded where that is unknown.
-        gap_pct: Share of the time from one iteration's start to the next one's that the GPU idles between both.
-        host_ns: Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to
-            the next.
-        kernel_count: Mean number of kernels launched in an iteration, each of which takes ``kernel_ns``.
-        coverage_pct: Share of their windows that lies under samples.
-        outside_pct: Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a
-            fit.
-        outside_tensor_pct: Likewise of tensor kernels in none.
-        outside_graph_pct: Likewise of CUDA graphs that were recorded as a whole.
-    """
-
-    name: str
-    rows: pd.DataFrame
-    time: pd.DataFrame
+    name: str  # innermost name of their path, as one line of untrusted text
+    rows: pd.DataFrame  # the rows of their paths in ``Analysis.ranges``
+    time: pd.DataFrame  # the rows of their paths in ``Analysis.timeline``; none without a fit
     count: int
-    tensor_active_pct: float
+    tensor_active_pct: float  # mean Tensor Active over their windows, with its 95 % interval
     low_pct: float
     high_pct: float
-    tensor_kernel_share_pct: float
-    idle_pct: float
-    idle_alone_pct: float
-    gap_pct: float
+    tensor_kernel_share_pct: float  # share of their kernel time that tensor kernels have
+    idle_pct: float  # share of their GPU windows in which nothing runs on the GPU
+    idle_alone_pct: float  # the same without what recording adds; as recorded where that is unknown
+    gap_pct: float  # share of the time from one iteration's start to the next one's that the GPU idles between both
     window_ns: float
+    # Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to the next
     host_ns: float
-    kernel_count: float
+    kernel_count: float  # mean number of kernels launched in an iteration, each of which takes ``kernel_ns``
     kernel_ns: float
-    coverage_pct: float
+    coverage_pct: float  # share of their windows that lies under samples
+    # Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a fit
     outside_pct: float
-    outside_tensor_pct: float
-    outside_graph_pct: float
+    outside_tensor_pct: float  # likewise of tensor kernels in none
+    outside_graph_pct: float  # likewise of CUDA graphs that were recorded as a whole
 
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
@@ -134,7 +117,6 @@ def from_kernel_order(analysis: Analysis) -> bool:
 
 
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
-    """The rows of some paths on a GPU; those without an instance are left out."""
     of_gpu = frame[(frame["gpu"] == gpu) & (frame["depth"] > 0) & (frame["instance_count"] > 0)]
     wanted = set(zip(paths["domain"], paths["path"], strict=True))
     known = [each in wanted for each in zip(of_gpu["domain"], of_gpu["path"], strict=True)]
@@ -142,10 +124,7 @@ def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame
 
 
 def pool_tensor_active(rows: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Mean, both ends of its interval, and coverage over the windows of several paths together.
-
-    The ends are those of the paths, weighted as their means are: errors of rounding go the same way in all of them.
-    """
+    """Mean, both ends of its interval, and coverage over several paths; rounding goes the same way in all of them."""
     columns = (HEADLINE.name, *HEADLINE_INTERVAL)
     whole = float(rows["window_ns"].sum())
     coverage = _ratio((rows["window_ns"] * rows["coverage_pct"]).sum(), whole)
@@ -165,11 +144,8 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
-    """Idle time in the iterations' GPU windows, and between neighbours, as percentages."""
     activities = rows_of_gpu(analysis.activities, gpu)
-    begin, finish = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
-    _, begin, finish = union(np.zeros(len(activities), dtype=np.int64), begin, finish)
-    busy = StepFunction(begin, finish, np.ones(len(begin)))  # 1 while anything runs
+    busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
     # As in the range summary, time that two iterations of a path share counts once.
     _, begin, finish = union(found["path_id"].to_numpy(), start, end)
@@ -185,10 +161,8 @@ def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[flo
 def find_bound(figures: IterationFigures) -> str:
     """Whether the launches of kernels, or else other work on the CPU, hold the GPU up; empty where neither is known to.
 
-    The GPU idles most of the iterations' GPU windows, and the CPU is at work about as long. If so many kernels are
-    launched meanwhile that each has no more time than a launch takes, the launches are what takes the CPU's time.
-    What recording is known to add to the idle time does not count; and of iterations from the kernels' order it is not
-    known how long the CPU is at work.
+    The GPU idles most of the iterations' GPU windows without what recording is known to add, and the CPU is at work
+    about as long. It is the launches if each kernel has no more time than a launch takes.
     """
     waits = figures.idle_alone_pct >= WAITING_PCT
     if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:

@@ -45,19 +45,14 @@ _MOST_RANGES = 4
 
 @dataclass(frozen=True)
 class GpuFindings:
-    """What the figures of one GPU say.
-
-    Attributes:
-        sentences: The verdict, the most important sentence first.
-        figures: Of the iterations that the verdict rests on; None where it rests on the whole capture.
-        idle_is_known: Whether the GPU did nothing where nothing was traced.
-    """
+    """What the figures of one GPU say."""
 
     gpu: int
-    sentences: tuple[str, ...]
+    sentences: tuple[str, ...]  # the verdict, the most important sentence first
     checks: tuple[Check, ...]
+    # Of the iterations that the verdict rests on; None where it rests on the whole capture
     figures: IterationFigures | None
-    idle_is_known: bool = True
+    idle_is_known: bool = True  # whether the GPU did nothing where nothing was traced
 
 
 @dataclass(frozen=True)
@@ -145,7 +140,6 @@ def say_headline(analysis: Analysis, found: GpuFindings) -> tuple[str, ...]:
 
 
 def _say_capture(analysis: Analysis, gpu: int, idled: str) -> tuple[str, ...]:
-    """Of the whole capture, where nothing iterates."""
     ranges, timeline = (
         rows[(rows["gpu"] == gpu) & (rows["depth"] == 0)] for rows in (analysis.ranges, analysis.timeline)
     )

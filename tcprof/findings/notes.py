@@ -233,27 +233,21 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
 
 def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
     """MFU and HFU of each GPU where they are known: of the iterations, where nothing iterates of the capture."""
-    gpus = analysis.ranges["gpu"].unique().tolist()
-    of_gpu = {gpu: f"GPU {gpu}: " if len(gpus) > 1 else "" for gpu in gpus}
-    return tuple(f"{of_gpu[gpu]}{text}" for gpu in gpus for text in _describe_utilization(analysis, gpu))
-
-
-def _describe_utilization(analysis: Analysis, gpu: int) -> tuple[str, ...]:
-    of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
-    paths = set(analysis.iterations["path"][analysis.iterations["gpu"] == gpu])
-    rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
-    if len(rows) != 1 or pd.isna(rows[0]["mfu_pct"]):
-        return ()
-    row, column = rows[0], RANGES["hfu_pct"]
-    executed = column.format(row["hfu_pct"])
-    hardware = units.at_least(executed) if column.is_lower_bound(row) else executed
-    name = name_iterations(analysis) or "the whole capture"
-    share, peak = units.format_pct(row["mfu_pct"]), name_peak(analysis)
-    return (f"MFU is {share}, HFU {hardware}: of {peak}, over the {WINDOW_NAMES[analysis.window]} of {name}.",)
+    said, column = [], RANGES["hfu_pct"]
+    over = f"{WINDOW_NAMES[analysis.window]} of {name_iterations(analysis) or 'the whole capture'}"
+    for gpu, of_gpu in analysis.ranges.groupby("gpu", sort=False):
+        paths = set(analysis.iterations["path"][analysis.iterations["gpu"] == gpu])
+        rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
+        if len(rows) == 1 and not pd.isna(rows[0]["mfu_pct"]):
+            executed = column.format(rows[0]["hfu_pct"])
+            hardware = units.at_least(executed) if column.is_lower_bound(rows[0]) else executed
+            lead = f"GPU {gpu}: " if analysis.ranges["gpu"].nunique() > 1 else ""
+            share, peak = units.format_pct(rows[0]["mfu_pct"]), name_peak(analysis)
+            said.append(f"{lead}MFU is {share}, HFU {hardware}: of {peak}, over the {over}.")
+    return tuple(said)
 
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
-    """Why useful FLOP are not known, with the kernel that took most time without them."""
     launched = rows_of_gpu(analysis.kernel_instances[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
     untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)

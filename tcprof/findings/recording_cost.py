@@ -3,31 +3,22 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, find_medians
+from tcprof.analysis.mean_iteration import Typical, find_median
+from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.findings.finding import Finding, Severity
-
-
-@dataclass(frozen=True)
-class StepTime:
-    """The median time from one step's begin to the next one's, in ns, with its 95 % interval; NaN where unknown."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
 class RecordingCost:
     """The steps of a program, alone and recorded, by the same hooks and without warm-up."""
 
-    unprofiled: StepTime
-    recorded: StepTime
+    unprofiled: Typical  # median time in ns from one step's begin to the next one's
+    recorded: Typical
 
     @property
     def ratio(self) -> float:
@@ -41,10 +32,7 @@ class RecordingCost:
 
 
 def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """The steps that ``tcprof.annotate`` opened: those of training, if there are any, else calls of models.
-
-    From ``tcprof.frames.NVTX_RANGES`` to columns of ``tcprof.frames.UNPROFILED``.
-    """
+    """Steps that ``tcprof.annotate`` opened, as ``tcprof.frames.UNPROFILED``: of training, else calls of models."""
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
     ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]
@@ -103,13 +91,10 @@ def _of_one_kind(steps: pd.DataFrame) -> pd.DataFrame:
     return steps[steps["training"]] if steps["training"].any() else steps
 
 
-def _step_time(steps: pd.DataFrame, warm_up: int) -> StepTime:
+def _step_time(steps: pd.DataFrame, warm_up: int) -> Typical:
     """Over all processes, each without its first steps."""
     ordered = steps.sort_values(["process", "start_ns"])
     distance = ordered.groupby("process")["start_ns"].diff().shift(-1)
     number = ordered.groupby("process").cumcount()
-    kept = distance[(number >= warm_up) & distance.notna()].to_numpy(float)
-    if len(kept) < FEWEST_INSTANCES:
-        return StepTime(math.nan, math.nan, math.nan)
-    found = find_medians(np.zeros(len(kept), dtype=np.int64), kept, 1)
-    return StepTime(float(found.value[0]), float(found.low[0]), float(found.high[0]))
+    kept = distance[(number >= warm_up) & distance.notna()]
+    return find_median(kept) if len(kept) >= FEWEST_INSTANCES else Typical()

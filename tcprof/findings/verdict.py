@@ -1,8 +1,6 @@
 """The verdict: whether the Tensor Cores worked, and what had the time in which they did not."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 
 import pandas as pd
 
@@ -29,12 +27,9 @@ OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kern
 
 
 def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
-    """The verdict on the iterations of a GPU, the most important sentence first.
+    """The verdict on the iterations of a GPU, the most important sentence first; ``idled`` is said of untraced time.
 
     All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
-
-    Args:
-        idled: What is said of the time in which nothing was traced, see ``tcprof.findings.finding``.
     """
     unit = f"the GPU windows of “{figures.name}”"
     mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
@@ -47,8 +42,7 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     if waits:
         sentences.append(_waiting(figures, unit))
         unit = "that time"
-    base = _Base(analysis, gpu, of_iterations=True, is_all_traced=idled == IDLED)
-    sentences.append(_shares(base, figures.time, unit, "" if waits else idled))
+    sentences.append(_shares(analysis, figures.time, unit, "" if waits else idled, idled == IDLED))
     if figures.gap_pct >= NOTABLE_GAP_PCT:
         gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
         sentences.append(f"Between iterations {idled} {'for ' * (idled == IDLED)}{gap}.")
@@ -63,8 +57,7 @@ def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tup
     unit = unit if math.isnan(mean) else "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     # The highest mean of a range comes after the shares, whose "that time" is the capture's.
-    base = _Base(analysis, gpu, of_iterations=False, is_all_traced=idled == IDLED)
-    shares = _shares(base, timeline, unit, idled)
+    shares = _shares(analysis, timeline, unit, idled, idled == IDLED)
     sentences = (first, *tell_unused(row), shares, _highest_range(analysis, gpu))
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -125,42 +118,16 @@ def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
     return (f"Kernels outside of these iterations have {outside} of the GPU's kernel time{among}.",)
 
 
-@dataclass(frozen=True)
-class _Base:
-    """What sentences are about: the iterations without warm-up, or else the whole capture.
-
-    Attributes:
-        is_all_traced: Whether no other work is known to have run on the GPU.
-    """
-
-    analysis: Analysis
-    gpu: int
-    of_iterations: bool
-    is_all_traced: bool
-
-    @cached_property
-    def kernel_instances(self) -> pd.DataFrame:
-        """Its rows of ``tcprof.frames.KERNEL_INSTANCES``."""
-        launched, iterations = self.analysis.kernel_instances, self.analysis.iterations
-        chosen = launched["gpu"] == self.gpu
-        if self.of_iterations:
-            chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
-        return launched[chosen]
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """The rows of ``tcprof.frames.KERNELS`` that were launched in it."""
-        return self.analysis.kernels.loc[self.kernel_instances["kernel"].unique()]
-
-    @property
-    def lacks_some(self) -> bool:
-        """Whether the recording has kernels beside it that use the Tensor Cores, or may do so."""
-        kernels = self.analysis.kernels[self.analysis.kernels["gpu"] == self.gpu]
-        others = kernels.drop(index=self.kernel_instances["kernel"].unique())
-        return bool((others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any())
+def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
+    """The launches in rows of the time classes: those of iterations, without warm-up, or of the whole capture."""
+    launched, iterations = analysis.kernel_instances, analysis.iterations
+    chosen = launched["gpu"] == rows["gpu"].iloc[0]
+    if rows["depth"].iloc[0] > 0:
+        chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
+    return launched[chosen]
 
 
-def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:
+def _shares(analysis: Analysis, rows: pd.DataFrame, unit: str, idled: str, is_all_traced: bool) -> str:
     """What had the time, from the rows of the time classes, with idle time as it is said; empty where not known."""
     window = float(rows["window_ns"].sum())
     if not window > 0:
@@ -171,9 +138,9 @@ def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:
     parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
     lead, said = "", []
     if share["tensor_kernel"] > 0:
-        said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(base)}")
+        said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, rows)}")
     elif others:
-        lead = f"{_no_tensor_kernel(base, share)} "
+        lead = f"{_no_tensor_kernel(analysis, rows, share, is_all_traced)} "
     if others:
         said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
     if share["graph"] > 0:
@@ -185,27 +152,30 @@ def _shares(base: _Base, rows: pd.DataFrame, unit: str, idled: str) -> str:
     return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
 
 
-def _no_tensor_kernel(base: _Base, share: dict[str, float]) -> str:
+def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: dict[str, float], is_all_traced: bool) -> str:
     """That no tensor kernel is known of those that were recorded: graphs may hide some, other programs may run some."""
-    by_name, doubtful = base.analysis.tensor_source == "none", share["unresolved_kernel"] > 0
-    kernels = base.kernels
+    by_name, doubtful = analysis.tensor_source == "none", share["unresolved_kernel"] > 0
+    kernels = analysis.kernels.loc[_launches_in(analysis, rows)["kernel"].unique()]
+    others = analysis.kernels[analysis.kernels["gpu"] == rows["gpu"].iloc[0]].drop(index=kernels.index)
+    lacks_some = (others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any()
     if not by_name and doubtful and (kernels["name_verdict"][could_be_tensor(kernels)] == COUNTER_ONLY).any():
         return (
             "The tensor pipe is active, but no matrix kernel is known: index arithmetic does that too, and some "
             "kernels' names do not tell which it is."
         )
-    which = f"{'' if base.is_all_traced else 'traced '}kernel{' of an iteration' * base.lacks_some}"
+    which = f"{'' if is_all_traced else 'traced '}kernel{' of an iteration' * bool(lacks_some)}"
     uses = "is known to use" if by_name or doubtful else "uses"
     outside = " outside of CUDA graphs" if share["graph"] > 0 else ""
     return f"{'By their names, no' if by_name else 'No'} {which} {uses} the Tensor Cores{outside}."
 
 
-def _while_they_ran(base: _Base) -> str:
+def _while_they_ran(analysis: Analysis, rows: pd.DataFrame) -> str:
     """How busy the Tensor Cores were under the tensor kernels."""
-    if base.analysis.tensor_source == "none":
+    if analysis.tensor_source == "none":
         return " (by their names)"
-    is_tensor = base.analysis.kernels["tensor_kernel"].to_numpy(bool)[base.kernel_instances["kernel"].to_numpy()]
-    known = base.kernel_instances[is_tensor & base.kernel_instances["tensor_active_ns"].notna().to_numpy()]
+    launched = _launches_in(analysis, rows)
+    is_tensor = analysis.kernels["tensor_kernel"].to_numpy(bool)[launched["kernel"].to_numpy()]
+    known = launched[is_tensor & launched["tensor_active_ns"].notna().to_numpy()]
     total = float(known["duration_ns"].sum())
     if not total > 0:
         return ""

@@ -1,7 +1,7 @@
 """Frames of what the time consists of, what the figures rest on, and what to do."""
 
 from tcprof.frames.places import COUNTED, PLACE
-from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
+from tcprof.frames.schema import GPU, Float, Int, Schema, Text
 
 _OVERLAPS = "where several run at once, the first of these columns has the time"
 
@@ -13,56 +13,43 @@ TIMELINE = Schema(
     (
         GPU,
         *PLACE,
-        Column("instance_count", INT, COUNTED),
-        Column(
-            "window_ns",
-            FLOAT,
-            "Time from an instance's first activity to its last, over all instances.",
-            title="GPU window",
+        Int("instance_count", COUNTED),
+        Float(
+            "window_ns", "Time from an instance's first activity to its last, over all instances.", title="GPU window"
         ),
-        Column(
+        Float(
             "tensor_kernel_ns",
-            FLOAT,
             "A kernel ran that executes instructions of the Tensor Cores, see *kernels*.",
             title="Tensor kernel",
         ),
-        Column(
+        Float(
             "memory_bound_ns",
-            FLOAT,
             "Another kernel, at 60 % or more of what the memory or a cache gives; see bound of *kernels*.",
             title="Memory-bound",
         ),
-        Column(
+        Float(
             "fp32_bound_ns",
-            FLOAT,
             "Another kernel, with 60 % or more of the CUDA cores' float32 arithmetic used; see bound of *kernels*.",
             title="FP32 on CUDA cores",
         ),
-        Column(
-            "issue_bound_ns", FLOAT, "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"
+        Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),
+        Float(
+            "small_grid_ns", "Another kernel, for which 40 % of the SMs or more had nothing to do.", title="Small grid"
         ),
-        Column(
-            "small_grid_ns",
-            FLOAT,
-            "Another kernel, for which 40 % of the SMs or more had nothing to do.",
-            title="Small grid",
-        ),
-        Column("other_kernel_ns", FLOAT, "Another kernel: bound by none of these, or not known.", title="Other kernel"),
-        Column(
+        Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
+        Float(
             "unresolved_kernel_ns",
-            FLOAT,
             "A kernel of which neither name nor samples tell whether it is a tensor kernel.",
             title="Unresolved",
         ),
-        Column(
+        Float(
             "graph_ns",
-            FLOAT,
             "A CUDA graph that was recorded as a whole, so that its kernels are not known.",
             title="CUDA graph",
         ),
-        Column("communication_ns", FLOAT, "Only NCCL's kernels, or copies beside them.", title="NCCL"),
-        Column("copy_ns", FLOAT, "Only copies and memsets.", title="Copy or memset"),
-        Column("idle_ns", FLOAT, "Nothing ran on the GPU.", title="Idle"),
+        Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="NCCL"),
+        Float("copy_ns", "Only copies and memsets.", title="Copy or memset"),
+        Float("idle_ns", "Nothing ran on the GPU.", title="Idle"),
     ),
 )
 
@@ -71,13 +58,11 @@ LEDGER = Schema(
     "What the figures rest on: activity time, kernel time and tensor-active time, each split by what became of it.",
     (
         GPU,
-        Column("account", TEXT, "activity time, kernel time, or sampled tensor-active time."),
-        Column("entry", TEXT, "What became of this part."),
-        Column("seconds", FLOAT, "How long that part is.", title="Time", unit="s"),
-        Column("share_pct", FLOAT, "Its share of the account."),
-        Column(
-            "remedy", TEXT, "How to record it better; empty where there is nothing to fix.", title="To record it better"
-        ),
+        Text("account", "activity time, kernel time, or sampled tensor-active time."),
+        Text("entry", "What became of this part."),
+        Float("seconds", "How long that part is.", title="Time", unit="s"),
+        Float("share_pct", "Its share of the account."),
+        Text("remedy", "How to record it better; empty where there is nothing to fix.", title="To record it better"),
     ),
 )
 
@@ -86,22 +71,19 @@ CLOCKS = Schema(
     "For each GPU, whether samples and trace agree on the time: GR Active against the time under kernels.",
     (
         GPU,
-        Column(
+        Float(
             "offset_ns",
-            FLOAT,
             "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
             "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
         ),
-        Column("correlation", FLOAT, "Correlation of GR Active with the time under kernels at that offset."),
-        Column("shift_ns", INT, "By how much the first sample was moved back before any figure was taken; mostly 0."),
-        Column(
+        Float("correlation", "Correlation of GR Active with the time under kernels at that offset."),
+        Int("shift_ns", "By how much the first sample was moved back before any figure was taken; mostly 0."),
+        Int(
             "last_shift_ns",
-            INT,
             "The same for the last sample; not the same where the clocks drift apart. Those between are moved evenly.",
         ),
-        Column(
+        Float(
             "error_ns",
-            FLOAT,
             "How far samples may still be off. It is part of the kernels' intervals. Unknown where the offset is.",
         ),
     ),
@@ -112,19 +94,17 @@ OUTSIDE = Schema(
     "For each GPU that was used or sampled, what lies before and after the whole capture; it is in no figure.",
     (
         GPU,
-        Column(
+        Float(
             "before_s",
-            FLOAT,
             "From the beginning of the recording, or its first sample, to the first activity; unknown if neither is "
             "known.",
         ),
-        Column(
+        Float(
             "after_s",
-            FLOAT,
             "From the last activity to the end of the recording, or its last sample; unknown if neither is known.",
         ),
-        Column("sampled_s", FLOAT, "How much of that was sampled."),
-        Column("tensor_active_s", FLOAT, "Tensor Active integrated over what was sampled of it."),
+        Float("sampled_s", "How much of that was sampled."),
+        Float("tensor_active_s", "Tensor Active integrated over what was sampled of it."),
     ),
 )
 
@@ -135,23 +115,20 @@ ADVICE = Schema(
     "What to do about the program, with what it is likely to win: one row for each finding, best first.",
     (
         GPU,
-        Column(
-            "gpus", TEXT, "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"
-        ),
-        Column("rule", TEXT, "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
-        Column("sentence", TEXT, "What was found."),
-        Column("low_pct", FLOAT, f"The least that is expected to be won, {_OF_STEP}."),
-        Column("likely_pct", FLOAT, "What is likely to be won, likewise.", title="Likely gain"),
-        Column("high_pct", FLOAT, "The most, likewise."),
-        Column("low_ns", FLOAT, "The least, as time."),
-        Column("likely_ns", FLOAT, "What is likely, as time."),
-        Column("high_ns", FLOAT, "The most, as time."),
-        Column(
+        Text("gpus", "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"),
+        Text("rule", "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
+        Text("sentence", "What was found."),
+        Float("low_pct", f"The least that is expected to be won, {_OF_STEP}."),
+        Float("likely_pct", "What is likely to be won, likewise.", title="Likely gain"),
+        Float("high_pct", "The most, likewise."),
+        Float("low_ns", "The least, as time."),
+        Float("likely_ns", "What is likely, as time."),
+        Float("high_ns", "The most, as time."),
+        Float(
             "step_ns",
-            FLOAT,
             "The step that all shares and times are of, as long as it is without profiling: measured, or estimated.",
             title="Step",
         ),
-        Column("confidence", TEXT, "high, medium or low.", title="Confidence"),
+        Text("confidence", "high, medium or low.", title="Confidence"),
     ),
 )

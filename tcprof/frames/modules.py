@@ -1,12 +1,11 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
 from tcprof.frames.places import DRAM_BYTES, HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
-from tcprof.frames.schema import FLOAT, GPU, INT, TEXT, Column, Schema
+from tcprof.frames.schema import GPU, Float, Int, Schema, Text
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
-PHASE = Column(
+PHASE = Text(
     "phase",
-    TEXT,
     "data, forward, between calls (of a model that nothing trains), backward, recompute (activation checkpointing runs "
     "the forward pass again), optimizer, other, or all for their sum.",
 )
@@ -18,75 +17,64 @@ MODULES = Schema(
     "Kernels that belong to none are in a module of their own for each phase, such as (optimizer).",
     (
         GPU,
-        Column("module_id", INT, "Number of the module, -1 for the rows of all kernels."),
-        Column(
-            "parent_id", INT, "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."
-        ),
-        Column("module", TEXT, "Path of the module, its root's class first; empty for the rows of all kernels."),
-        Column("name", TEXT, "The last part of the path."),
-        Column("depth", INT, "1 for a root, 0 for the rows of all kernels."),
+        Int("module_id", "Number of the module, -1 for the rows of all kernels."),
+        Int("parent_id", "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."),
+        Text("module", "Path of the module, its root's class first; empty for the rows of all kernels."),
+        Text("name", "The last part of the path."),
+        Int("depth", "1 for a root, 0 for the rows of all kernels."),
         PHASE,
-        Column("iteration_count", INT, "Iterations that its figures are over; 0 where nothing iterates."),
-        Column("kernel_count", INT, "Kernels launched in it.", title="Kernels"),
-        Column("kernel_ns", INT, "Sum of their durations.", title="Kernel time"),
-        Column("own_kernel_ns", INT, "Of this, of kernels that belong to no module in it."),
-        Column("share_pct", FLOAT, "Its share of the time of all kernels.", title="Share of the time"),
-        Column(
+        Int("iteration_count", "Iterations that its figures are over; 0 where nothing iterates."),
+        Int("kernel_count", "Kernels launched in it.", title="Kernels"),
+        Int("kernel_ns", "Sum of their durations.", title="Kernel time"),
+        Int("own_kernel_ns", "Of this, of kernels that belong to no module in it."),
+        Float("share_pct", "Its share of the time of all kernels.", title="Share of the time"),
+        Float(
             "tensor_kernel_share_pct",
-            FLOAT,
             "Share of its kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran.",
             title="Tensor kernels",
             lacking=UNRESOLVED_SHARE.name,
         ),
         UNRESOLVED_SHARE,
-        Column("tensor_active_pct", FLOAT, "Tensor Active while its kernels ran, from the fit.", title="Tensor Active"),
-        Column("tensor_active_low_pct", FLOAT, "Lower end of the 95 % interval."),
-        Column("tensor_active_high_pct", FLOAT, "Upper end of the 95 % interval."),
-        Column("tensor_cycles", FLOAT, "Tensor cycles of its kernels, where recorded."),
-        Column(
-            "tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", lacking=UNCOVERED.name
-        ),
-        Column(
+        Float("tensor_active_pct", "Tensor Active while its kernels ran, from the fit.", title="Tensor Active"),
+        Float("tensor_active_low_pct", "Lower end of the 95 % interval."),
+        Float("tensor_active_high_pct", "Upper end of the 95 % interval."),
+        Float("tensor_cycles", "Tensor cycles of its kernels, where recorded."),
+        Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", lacking=UNCOVERED.name),
+        Float(
             "useful_flop",
-            FLOAT,
             "FLOP that its ops ask for by the sizes of their operands, as torch.utils.flop_counter counts them: of "
             "products, convolutions, and attention without its mask; none in the phase recompute. Unknown where sizes "
             "were not recorded, or where over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
             title="Useful FLOP",
         ),
-        Column(
+        Float(
             "useful_pct",
-            FLOAT,
             "Useful FLOP of the ops that ran tensor kernels, of the FLOP that these executed (tensor_flop).",
             title="Useful",
         ),
-        Column("mfu_pct", FLOAT, f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
-        Column(
+        Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
+        Float(
             "tensor_tflops",
-            FLOAT,
             "tensor_flop per second of its kernel time, in 10^12.",
             title="Tensor FLOP/s",
             lacking=UNCOVERED.name,
         ),
-        Column(
+        Float(
             "tensor_peak_pct",
-            FLOAT,
             "Its Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock.",
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
-        Column("hfu_pct", FLOAT, f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
+        Float("hfu_pct", f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
         UNCOVERED,
         DRAM_BYTES,
-        Column(
+        Float(
             "dram_pct",
-            FLOAT,
             "Bytes of device memory per second of its kernel time, of the memory's bandwidth.",
             title="DRAM bandwidth",
         ),
-        Column(
+        Float(
             "lost_ns",
-            FLOAT,
             "Its kernel time, less what its FLOP would take at that peak; unknown where these are lower bounds.",
             title="Lost to the peak",
         ),
@@ -102,9 +90,9 @@ FOLDED_MODULES = Schema(
     "The modules of one GPU, those that are alike in one row, whose figures are over them together.",
     (
         *MODULES.columns,
-        Column("alike_count", INT, "How many modules a row stands for."),
-        Column("shortest_ns", INT, "Kernel time of that which took least, over all phases."),
-        Column("longest_ns", INT, "Kernel time of that which took most, over all phases."),
+        Int("alike_count", "How many modules a row stands for."),
+        Int("shortest_ns", "Kernel time of that which took least, over all phases."),
+        Int("longest_ns", "Kernel time of that which took most, over all phases."),
     ),
 )
 
@@ -126,45 +114,37 @@ MODULE_CHANGES = Schema(
     "together.",
     (
         GPU,
-        Column("module_id", INT, "Number of the row's module, -1 for all kernels."),
-        Column("parent_id", INT, "Number of the module that it lies in; -1 for a root and for all kernels."),
-        Column("module", TEXT, "Path of the module; empty for all kernels."),
-        Column("depth", INT, "1 for a root, 0 for all kernels."),
+        Int("module_id", "Number of the row's module, -1 for all kernels."),
+        Int("parent_id", "Number of the module that it lies in; -1 for a root and for all kernels."),
+        Text("module", "Path of the module; empty for all kernels."),
+        Int("depth", "1 for a root, 0 for all kernels."),
         PHASE,
         *(
-            Column(
-                f"{side}_{name}",
-                FLOAT,
-                f"{meaning} {of}; unknown where it has no such module.",
-                f"{title}, {side}",
-                unit,
-            )
+            Float(f"{side}_{name}", f"{meaning} {of}; unknown where it has no such module.", f"{title}, {side}", unit)
             for name, meaning, title, unit in _OF_SIDES
             for side, of in _SIDES.items()
         ),
-        Column("difference_ns", FLOAT, "new - base; a module that a side lacks takes no time there.", title="Change"),
-        Column("difference_low_ns", FLOAT, "Lower end of its 95 % interval."),
-        Column("difference_high_ns", FLOAT, "Its upper end."),
-        Column("ratio", FLOAT, "new / base; unknown where a side lacks it."),
-        Column("ratio_low", FLOAT, "Lower end of its 95 % interval."),
-        Column("ratio_high", FLOAT, "Its upper end."),
-        Column("p_value", FLOAT, "How often two runs of one program would differ so much in time, see *comparison*."),
-        Column(
+        Float("difference_ns", "new - base; a module that a side lacks takes no time there.", title="Change"),
+        Float("difference_low_ns", "Lower end of its 95 % interval."),
+        Float("difference_high_ns", "Its upper end."),
+        Float("ratio", "new / base; unknown where a side lacks it."),
+        Float("ratio_low", "Lower end of its 95 % interval."),
+        Float("ratio_high", "Its upper end."),
+        Float("p_value", "How often two runs of one program would differ so much in time, see *comparison*."),
+        Text(
             "verdict",
-            TEXT,
             "Of its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
             title="Verdict",
         ),
-        Column(
+        Float(
             "tensor_active_difference_pct",
-            FLOAT,
             "Difference of Tensor Active, new - base, in points.",
             title="Tensor Active, change",
         ),
-        Column("tensor_active_difference_low_pct", FLOAT, "Lower end of its 95 % interval."),
-        Column("tensor_active_difference_high_pct", FLOAT, "Its upper end."),
-        Column("tensor_active_p_value", FLOAT, "The same as p_value, of Tensor Active."),
-        Column("tensor_active_verdict", TEXT, "The same as verdict, of Tensor Active."),
-        Column("not_judged", TEXT, "Why there is neither an interval of its time nor a verdict; empty where there is."),
+        Float("tensor_active_difference_low_pct", "Lower end of its 95 % interval."),
+        Float("tensor_active_difference_high_pct", "Its upper end."),
+        Float("tensor_active_p_value", "The same as p_value, of Tensor Active."),
+        Text("tensor_active_verdict", "The same as verdict, of Tensor Active."),
+        Text("not_judged", "Why there is neither an interval of its time nor a verdict; empty where there is."),
     ),
 )

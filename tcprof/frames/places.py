@@ -1,92 +1,75 @@
 """Frames of ranges: instances, paths, their summary, and the iterations, as ``tcprof.analysis`` gives them."""
 
-from tcprof.frames.schema import BOOL, FLOAT, GPU, INT, TEXT, Column, Schema
+from tcprof.frames.schema import GPU, Bool, Float, Int, Schema, Text
 
 _PARENT = "Row in *paths* of the path that it lies in; -1 for an outermost one"
 PLACE = (
-    Column("domain", TEXT, "NVTX domain; empty for the default one."),
-    Column("path", TEXT, "The path; empty for the whole capture."),
-    Column("name", TEXT, "The innermost name of the path; empty for the whole capture."),
-    Column("depth", INT, "1 for an outermost range, 0 for the whole capture."),
-    Column("path_id", INT, "Row of the path in *paths*; -1 for the whole capture."),
-    Column("parent_id", INT, f"{_PARENT} and for the whole capture."),
+    Text("domain", "NVTX domain; empty for the default one."),
+    Text("path", "The path; empty for the whole capture."),
+    Text("name", "The innermost name of the path; empty for the whole capture."),
+    Int("depth", "1 for an outermost range, 0 for the whole capture."),
+    Int("path_id", "Row of the path in *paths*; -1 for the whole capture."),
+    Int("parent_id", f"{_PARENT} and for the whole capture."),
 )
 WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
 _SAMPLED = "Of the samples that were not lost: where coverage_pct is below 99, a lower bound (≥)."
 _SUMS = (
-    Column(
+    Float(
         "tensor_active_s",
-        FLOAT,
         f"Tensor Active integrated over the window. It adds up. {_SAMPLED}",
         title="Tensor-active time",
         covered="coverage_pct",
     ),
-    Column(
+    Float(
         "tensor_cycles",
-        FLOAT,
         f"Tensor cycles in the window, over all SM sub-partitions, where recorded. {_SAMPLED}",
         covered="coverage_pct",
     ),
-    Column(
-        "coverage_pct",
-        FLOAT,
-        "Share of the window that lies under samples. Below 50 % no mean is given.",
-        title="Coverage",
+    Float(
+        "coverage_pct", "Share of the window that lies under samples. Below 50 % no mean is given.", title="Coverage"
     ),
 )
 _TENSOR = (
-    Column(
-        "tensor_active_mean_pct",
-        FLOAT,
-        "Mean Tensor Active over the sampled part of the window.",
-        title="Tensor Active",
-    ),
-    Column(
+    Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window.", title="Tensor Active"),
+    Float(
         "tensor_active_low_pct",
-        FLOAT,
         "Lower end of the mean's 95 % interval: bootstrap over the instances (at least 5), widened by what rounding "
         "can have done where samples are rounded.",
     ),
-    Column("tensor_active_high_pct", FLOAT, "Upper end of the mean's 95 % interval."),
-    Column(
+    Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
+    Float(
         "tensor_active_peak_pct",
-        FLOAT,
         "Largest sample at least half inside the window; unknown where none is as high as the mean.",
         title="Peak",
     ),
-    Column(
+    Float(
         "tensor_active_p95_pct",
-        FLOAT,
         "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without.",
         title="p95",
     ),
     *_SUMS,
 )
 
-UNCOVERED = Column(
+UNCOVERED = Float(
     "uncovered_cycles_pct",
-    FLOAT,
     "Of the cycles of kernels that are or may be tensor kernels, the share of those with unknown FLOP per cycle. Over "
     "1 %, FLOP, FLOP/s and the share of the peak are lower bounds (≥); at 100 % they are unknown.",
     title="Cycles without FLOP",
 )
-UNRESOLVED_SHARE = Column(
+UNRESOLVED_SHARE = Float(
     "unresolved_kernel_share_pct",
-    FLOAT,
     "Share of the kernel time under kernels of which neither name nor samples tell whether they are tensor kernels. "
     "Over 1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
-_USEFUL = Column(
+_USEFUL = Float(
     "useful_flop",
-    FLOAT,
     "FLOP that its ops ask for by the sizes of their operands, see *modules*; unknown where these were not recorded, "
     "or over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
     title="Useful FLOP",
 )
-DRAM_BYTES = Column(
+DRAM_BYTES = Float(
     "dram_bytes",
-    FLOAT,
     "Bytes of device memory that its kernels read and wrote, from the fit where recorded.",
     title="DRAM bytes",
 )
@@ -107,37 +90,35 @@ INSTANCES = Schema(
     "its path on that thread, of its thread or of its process, the first of these that had some.",
     (
         GPU,
-        Column("range", INT, "Row of the range in *nvtx_ranges*."),
-        Column("path_id", INT, "Row of its path in *paths*."),
-        Column("host_start_ns", INT, "Start of the range on the CPU."),
-        Column("host_end_ns", INT, "End of the range on the CPU."),
-        Column("activity_count", INT, "Activities launched in it."),
-        Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
-        Column("kernel_count", INT, "Kernels and graphs launched in it."),
-        Column("kernel_ns", INT, "Sum of these kernels' durations."),
-        Column("gpu_start_ns", FLOAT, "Start of its first activity on the GPU; unknown if it has none."),
-        Column("gpu_end_ns", FLOAT, "End of its last activity on the GPU; unknown if it has none."),
-        Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
+        Int("range", "Row of the range in *nvtx_ranges*."),
+        Int("path_id", "Row of its path in *paths*."),
+        Int("host_start_ns", "Start of the range on the CPU."),
+        Int("host_end_ns", "End of the range on the CPU."),
+        Int("activity_count", "Activities launched in it."),
+        Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
+        Int("kernel_count", "Kernels and graphs launched in it."),
+        Int("kernel_ns", "Sum of these kernels' durations."),
+        Float("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
+        Float("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *_SUMS,
-        Column("busy_ns", FLOAT, "Time under at least one of its activities; unknown if it has none."),
-        Column(
+        Float("busy_ns", "Time under at least one of its activities; unknown if it has none."),
+        Float(
             "tensor_kernel_ns",
-            FLOAT,
             "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",
         ),
-        Column(
+        Float(
             "unresolved_kernel_ns",
-            FLOAT,
             "Time of its kernels of which neither name nor samples tell whether they are tensor kernels; unknown "
             "likewise.",
         ),
-        Column("tensor_flop", FLOAT, f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
-        Column("hfu_pct", FLOAT, f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
+        Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
         UNCOVERED,
         _USEFUL,
-        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
+        Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
         DRAM_BYTES,
-        Column("warm_up", BOOL, "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
+        Bool("warm_up", "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
 )
 
@@ -145,16 +126,15 @@ PATHS = Schema(
     "paths",
     "Each path: the names of a range and of the ranges that it lies in, joined by ' / '.",
     (
-        Column("domain", TEXT, "NVTX domain; empty for the default one."),
-        Column(
+        Text("domain", "NVTX domain; empty for the default one."),
+        Text(
             "path",
-            TEXT,
             "The names from the outermost range inwards, joined by ' / '; where that is longer than 2,000 characters, "
             "those in the middle are replaced by their number and a checksum.",
         ),
-        Column("name", TEXT, "The innermost name."),
-        Column("depth", INT, "1 for an outermost range."),
-        Column("parent_id", INT, f"{_PARENT}."),
+        Text("name", "The innermost name."),
+        Int("depth", "1 for an outermost range."),
+        Int("parent_id", f"{_PARENT}."),
     ),
 )
 
@@ -165,62 +145,54 @@ RANGES = Schema(
     (
         GPU,
         *PLACE,
-        Column("instance_count", INT, COUNTED, title="Instances"),
-        Column("activity_count", INT, "Activities on the GPU launched in them."),
-        Column("inherited_count", INT, "Of these, launched by another thread that had no range of its own."),
-        Column("kernel_count", INT, "Kernels and graphs launched in them.", title="Kernels"),
-        Column(
-            "host_ns", INT, "Sum of the instances' durations on the CPU; of the capture, its length.", title="Host time"
-        ),
-        Column(
+        Int("instance_count", COUNTED, title="Instances"),
+        Int("activity_count", "Activities on the GPU launched in them."),
+        Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
+        Int("kernel_count", "Kernels and graphs launched in them.", title="Kernels"),
+        Int("host_ns", "Sum of the instances' durations on the CPU; of the capture, its length.", title="Host time"),
+        Float(
             "gpu_window_ns",
-            FLOAT,
             "Time from an instance's first activity to its last, over all instances.",
             title="GPU window",
         ),
-        Column("busy_ns", FLOAT, "Time under at least one of its activities.", title="Busy time"),
-        Column("kernel_ns", INT, "Sum of the durations of its kernels and graphs.", title="Kernel time"),
-        Column("window_ns", FLOAT, "Length of the windows that the figures from samples are taken over."),
+        Float("busy_ns", "Time under at least one of its activities.", title="Busy time"),
+        Int("kernel_ns", "Sum of the durations of its kernels and graphs.", title="Kernel time"),
+        Float("window_ns", "Length of the windows that the figures from samples are taken over."),
         *_TENSOR,
-        Column(
+        Float(
             "tensor_kernel_share_pct",
-            FLOAT,
             "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
             "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
             title="Tensor kernels",
             lacking=UNRESOLVED_SHARE.name,
         ),
         UNRESOLVED_SHARE,
-        Column("fitted_active_s", FLOAT, "Tensor-active time of the kernels launched in them, from the fit."),
-        Column(
+        Float("fitted_active_s", "Tensor-active time of the kernels launched in them, from the fit."),
+        Float(
             "fitted_cycles",
-            FLOAT,
             "Tensor cycles of the kernels launched in them, from the fit: what those of kernels and modules add up to. "
             "The cycles in the window are of all that ran in it, and part of a sample where its border cuts one.",
         ),
-        Column("tensor_flop", FLOAT, f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
-        Column(
+        Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        Float(
             "tensor_tflops",
-            FLOAT,
             f"FLOP on the Tensor Cores per second of the window, in 10^12. {_NOT_HOST}",
             title="Tensor FLOP/s",
             lacking=UNCOVERED.name,
         ),
-        Column(
+        Float(
             "tensor_peak_pct",
-            FLOAT,
             f"Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock. {_NOT_HOST}",
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
-        Column("hfu_pct", FLOAT, f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
+        Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
         UNCOVERED,
         _USEFUL,
-        Column("mfu_pct", FLOAT, f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
+        Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
         DRAM_BYTES,
-        Column(
+        Float(
             "dram_pct",
-            FLOAT,
             f"Bytes of device memory per second of the window, of the memory's bandwidth. {_NOT_HOST}",
             title="DRAM bandwidth",
         ),
@@ -233,28 +205,22 @@ ITERATIONS = Schema(
     "repeats in the order of the kernels, in the domain *not NVTX*.",
     (
         GPU,
-        Column("number", INT, "Number of the iteration, from 0."),
-        Column("range", INT, "Row of its range in *nvtx_ranges*."),
-        Column("path", TEXT, "Their path."),
-        Column(
-            "warm_up",
-            BOOL,
-            "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band.",
-        ),
-        Column(
+        Int("number", "Number of the iteration, from 0."),
+        Int("range", "Row of its range in *nvtx_ranges*."),
+        Text("path", "Their path."),
+        Bool("warm_up", "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band."),
+        Int(
             "host_ns",
-            INT,
             "Duration of the range on the CPU; from the kernels' order, the time from its first launch to the next "
             "one's.",
         ),
-        Column(
+        Float(
             "gpu_window_ns",
-            FLOAT,
             "Time from its first activity to its last, unknown if it has none; from the kernels' order, to the next "
             "one's first kernel.",
         ),
-        Column("kernel_ns", INT, "Sum of its kernels' durations."),
-        Column("tensor_active_mean_pct", FLOAT, "Mean Tensor Active over the sampled part of the window."),
+        Int("kernel_ns", "Sum of its kernels' durations."),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *_SUMS,
     ),
 )

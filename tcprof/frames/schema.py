@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any
 
@@ -29,7 +29,6 @@ class Column:
     """One column of a frame: the only place that says what it is called, measured in and means."""
 
     name: str  # its name, with a unit at the end (``_ns``, ``_s``, ``_pct``, ``_hz``, ``_bytes``, ``_count``)
-    dtype: str  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
     meaning: str  # what a value says, in one or two sentences
     title: str = ""  # what tables and figures call it; by default its name without the unit
     # What its numbers are measured in, as ``tcprof.units.format_value`` knows it; by default the end of the name. Empty
@@ -41,6 +40,7 @@ class Column:
     # Of a sum over samples, the column of the same row with the share, in percent, of the time that was sampled: what
     # is left of 100 % is not in the value. Empty for everything else.
     covered: str = ""
+    dtype: str = FLOAT  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
 
     def __post_init__(self) -> None:
         stem, _, suffix = self.name.rpartition("_")
@@ -132,9 +132,14 @@ class Schema:
         return parts[0] if len(parts) == 1 else self.conform(pd.concat(parts, ignore_index=True))
 
 
-GPU = Column("gpu", INT, "Number of the GPU in the recording, as Nsight Systems counts them.")
-START = Column("start_ns", INT, "Start on the recording's clock; may be negative, before the capture began.")
-END = Column("end_ns", INT, "End on the recording's clock; the interval is half-open.")
+Float = Column
+Int = partial(Column, dtype=INT)
+Text = partial(Column, dtype=TEXT)
+Category = partial(Column, dtype=CATEGORY)
+Bool = partial(Column, dtype=BOOL)
+GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems counts them.")
+START = Int("start_ns", "Start on the recording's clock; may be negative, before the capture began.")
+END = Int("end_ns", "End on the recording's clock; the interval is half-open.")
 
 _TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work
 _text_lock = Lock()

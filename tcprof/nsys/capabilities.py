@@ -140,7 +140,6 @@ def _add_sum(metrics: list[_Mapping], ids: list[str], known: Metric, needed: boo
 
 
 def _display_rows(rows: list[_Mapping], names: set[str]) -> list[_Mapping]:
-    """The rows of nsys's timeline, with the metrics that are left."""
     kept = [{**row, "metrics": [name for name in row.get("metrics", []) if name in names]} for row in rows]
     instead = {"name": "GPU", "type": "overlay", "metrics": sorted(names)}  # newer formats have views
     return [row for row in kept if row["metrics"]] or [instead]

@@ -27,7 +27,7 @@ _BEGUN = (
     "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
     "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
 )
-_TAKE_ALONE = "CREATE TABLE main.TCPROF_ALONE AS SELECT * FROM old.TCPROF_ALONE"
+_TAKE_UNPROFILED = "CREATE TABLE main.TCPROF_ALONE AS SELECT * FROM old.TCPROF_ALONE"
 _HEADER_BYTES = 100
 _WRITE_AHEAD = b"\2"  # at byte 19 of the header
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
@@ -220,7 +220,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                 raise NsysError(
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
                 ) from error
-            _keep_alone(export, made)
+            _keep_unprofiled_steps(export, made)
             recorded = report.stat().st_mtime_ns
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
                 os.utime(made, ns=(recorded, recorded))
@@ -230,8 +230,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
     return export
 
 
-def _keep_alone(old: Path, made: Path) -> None:
-    """Takes over the steps of a run without nsys, which are only in an export, from an older one of the recording."""
+def _keep_unprofiled_steps(old: Path, made: Path) -> None:
     if not old.exists():
         return
     try:
@@ -239,7 +238,7 @@ def _keep_alone(old: Path, made: Path) -> None:
             connection.execute("ATTACH DATABASE ? AS old", (read_only_uri(old),))
             begun = [connection.execute(statement).fetchall() for statement in _BEGUN]
             if begun[0] == begun[1] != []:
-                connection.execute(_TAKE_ALONE)
+                connection.execute(_TAKE_UNPROFILED)
     except sqlite3.Error:
         return  # there are none, or the old export is damaged: that is why there is a new one
 

@@ -44,7 +44,7 @@ def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Complete
     try:
         process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
-        raise _not_startable(argv[0], error) from error
+        raise not_startable(argv[0], error) from error
     try:
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
@@ -67,20 +67,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         threading.Thread(target=process.wait, daemon=True).start()  # reaps it when it ends
 
 
-def start(argv: Sequence[str], *, has_own_group: bool) -> subprocess.Popen[bytes]:
-    """Starts a program with pipes for its output, in tcprof's process group or one of its own.
-
-    Raises:
-        NsysError: If it cannot be started.
-    """
-    group = 0 if has_own_group else None
-    try:
-        return subprocess.Popen(list(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=group)
-    except OSError as error:
-        raise _not_startable(argv[0], error) from error
-
-
-def _not_startable(program: str, error: OSError) -> NsysError:
+def not_startable(program: str, error: OSError) -> NsysError:
+    """The error for the user."""
     return NsysError(
         f"{program} could not be started: {error.strerror or error}.",
         hint="Check that the path is right and that the file may be executed.",

@@ -59,16 +59,8 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
     return ours, theirs, []
 
 
-@dataclass(frozen=True)
-class Program:
-    """A program that is there."""
-
-    command: tuple[str, ...]  # it and its arguments, as they are started
-    name: str  # what a report of it is called
-
-
-def find_program(args: Sequence[str], python: str = sys.executable) -> Program:
-    """Finds what the user named.
+def find_program(args: Sequence[str], python: str = sys.executable) -> tuple[str, ...]:
+    """The program that the user named, and its arguments, as they are started.
 
     ``train.py --fast`` and ``-m train --fast`` get the Python that runs tcprof, so that virtual environments hold; a
     command that is not on PATH is looked for beside that Python, where pip installs torchrun.
@@ -80,18 +72,20 @@ def find_program(args: Sequence[str], python: str = sys.executable) -> Program:
     if not args or (args[0] == MODULE_OPTION and len(args) == 1):
         raise UsageError("There is no program to record.", hint="Name it: tcprof profile train.py")
     if args[0] == MODULE_OPTION:
-        return Program((python, *args), name_report(args))
+        return (python, *args)
     if args[0].endswith(".py"):
         if not Path(args[0]).is_file():
             raise InputError(f"The script {args[0]} does not exist.", hint="Check its path.")
-        return Program((python, *args), name_report(args))
+        return (python, *args)
     beside = Path(python).parent / args[0]
-    if shutil.which(args[0]) is None and not beside.is_file():
-        raise InputError(
-            f"The program {args[0]} was not found.",
-            hint="Check its name; a program in this folder needs './' in front of it.",
-        )
-    return Program(tuple(args) if shutil.which(args[0]) else (str(beside), *args[1:]), name_report(args))
+    if shutil.which(args[0]):
+        return tuple(args)
+    if beside.is_file():
+        return (str(beside), *args[1:])
+    raise InputError(
+        f"The program {args[0]} was not found.",
+        hint="Check its name; a program in this folder needs './' in front of it.",
+    )
 
 
 def annotated(command: tuple[str, ...], level: str, step_times: Path | None = None) -> tuple[str, ...]:

@@ -70,7 +70,6 @@ def _check_modes(machine: Machine) -> MachineCheck:
 
 
 def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
-    """A short sampling of all GPUs, with tensor cycles where available."""
     nsys, capabilities = diagnosis.nsys, diagnosis.capabilities
     if diagnosis.failures or nsys is None or capabilities is None:
         return []

@@ -21,8 +21,6 @@ _DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)  # only an exit status is lef
 
 @dataclass(frozen=True)
 class _Relative:
-    """A process, and what ties it to others."""
-
     process: psutil.Process  # the process; equal to another only if number and beginning are the same
     name: str  # what it calls itself, which may be anything
     parent: int  # its parent's process number

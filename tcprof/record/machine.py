@@ -172,7 +172,6 @@ def _ask(question: Callable[..., int], *arguments: object) -> int | None:
 
 
 def _answer() -> dict[str, object]:
-    """The modes, or why there are none, for the process that asks."""
     try:
         return asdict(ask_driver())
     except MachineError as error:

@@ -108,7 +108,6 @@ def _choose_gpus(capabilities: Capabilities, chosen: str) -> tuple[GpuSupport, .
 def _choose_metrics(
     nsys: Nsys, capabilities: Capabilities, options: RecordOptions, gpus: tuple[GpuSupport, ...], folder: Path
 ) -> tuple[Path | None, list[str]]:
-    """The metric set to sample, tried, and what there is to say about it."""
     if options.metrics == "default":
         return None, []
     if options.metrics != "tcprof":

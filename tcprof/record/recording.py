@@ -20,7 +20,7 @@ from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
 from tcprof.nsys.run import Completed, explain, run_quietly
-from tcprof.record.command import RecordOptions, annotated, find_program, name_options
+from tcprof.record.command import RecordOptions, annotated, find_program, name_options, name_report
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.run_shown import run_shown
 from tcprof.temporary import temporary_folder
@@ -64,7 +64,6 @@ def _run(command: tuple[str, ...], limit_s: float | None) -> int | None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a program and the processes that it has started."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(ProcessLookupError, subprocess.TimeoutExpired):
             os.killpg(process.pid, number)
@@ -108,9 +107,8 @@ class Session:
     """
 
     def __init__(self, program: Sequence[str], output: Path | None = None, repeat: int = 1) -> None:
-        found = find_program(program)
-        self._program = found.command
-        self.reports = ReportFiles.named(output or Path(found.name)).numbered(repeat)
+        self.program = find_program(program)
+        self.reports = ReportFiles.named(output or Path(name_report(program))).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
         """Makes sure, before anything is run, that all reports and their exports can be written.
@@ -126,7 +124,7 @@ class Session:
         self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
     ) -> AbstractContextManager[Plan]:
         """How all of them are recorded; see ``plan_recording``."""
-        return plan_recording(self._program, options, nsys, prefix)
+        return plan_recording(self.program, options, nsys, prefix)
 
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
         """Records the program once, into one of ``reports``; see ``record``."""
@@ -136,10 +134,6 @@ class Session:
         if plan.nsys.prefix:
             give_back(run.report)
         return run
-
-    def run_unprofiled(self, limit_s: float | None) -> UnprofiledRun:
-        """Runs the program once without nsys; see ``tcprof.record.recording``."""
-        return run_unprofiled(self._program, limit_s)
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
@@ -191,7 +185,6 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
 
 
 def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
-    """The report of a recording that nsys left raw, which it does with exit status 0."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().found))
     except InputError as error:

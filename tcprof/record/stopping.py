@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TextIO
 
 from tcprof.errors import StoppedError
-from tcprof.nsys.run import start
+from tcprof.nsys.run import not_startable
 from tcprof.record.family import Family, is_sudo
 
 _REDRAW_S = 0.5
@@ -156,7 +156,11 @@ def start_stoppable(argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], "Stop
         NsysError: It cannot be started.
     """
     has_own_group = can_catch_signals() and not is_sudo(argv)
-    process = start(argv, has_own_group=has_own_group)
+    pipe, group = subprocess.PIPE, 0 if has_own_group else None
+    try:
+        process = subprocess.Popen(list(argv), stdout=pipe, stderr=pipe, process_group=group)
+    except OSError as error:
+        raise not_startable(argv[0], error) from error
     line = StatusLine(sys.stderr, is_free=has_own_group)  # else sudo may be asking there
     return process, Stopping(Family(process.pid, argv), line, has_own_group=has_own_group), line
 
@@ -253,7 +257,6 @@ class Stopping:
         return True
 
     def _name_program(self) -> None:
-        """Says, once, how to end the program so that nsys continues with the report."""
         programs = self._family.living_programs()
         if programs and not self._has_named_program:
             self._has_named_program = True

@@ -3,31 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from sqlalchemy import (
-    BLOB,
-    Boolean,
-    Column,
-    Connection,
-    Float,
-    Integer,
-    MetaData,
-    Numeric,
-    Select,
-    String,
-    Table,
-    Text,
-    and_,
-    case,
-    cast,
-    func,
-    inspect,
-    literal,
-    or_,
-    select,
-    true,
-    union,
-)
-from sqlalchemy.sql.elements import ColumnElement
+import sqlalchemy as sa
 from sqlalchemy.types import NullType, TypeEngine
 
 from tcprof.nsys import schema
@@ -126,20 +102,20 @@ _API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is nu
 
 
 def reflect_tables(
-    connection: Connection, database: str | None = None, *, only: Collection[str] | None = None
-) -> dict[str, Table]:
+    connection: sa.Connection, database: str | None = None, *, only: Collection[str] | None = None
+) -> dict[str, sa.Table]:
     """A database's tables with their columns' names and types, without keys and constraints.
 
     Args:
         database: The name that it is attached under.
     """
-    inspector = inspect(connection)
+    inspector = sa.inspect(connection)
     return {
-        name: Table(
+        name: sa.Table(
             name,
-            MetaData(),
+            sa.MetaData(),
             *(
-                Column(column["name"], _plain(column["type"]))
+                sa.Column(column["name"], _plain(column["type"]))
                 for column in inspector.get_columns(name, schema=database)
             ),
             schema=database,
@@ -151,10 +127,10 @@ def reflect_tables(
 
 def _plain(declared: TypeEngine[Any]) -> TypeEngine[Any]:
     """A column's type as one whose values are read as SQLite has them, whatever they are."""
-    return declared if isinstance(declared, Integer | Float | String) else NullType()
+    return declared if isinstance(declared, sa.Integer | sa.Float | sa.String) else NullType()
 
 
-def is_kept(name: str, tables: dict[str, Table]) -> bool:
+def is_kept(name: str, tables: dict[str, sa.Table]) -> bool:
     """Whether a table of an export is in its copy."""
     if name not in tables or not _NEEDED.get(name, set()) <= set(tables[name].c.keys()):
         return False
@@ -165,29 +141,29 @@ def is_kept(name: str, tables: dict[str, Table]) -> bool:
     return name in KNOWN_TABLES
 
 
-def is_number(column: ColumnElement[Any]) -> bool:
+def is_number(column: sa.ColumnElement[Any]) -> bool:
     """Whether a column is declared to hold numbers."""
     # Float has been no Numeric since SQLAlchemy 2.1.
-    return isinstance(column.type, Numeric | Float | Integer)
+    return isinstance(column.type, sa.Numeric | sa.Float | sa.Integer)
 
 
-def holds_text(column: ColumnElement[Any]) -> ColumnElement[bool]:
+def holds_text(column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     """Whether a value is text or bytes, and no number or NULL: in SQLite a column of any type may hold any of these."""
-    return func.typeof(column).in_(("text", "blob"))
+    return sa.func.typeof(column).in_(("text", "blob"))
 
 
-def keeps_text(column: ColumnElement[Any]) -> bool:
+def keeps_text(column: sa.ColumnElement[Any]) -> bool:
     """Whether the texts of a column are kept."""
     return column.name in _KEPT_TEXT.get(column.table.name, ())
 
 
-def copied_columns(table: Table) -> list[Column[Any]]:
+def copied_columns(table: sa.Table) -> list[sa.Column[Any]]:
     """The columns of a table that a copy has: those that tcprof wrote, or whose names are made of nsys's words."""
     of_tcprof = schema.UNPROFILED.c if table.name == schema.UNPROFILED.name else ()
     return [column for column in table.c if column.name in of_tcprof or is_own(column.name)]
 
 
-def as_copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
+def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     """A column with nothing in place of texts that may be private; ``set_functions`` and ``blank`` are needed.
 
     Text among numbers stays, and is refused when the copy is searched.
@@ -196,81 +172,81 @@ def as_copied(column: ColumnElement[Any]) -> ColumnElement[Any]:
     if is_number(column):
         return column
     if not keeps_text(column):
-        return case((holds_text(column), literal("")), else_=column)
+        return sa.case((holds_text(column), sa.literal("")), else_=column)
     if table == schema.DIAGNOSTICS.name:
-        return func.blank(text)
+        return sa.func.blank(text)
     if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
-        nul = func.instr(text, literal(b"\0", BLOB))
-        return case((nul > 0, cast(func.substr(text, 1, nul - 1), Text)), else_=column)
+        nul = sa.func.instr(text, sa.literal(b"\0", sa.BLOB))
+        return sa.case((nul > 0, sa.cast(sa.func.substr(text, 1, nul - 1), sa.Text)), else_=column)
     if table in _SETTINGS or table in _CONSTANTS:  # rows are chosen by their texts
         return column
     if table == schema.SESSION_START.name:
         is_kept = _fits(column, _NUMBERS)
     else:
         is_json = table in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name)
-        is_kept = func.is_own_json(text) if is_json else func.is_own(text)
-    return case((and_(holds_text(column), func.coalesce(is_kept, False).is_(False)), literal("")), else_=column)
+        is_kept = sa.func.is_own_json(text) if is_json else sa.func.is_own(text)
+    is_left_out = sa.func.coalesce(is_kept, False).is_(False)
+    return sa.case((sa.and_(holds_text(column), is_left_out), sa.literal("")), else_=column)
 
 
-def wanted(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
+def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
     """Which rows of a table are kept."""
     name, c = table.name, table.c
     if name in _SETTINGS:
-        return or_(*(and_(_fits(c.name, key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
+        return sa.or_(*(sa.and_(_fits(c.name, key), _fits(c.value, form)) for key, form in _SETTINGS[name].items()))
     if name in _CONSTANTS:
-        return and_(true(), *(func.coalesce(func.is_own(as_bytes(text)), True) for text in c if keeps_text(text)))
+        texts = (as_bytes(text) for text in c if keeps_text(text))
+        return sa.and_(sa.true(), *(sa.func.coalesce(sa.func.is_own(text), True) for text in texts))
     if name == schema.NVTX.name:
         return c.eventType.in_(_NVTX_KINDS)
     if name == schema.STRINGS.name:
         named = c.id.in_(users_of(NVTX_STRINGS + KERNEL_STRINGS, tables))
-        return or_(named, _is_call(table, tables))
+        return sa.or_(named, _is_call(table, tables))
     if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
         types = tables[schema.GENERIC_TYPES.name].c  # of GPU metrics
-        return c.typeId.in_(select(types.typeId).where(types.data.like('%"GR Active"%')))
-    return true()
+        return c.typeId.in_(sa.select(types.typeId).where(types.data.like('%"GR Active"%')))
+    return sa.true()
 
 
-def _fits(text: ColumnElement[Any], pattern: str) -> ColumnElement[bool]:
-    """Whether the whole of a text fits a pattern."""
-    return cast(func.fits(as_bytes(text), pattern), Boolean)
+def _fits(text: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[bool]:
+    return sa.cast(sa.func.fits(as_bytes(text), pattern), sa.Boolean)
 
 
-def as_bytes(text: ColumnElement[Any]) -> ColumnElement[bytes]:
+def as_bytes(text: sa.ColumnElement[Any]) -> sa.ColumnElement[bytes]:
     """A text as the bytes that are in the file, which may be no UTF-8 and go on behind a NUL."""
-    return cast(text, BLOB)
+    return sa.cast(text, sa.BLOB)
 
 
-def left_out(table: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
+def left_out(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
     """Which rows of a table are not kept; where the choice depends on NULL, a row is not kept."""
-    return func.coalesce(wanted(table, tables), literal(False)).is_(False)
+    return sa.func.coalesce(wanted(table, tables), sa.literal(False)).is_(False)
 
 
-def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, Table]) -> Any:
+def users_of(columns: tuple[tuple[str, str], ...], tables: dict[str, sa.Table]) -> Any:
     """The numbers of strings that occur in some columns, each a table and its column, of the rows that are kept."""
     found = []
     for name, column in columns:
         if is_kept(name, tables) and column in tables[name].c:
-            numbers = select(tables[name].c[column])
+            numbers = sa.select(tables[name].c[column])
             found.append(numbers.where(wanted(tables[name], tables)) if name == schema.NVTX.name else numbers)
-    return union(*found) if found else select(literal(None))
+    return sa.union(*found) if found else sa.select(sa.literal(None))
 
 
-def own_words(tables: dict[str, Table]) -> Iterator[Select[Any]]:
+def own_words(tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
     """Texts that nsys and the driver themselves write: GPUs, metrics, CUDA calls, options, constants."""
     for name, table in tables.items():
         if not is_kept(name, tables):
             continue
         if name in _CONSTANTS:
-            yield from (select(column).where(wanted(table, tables)) for column in table.c if keeps_text(column))
+            yield from (sa.select(column).where(wanted(table, tables)) for column in table.c if keeps_text(column))
         elif name in (schema.GPUS.name, schema.CUDA_GPUS.name, schema.METRIC_NAMES.name):
-            yield from (select(column) for column in table.c if keeps_text(column))
+            yield from (sa.select(column) for column in table.c if keeps_text(column))
         elif name in (settings.name for settings in SETTINGS_TABLES):
-            yield from (select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
+            yield from (sa.select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
         elif name == schema.STRINGS.name:
-            yield select(table.c.value).where(_is_call(table, tables))
+            yield sa.select(table.c.value).where(_is_call(table, tables))
 
 
-def _is_call(strings: Table, tables: dict[str, Table]) -> ColumnElement[bool]:
-    """Which strings are names of CUDA calls."""
-    is_named_so = and_(strings.c.value.op("GLOB")(_API_NAMES), func.is_own(as_bytes(strings.c.value)))
-    return and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
+def _is_call(strings: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
+    is_named_so = sa.and_(strings.c.value.op("GLOB")(_API_NAMES), sa.func.is_own(as_bytes(strings.c.value)))
+    return sa.and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)

@@ -87,7 +87,6 @@ def find_text_among_numbers(connection: Connection, database: str) -> str | None
 
 
 def _name_statements(tables: dict[str, Table]) -> tuple[list[Select[str]], list[Select[str]], list[Select[str]]]:
-    """The names of NVTX, the names of kernels, and all other strings."""
     nvtx: list[Select[str]] = []
     if schema.NVTX.name in tables and "text" in tables[schema.NVTX.name].c:
         nvtx.append(select(type_coerce(tables[schema.NVTX.name].c.text, Text)).distinct())
@@ -161,13 +160,11 @@ def blanking(private: PrivateTexts, messages: Iterable[str]) -> Callable[[Any], 
 
 
 def _replace(found: re.Match[str]) -> str:
-    """What stands for a private stretch: itself where it is a counter, "SM.Triage.sm__cycles.sum", and no host."""
     dotted = found.group("dotted")
     return dotted if dotted and "__" in dotted and is_own(dotted) else REDACTED
 
 
 def _shared_parts(private: PrivateTexts, messages: list[str]) -> set[str]:
-    """The parts of messages that some private text has as well."""
     of_messages = {part for text in set(messages) for part in _parts(text)}
     return {part for text in private.kinds for part in _parts(text) if part in of_messages} if of_messages else set()
 

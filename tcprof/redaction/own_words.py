@@ -33,7 +33,6 @@ def is_own_json(text: str) -> bool:
 
 
 def _fits(text: str, pattern: str) -> bool:
-    """Whether the whole of a text fits a pattern, and is no address of a machine."""
     return re.fullmatch(pattern, text) is not None and not _ADDRESS.search(text)
 
 

@@ -50,8 +50,9 @@ _BETWEEN_WORDS = re.compile(r"[\s\"'()<>\[\]{}]+")
 _BETWEEN_PIECES = re.compile(r"[:;,=@&?|]+")
 _VALUE = re.compile(r"^[^=,;]*=([^=,;:]+)$|:([^:@/]+)@")  # --password=sesame, https://bob:sesame@host
 _NUMBER = re.compile(r"[\d\s.,:;x+-]*")
-_THREADS, _STREAMS = "ThreadNames", "ProcessStreams"
-TELLING_TABLES = KNOWN_TABLES | {_THREADS, _STREAMS}  # of what is private, or of what is not
+# Columns of the numbers of strings: names of threads, and what processes wrote.
+THREAD_NAMES, OUTPUTS = ("ThreadNames", "nameId"), ("ProcessStreams", "contentId")
+TELLING_TABLES = KNOWN_TABLES | {THREAD_NAMES[0], OUTPUTS[0]}  # of what is private, or of what is not
 _SHORTEST = 6
 _SHORTEST_NAME = 4
 _WORD = re.compile(r"[^\W_]+")
@@ -161,18 +162,8 @@ def strings_in(connection: Connection, tables: dict[str, Table]) -> list[tuple[i
     return [(number, as_text(value), bool(is_left_out)) for number, value, is_left_out in rows if value]
 
 
-def thread_names(connection: Connection, tables: dict[str, Table]) -> set[int]:
-    """The numbers of the strings that are names of threads."""
-    return _numbers_in(connection, tables, _THREADS, "nameId")
-
-
-def captured_outputs(connection: Connection, tables: dict[str, Table]) -> set[int]:
-    """The numbers of the strings that are what processes wrote."""
-    return _numbers_in(connection, tables, _STREAMS, "contentId")
-
-
-def _numbers_in(connection: Connection, tables: dict[str, Table], table: str, column: str) -> set[int]:
-    """The distinct numbers in a column; none where the export lacks it."""
+def numbers_in(connection: Connection, tables: dict[str, Table], table: str, column: str) -> set[int]:
+    """The distinct numbers in a column, such as ``THREAD_NAMES`` of strings; none where the export lacks it."""
     if table not in tables or column not in tables[table].c:
         return set()
     return set(connection.scalars(select(tables[table].c[column]).distinct()))
@@ -204,7 +195,6 @@ def as_text(value: Any) -> str:
 
 
 def _text(column: ColumnElement[Any]) -> ColumnElement[str]:
-    """A column as SQLite has it, of whatever type it is declared."""
     return type_coerce(column, Text)
 
 
@@ -224,7 +214,6 @@ def _texts_with_parts(connection: Connection, tables: dict[str, Table]) -> Itera
 
 
 def _texts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[Kind, str]]:
-    """What an export holds of the machine, with its kind."""
     for table in (tables[table.name] for table in SETTINGS_TABLES if is_kept(table.name, tables)):
         for name, value in settings_in(connection, table):
             yield from _of_setting(name, value)
@@ -232,7 +221,7 @@ def _texts(connection: Connection, tables: dict[str, Table]) -> Iterator[tuple[K
         if name in tables and column in tables[name].c:
             texts = texts_of(connection, select(_text(tables[name].c[column])).distinct())
             yield from ((kind, text) for text in texts)
-    threads = thread_names(connection, tables)
+    threads = numbers_in(connection, tables, *THREAD_NAMES)
     for number, text, is_left_out in strings_in(connection, tables):
         if "\0" in text:
             yield from _of_setting("environment", text)

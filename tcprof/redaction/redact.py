@@ -12,24 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    BLOB,
-    Column,
-    Connection,
-    Engine,
-    MetaData,
-    Table,
-    TableClause,
-    create_engine,
-    func,
-    inspect,
-    literal,
-    select,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.sql.elements import ColumnElement
-from sqlalchemy.types import NullType
 
 from tcprof.errors import EXPORT_AGAIN, InputError, OutputError
 from tcprof.nsys import schema
@@ -49,17 +34,18 @@ from tcprof.redaction.allowed import (
 from tcprof.redaction.copy_check import CheckedNames, blanking, check_copy, find_text_among_numbers
 from tcprof.redaction.own_words import set_functions
 from tcprof.redaction.private_texts import (
+    OUTPUTS,
     TELLING_TABLES,
+    THREAD_NAMES,
     Kind,
     PrivateTexts,
-    captured_outputs,
     gather_private,
     is_path,
     kind_of,
+    numbers_in,
     settings_in,
     strings_in,
     texts_of,
-    thread_names,
     variables,
 )
 
@@ -100,7 +86,7 @@ def redact(source: Path, target: Path) -> Redaction:
             opened.admit(*(name for name in tables if is_kept(name, tables)))
             private = gather_private(connection, tables)
             removed = _copy(connection, tables, private)
-            others = (name for name in inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
+            others = (name for name in sa.inspect(connection).get_table_names(SOURCE) if not is_kept(name, tables))
             whole = tuple(name for name in others if _has_rows(connection, name))
             kept = [table for name, table in tables.items() if is_kept(name, tables)]
             columns = tuple(str(column) for table in kept for column in table.c if column not in copied_columns(table))
@@ -114,7 +100,7 @@ def redact(source: Path, target: Path) -> Redaction:
     return Redaction({kind: removed[kind] for kind in Kind if removed[kind]}, whole, columns, len(private.kinds), found)
 
 
-def _open(uri: str, target: Path) -> Engine:
+def _open(uri: str, target: Path) -> sa.Engine:
     """An engine that writes the target and has the source, given as a read-only URI, attached."""
 
     def connect() -> sqlite3.Connection:
@@ -124,16 +110,15 @@ def _open(uri: str, target: Path) -> Engine:
         connection.execute("attach database ? as source", (uri,))
         return connection
 
-    return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    return sa.create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
-def _has_rows(connection: Connection, name: str) -> bool:
-    rows = select(literal(1)).select_from(TableClause(name, schema=SOURCE)).limit(1)
+def _has_rows(connection: sa.Connection, name: str) -> bool:
+    rows = sa.select(sa.literal(1)).select_from(sa.TableClause(name, schema=SOURCE)).limit(1)
     return connection.execute(rows).first() is not None
 
 
-def _check(connection: Connection, source: Path, target: Path, private: PrivateTexts) -> CheckedNames:
-    """Search the copy, and remove it if it should not exist."""
+def _check(connection: sa.Connection, source: Path, target: Path, private: PrivateTexts) -> CheckedNames:
     try:
         if place := find_text_among_numbers(connection, COPY):
             raise InputError(f"{source} cannot be redacted: {place} holds text among its numbers.", EXPORT_AGAIN)
@@ -143,33 +128,32 @@ def _check(connection: Connection, source: Path, target: Path, private: PrivateT
         raise
 
 
-def _copy(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> Counter[Kind]:
+def _copy(connection: sa.Connection, tables: dict[str, sa.Table], private: PrivateTexts) -> Counter[Kind]:
     """Create and fill the tables that are kept, and count what is left out of them."""
     removed: Counter[Kind] = Counter()
     _set_blanking(connection, tables, private)
     for table in (table for name, table in tables.items() if is_kept(name, tables)):
         # SQLite treats a column without a type like one of BLOB.
         columns = copied_columns(table)
-        types = {c.name: BLOB() if isinstance(c.type, NullType) else c.type for c in columns}
-        copy = Table(table.name, MetaData(), *(Column(name, declared) for name, declared in types.items()))
+        types = {c.name: sa.BLOB() if isinstance(c.type, sa.types.NullType) else c.type for c in columns}
+        copy = sa.Table(table.name, sa.MetaData(), *(sa.Column(name, declared) for name, declared in types.items()))
         copy.create(connection)
-        statement = select(*(as_copied(column).label(column.name) for column in columns)).where(wanted(table, tables))
-        connection.execute(copy.insert().from_select(list(types), statement))
+        copied = sa.select(*(as_copied(column).label(column.name) for column in columns))
+        connection.execute(copy.insert().from_select(list(types), copied.where(wanted(table, tables))))
         removed += _count_rows(connection, table, tables) + _count_texts(connection, table, tables)
     return removed
 
 
-def _set_blanking(connection: Connection, tables: dict[str, Table], private: PrivateTexts) -> None:
+def _set_blanking(connection: sa.Connection, tables: dict[str, sa.Table], private: PrivateTexts) -> None:
     """Give the connection a function that blanks what is private in the messages of nsys."""
     messages = tables.get(schema.DIAGNOSTICS.name)
-    texts = (
-        [] if messages is None or "text" not in messages.c else texts_of(connection, select(messages.c.text).distinct())
-    )
+    texts: list[str] = []
+    if messages is not None and "text" in messages.c:
+        texts = texts_of(connection, sa.select(messages.c.text).distinct())
     connection.connection.create_function("blank", 1, blanking(private, texts), deterministic=True)
 
 
-def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
-    """The rows of a kept table that are left out, by kind."""
+def _count_rows(connection: sa.Connection, table: sa.Table, tables: dict[str, sa.Table]) -> Counter[Kind]:
     if table.name == schema.STRINGS.name:
         return _count_strings(connection, tables)
     if table.name in (settings.name for settings in SETTINGS_TABLES):
@@ -178,13 +162,13 @@ def _count_rows(connection: Connection, table: Table, tables: dict[str, Table]) 
             kind = kind_of(name, value)
             counts[kind] += len(variables(name, value)) if kind is Kind.ENVIRONMENT else 1
         return counts
-    rows = connection.scalar(select(func.count()).select_from(table).where(left_out(table, tables)))
+    rows = connection.scalar(sa.select(sa.func.count()).select_from(table).where(left_out(table, tables)))
     return Counter({Kind.ROWS: rows or 0})
 
 
-def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[Kind]:
+def _count_strings(connection: sa.Connection, tables: dict[str, sa.Table]) -> Counter[Kind]:
     """Entries of the string table by what they are; an environment by its variables, output by its lines."""
-    threads, contents = thread_names(connection, tables), captured_outputs(connection, tables)
+    threads, contents = (numbers_in(connection, tables, *column) for column in (THREAD_NAMES, OUTPUTS))
     counts: Counter[Kind] = Counter()
     for number, text in ((number, text) for number, text, is_left_out in strings_in(connection, tables) if is_left_out):
         if number in contents:
@@ -198,18 +182,17 @@ def _count_strings(connection: Connection, tables: dict[str, Table]) -> Counter[
     return counts
 
 
-def _count_texts(connection: Connection, table: Table, tables: dict[str, Table]) -> Counter[Kind]:
+def _count_texts(connection: sa.Connection, table: sa.Table, tables: dict[str, sa.Table]) -> Counter[Kind]:
     """The texts of a kept table that are left out, or blanked in part, although their rows are kept."""
     counts: Counter[Kind] = Counter()
     for column in (column for column in copied_columns(table) if not is_number(column)):
         is_counted = as_copied(column).is_distinct_from(column)
-        count = connection.scalar(select(func.count()).where(is_counted, wanted(table, tables)))
+        count = connection.scalar(sa.select(sa.func.count()).where(is_counted, wanted(table, tables)))
         counts[_kind_of_column(column)] += count or 0
     return counts
 
 
-def _kind_of_column(column: ColumnElement[Any]) -> Kind:
-    """What texts of a column are, if they are left out."""
+def _kind_of_column(column: sa.ColumnElement[Any]) -> Kind:
     if column.table.name == schema.DIAGNOSTICS.name and keeps_text(column):
         return Kind.MESSAGES
     if column.table.name == "PROCESSES":

@@ -20,6 +20,8 @@ _MARKS = re.compile(
 
 def is_made_by_tcprof(path: Path) -> bool:
     """Whether tcprof wrote a file; also of one that is empty or absent, so that nothing in it can be lost."""
+    from tcprof.frames import SCHEMAS
+
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
@@ -28,7 +30,9 @@ def is_made_by_tcprof(path: Path) -> bool:
         tail = file.read()
     if head.startswith(b"\x1f\x8b"):
         head = _unpack(path)
-    return bool(_MARKS.search(head) or _MARKS.search(tail)) or _has_our_columns(head) or _has_our_key(path, head)
+    columns = head.decode("utf-8", "replace").partition("\n")[0].rstrip("\r").split(",")
+    is_marked = _MARKS.search(head) or _MARKS.search(tail)
+    return bool(is_marked) or any(columns == schema.names for schema in SCHEMAS) or _has_our_key(path, head)
 
 
 def is_page_of(path: Path, origin: str) -> bool:
@@ -43,13 +47,6 @@ def _unpack(path: Path) -> bytes:
             return file.read(_ENOUGH)
     except (OSError, EOFError, zlib.error):
         return b""
-
-
-def _has_our_columns(head: bytes) -> bool:
-    from tcprof.frames import SCHEMAS
-
-    columns = head.decode("utf-8", "replace").partition("\n")[0].rstrip("\r").split(",")
-    return any(columns == schema.names for schema in SCHEMAS)
 
 
 def _has_our_key(path: Path, head: bytes) -> bool:

@@ -65,7 +65,6 @@ def split_names(names: pd.Categorical, process: Ints) -> Ops:
 
 
 def _check(text: str, checked: dict[str, str]) -> str:
-    """Sizes, or nothing where a text is none."""
     if text not in checked:
         checked[text] = text if _SIZES.fullmatch(text) else ""
     return checked[text]

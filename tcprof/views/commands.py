@@ -31,23 +31,15 @@ def view_checks(checks: "Sequence[MachineCheck]") -> Document:
     """The checks of a machine, and whether it can record."""
     failed = [check.name for check in checks if check.status == "fail"]
     verdict = f"Not ready to record: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"
-    return Document(
-        kind="doctor",
-        parts=(Checklist(tuple(checks)), Notes((verdict,))),
-        data={"ready": is_ready(checks), "checks": [vars(check) for check in checks]},
-    )
+    data = {"ready": is_ready(checks), "checks": [vars(check) for check in checks]}
+    return Document("doctor", (Checklist(tuple(checks)), Notes((verdict,))), data=data)
 
 
 def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
     """The scripts of a folder: name, what each does and shows, and the command that records it."""
-    items = tuple(
-        (each.name, tuple(text for text in (each.summary, each.point) if text), each.command) for each in workloads
-    )
-    return Document(
-        kind="workloads",
-        parts=(Notes((f"{folder}:",)), Commands(items)),
-        data={"folder": str(folder), "workloads": [vars(each) for each in workloads]},
-    )
+    items = tuple((each.name, tuple(filter(None, (each.summary, each.point))), each.command) for each in workloads)
+    data = {"folder": str(folder), "workloads": [vars(each) for each in workloads]}
+    return Document("workloads", (Notes((f"{folder}:",)), Commands(items)), data=data)
 
 
 def describe_plan(plan: "Plan") -> str:

@@ -34,6 +34,18 @@ class Heading:
     note: str = ""  # what is said below a table where space is scarce, if the column is in it
     shown: bool = True  # a table of eight fits a laptop's screen
 
+    @staticmethod
+    def of(column: "Column", **changes: Any) -> "Heading":
+        """The heading of a frame's column."""
+        known = {
+            "title": column.title,
+            "meaning": _MARKED.sub(r"\1", column.meaning).replace("\\*", "*"),
+            "unit": column.unit,
+            "words": column.is_text,
+            "columns": (column.name,),
+        }
+        return Heading(**{**known, **changes})
+
 
 @dataclass(frozen=True)
 class Strip:
@@ -59,6 +71,77 @@ class Cell:
     mark: str = ""  # a remark on the value, shown behind it, such as ~ where it is inconclusive
     tone: str = ""  # better or worse, of a change that is one of them; else empty
     unit: str = ""  # its unit, where its row's name ends with that: text leaves it out where space is scarce
+
+    @staticmethod
+    def number(value: float, column: "Column") -> "Cell":
+        """A number of a frame's column."""
+        return Cell(column.format(value), sort_key(value))
+
+    @staticmethod
+    def of_column(row: Mapping[Any, Any], column: "Column") -> "Cell":
+        """A number of a row, as its column is written; marked where it is a lower bound."""
+        text = column.format(row[column.name])
+        return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))
+
+    @staticmethod
+    def word(text: str) -> "Cell":
+        """A word, already fit to be shown."""
+        return Cell(text or "–", text)
+
+    @staticmethod
+    def time(time_ns: float) -> "Cell":
+        """A time, in nanoseconds."""
+        return Cell(units.format_ns(time_ns), sort_key(time_ns))
+
+    @staticmethod
+    def signed_time(time_ns: float, **further: Any) -> "Cell":
+        """A difference of times."""
+        return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
+
+    @staticmethod
+    def p_value(value: float) -> "Cell":
+        """A p value."""
+        text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+        return Cell(text, sort_key(value))
+
+    @staticmethod
+    def change(change: float, in_points: bool, **further: Any) -> "Cell":
+        """A change: a ratio, or of percentages a difference in points."""
+        return Cell(units.format_change(change, in_points), sort_key(change), **further)
+
+    @staticmethod
+    def change_interval(low: float, high: float, in_points: bool, **further: Any) -> "Cell":
+        """The interval of such a change."""
+        return Cell(
+            units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further
+        )
+
+    @staticmethod
+    def share(time_ns: float, whole_ns: float, unit: str = "ns") -> "Cell":
+        """A time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
+        share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
+        text, values = units.format_ns(time_ns), (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
+        if not all(values):
+            return Cell(text, values[0], after=("",), values=values)
+        beside = units.format_pct(share)
+        return Cell(text, values[0], after=(beside,), bar=bar_length(share), of_time=True, values=values)
+
+    @staticmethod
+    def interval(percent: float, low: float, high: float) -> "Cell":
+        """A percentage with its interval behind it, and a bar."""
+        values = (sort_key(percent), sort_key(low), sort_key(high))
+        text = units.format_pct(percent)
+        if not values[0]:
+            return Cell(text, "", after=(units.UNKNOWN,), values=values)
+        interval = units.format_pct_interval(low, high) or units.UNKNOWN
+        return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
+
+    @staticmethod
+    def plus_minus(percent: float, low: float, high: float) -> "Cell":
+        """A percentage with the larger half of its interval behind it, and a bar."""
+        half = max(high - percent, percent - low)
+        beside = f"±{units.format_pct(half)}" if half >= 0 else units.UNKNOWN
+        return replace(Cell.interval(percent, low, high), after=(beside,))
 
 
 @dataclass(frozen=True)
@@ -97,98 +180,12 @@ class Table:
     total: bool = False  # whether the last row is the sum of the others
 
 
-def heading(column: "Column", **changes: Any) -> Heading:
-    """The heading of a frame's column."""
-    known = {
-        "title": column.title,
-        "meaning": _plain(column.meaning),
-        "unit": column.unit,
-        "words": column.is_text,
-        "columns": (column.name,),
-    }
-    return Heading(**{**known, **changes})
-
-
-def _plain(meaning: str) -> str:
-    """A meaning without the marks of the documentation, which is made of the same sentences."""
-    return _MARKED.sub(r"\1", meaning).replace("\\*", "*")
-
-
 def sort_key(value: SupportsFloat) -> str:
     """A number as a file and a page's script read it; empty where unknown."""
     number = float(value)
     return f"{number:.9g}" if math.isfinite(number) else ""
 
 
-def number_cell(value: float, column: "Column") -> Cell:
-    """A number of a frame's column."""
-    return Cell(column.format(value), sort_key(value))
-
-
-def word_cell(text: str) -> Cell:
-    """A word, already fit to be shown."""
-    return Cell(text or "–", text)
-
-
-def change_cell(change: float, in_points: bool, **further: Any) -> Cell:
-    """A change: a ratio, or of percentages a difference in points."""
-    return Cell(units.format_change(change, in_points), sort_key(change), **further)
-
-
-def change_interval_cell(low: float, high: float, in_points: bool, **further: Any) -> Cell:
-    """The interval of such a change."""
-    return Cell(units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further)
-
-
-def time_cell(time_ns: float) -> Cell:
-    """A time, in nanoseconds."""
-    return Cell(units.format_ns(time_ns), sort_key(time_ns))
-
-
-def signed_time_cell(time_ns: float, **further: Any) -> Cell:
-    """A difference of times."""
-    return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
-
-
-def p_cell(value: float) -> Cell:
-    """A p value."""
-    text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
-    return Cell(text, sort_key(value))
-
-
 def bar_length(percent: float) -> float:
     """The length of a bar for a percentage."""
     return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0
-
-
-def share_cell(time_ns: float, whole_ns: float, unit: str = "ns") -> Cell:
-    """A time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
-    share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
-    values = (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
-    if not values[0] or not values[1]:
-        return Cell(units.format_ns(time_ns), values[0], after=("",), values=values)
-    text, beside = units.format_ns(time_ns), units.format_pct(share)
-    return Cell(text, values[0], after=(beside,), bar=bar_length(share), of_time=True, values=values)
-
-
-def interval_cell(percent: float, low: float, high: float) -> Cell:
-    """A percentage with its interval behind it, and a bar."""
-    values = (sort_key(percent), sort_key(low), sort_key(high))
-    text = units.format_pct(percent)
-    if not values[0]:
-        return Cell(text, "", after=(units.UNKNOWN,), values=values)
-    interval = units.format_pct_interval(low, high) or units.UNKNOWN
-    return Cell(text, values[0], after=(interval,), bar=bar_length(percent), values=values)
-
-
-def plus_minus_cell(percent: float, low: float, high: float) -> Cell:
-    """A percentage with the larger half of its interval behind it, and a bar."""
-    half = max(high - percent, percent - low)
-    beside = f"±{units.format_pct(half)}" if half >= 0 else units.UNKNOWN
-    return replace(interval_cell(percent, low, high), after=(beside,))
-
-
-def column_cell(row: Mapping[Any, Any], column: "Column") -> Cell:
-    """A number of a row, as its column is written; marked where it is a lower bound."""
-    text = column.format(row[column.name])
-    return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))

@@ -3,18 +3,15 @@
 import os
 import shutil
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
 from comparison_inputs import compare_hostile, compare_several, compare_steps
 from comparison_inputs import write_page as write_comparison
 from report_inputs import Pages, make_analysis, make_empty, read_hostile, write_page
 from test_roofline import write_trace
 
 import tcprof
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 ARGUMENTS = [
     "--no-sandbox",

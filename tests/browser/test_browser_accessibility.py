@@ -1,14 +1,12 @@
 """The report's page for those who read it with a keyboard or a screen reader, held by axe-core and by use."""
 
 import json
-from pathlib import Path
 
 import pytest
+from builders import FIXTURES
 from report_inputs import HOSTILE, Pages, make_analysis, write_page
 
 import tcprof
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 GRAVE = ("serious", "critical")

@@ -1,8 +1,7 @@
 """The page of a comparison as a browser shows it."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 from clicks import click_middle, find_rest
 from comparison_inputs import read_steps, tell, write_page
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
@@ -11,7 +10,6 @@ from slow import slow
 import tcprof
 from tcprof.comparison import compare
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 NAMES = ("two", "several", "hostile_sides", "gpus_of_sides", "faulty", "empty_sides")
 FEW = ("two",)

@@ -1,8 +1,7 @@
 """Nothing lies over anything else in a figure, even on a phone that is turned, and a sheet of paper holds all of it."""
 
-from pathlib import Path
-
 import pytest
+from builders import FIXTURES
 from comparison_inputs import write_page as write_comparison
 from report_inputs import Pages
 from slow import slow
@@ -11,7 +10,6 @@ import tcprof
 from tcprof.comparison import Side, compare
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAMES = ("recorded", "comparison")
 SHEET = 711  # A4 between the margins of page.css, in pixels
 SMALLEST = 7 * 96 / 72  # 7 pt in pixels

@@ -1,15 +1,13 @@
 """The panel that tells of what is selected, the strip that stays in view, and the search."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from builders import FIXTURES
 from report_inputs import write_page
 from slow import slow
 
 import tcprof
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 TRANSFORMER = FIXTURES / "transformer_compiled.sqlite"
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]

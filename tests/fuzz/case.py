@@ -30,15 +30,7 @@ class Case:
 
 
 def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:
-    """Make a case's files.
-
-    Args:
-        seed: The seed.
-        number: Number of the case.
-        originals: What mutations begin with.
-        folder: Where the files go; it must be there.
-        only: Numbers of the mutations to apply, from 0; None for all.
-    """
+    """Make a case's files in a folder, by all of its mutations or only those of the given numbers, from 0."""
     random = Random(f"{seed}:{number}")
     original = random.choice(originals)
     path = folder / "run.sqlite"

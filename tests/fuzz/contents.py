@@ -15,7 +15,6 @@ TIMED = tuple(
 
 
 def set_values(random: Random, connection: Connection) -> str:
-    """One column of some rows is one odd value."""
     table = pick_table(random, connection)
     column = pick_column(random, connection, table)
     where, values, rows = pick_rows(random, connection, table)
@@ -25,7 +24,6 @@ def set_values(random: Random, connection: Connection) -> str:
 
 
 def set_number(random: Random, connection: Connection) -> str:
-    """A number is another one."""
     table = pick_table(random, connection)
     column = pick_column(random, connection, table, "INT")
     where, values, rows = pick_rows(random, connection, table)
@@ -35,7 +33,6 @@ def set_number(random: Random, connection: Connection) -> str:
 
 
 def scatter_values(random: Random, connection: Connection) -> str:
-    """Many cells of one table, each another odd value."""
     table = pick_table(random, connection)
     ids = [row for (row,) in run(connection, "SELECT rowid FROM {}", table)]
     chosen = random.sample(ids, min(len(ids), random.randint(1, 30)))
@@ -47,7 +44,6 @@ def scatter_values(random: Random, connection: Connection) -> str:
 
 
 def set_text(random: Random, connection: Connection) -> str:
-    """Names and other texts are hostile, very long, or no UTF-8."""
     texts = [(table, name) for table in tables_of(connection) for name, kind in columns_of(connection, table)
              if kind.upper().startswith(("TEXT", "VARCHAR")) and table in schema.metadata.tables]  # fmt: skip
     if not texts:
@@ -65,7 +61,6 @@ def set_text(random: Random, connection: Connection) -> str:
 
 
 def move_times(random: Random, connection: Connection) -> str:
-    """Times of a table are moved, far or near, or scaled."""
     table = random.choice([name for name in tables_of(connection) if name in TIMED] or tables_of(connection))
     where, values, rows = pick_rows(random, connection, table)
     names = {name for name, _ in columns_of(connection, table)}
@@ -81,7 +76,6 @@ def move_times(random: Random, connection: Connection) -> str:
 
 
 def swap_ends(random: Random, connection: Connection) -> str:
-    """Starts and ends change places."""
     tables = [
         name for name in tables_of(connection) if {"start", "end"} <= {c for c, _ in columns_of(connection, name)}
     ]
@@ -94,7 +88,6 @@ def swap_ends(random: Random, connection: Connection) -> str:
 
 
 def delete_rows(random: Random, connection: Connection) -> str:
-    """Rows are gone."""
     table = pick_table(random, connection)
     where, values, rows = pick_rows(random, connection, table)
     run(connection, "DELETE FROM {}" + where, table, values=values)
@@ -102,7 +95,6 @@ def delete_rows(random: Random, connection: Connection) -> str:
 
 
 def repeat_rows(random: Random, connection: Connection) -> str:
-    """Rows are there several times, ids too."""
     table = pick_table(random, connection)
     columns = columns_of(connection, table)
     recreate(connection, table, columns)
@@ -114,7 +106,6 @@ def repeat_rows(random: Random, connection: Connection) -> str:
 
 
 def shuffle_rows(random: Random, connection: Connection) -> str:
-    """Rows are in another order."""
     table = pick_table(random, connection)
     rows = run(connection, "SELECT * FROM {}", table).fetchall()
     recreate(connection, table, columns_of(connection, table))
@@ -127,7 +118,6 @@ def shuffle_rows(random: Random, connection: Connection) -> str:
 
 
 def mix_columns(random: Random, connection: Connection) -> str:
-    """One column has another one's values."""
     table = pick_table(random, connection)
     into, out_of = (pick_column(random, connection, table) for _ in range(2))
     where, values, rows = pick_rows(random, connection, table)

@@ -26,7 +26,6 @@ NAMES = (
 
 
 def encode(random: Random, path: Path) -> tuple[Path, str]:
-    """Another text encoding and another page size."""
     encoding, size = random.choice(("UTF-16le", "UTF-16be", "UTF-8")), random.choice((512, 4096, 65536))
     other = path.with_name("encoded")
     source, target = sqlite3.connect(path), sqlite3.connect(other, isolation_level=None)
@@ -41,7 +40,6 @@ def encode(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def write_ahead(random: Random, path: Path) -> tuple[Path, str]:
-    """WAL mode; a log with changes that are not in the file yet may lie beside it."""
     real = path.resolve()  # beside which the log of a link lies
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -62,14 +60,12 @@ def write_ahead(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def leave_journal(random: Random, path: Path) -> tuple[Path, str]:
-    """A journal of a crashed writer lies beside the file."""
     header = bytes.fromhex("d9d505f920a163d7") if random.random() < 0.7 else b""
     path.with_name(f"{path.name}-journal").write_bytes(header + random.randbytes(1100))
     return path, "a journal beside it"
 
 
 def damage_bytes(random: Random, path: Path) -> tuple[Path, str]:
-    """A few bytes anywhere are others."""
     content = bytearray(path.read_bytes())
     number = random.choice((1, 4, 30, 300))
     for _ in range(number if content else 0):
@@ -79,7 +75,6 @@ def damage_bytes(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def damage_page(random: Random, path: Path) -> tuple[Path, str]:
-    """A page is zeroed, filled with chance, another page's, or its first bytes are others."""
     content = bytearray(path.read_bytes())
     size = 4096
     pages = len(content) // size
@@ -99,7 +94,6 @@ def damage_page(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def damage_header(random: Random, path: Path) -> tuple[Path, str]:
-    """A field of the header, or all of it, is zero or another number."""
     content = bytearray(path.read_bytes())
     place, length = random.choice(
         ((0, 100), (0, 16), (16, 2), (18, 2), (20, 4), (24, 4), (28, 4), (32, 8), (40, 8), (52, 8), (56, 4), (100, 8))
@@ -111,7 +105,6 @@ def damage_header(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def change_length(random: Random, path: Path) -> tuple[Path, str]:
-    """The file is cut, empty, all zero, or has more behind its end."""
     content = path.read_bytes()
     kind = random.choice(("cut", "cut at a page", "empty", "zero", "longer", "magic only"))
     cut = random.randrange(len(content) or 1)
@@ -129,7 +122,6 @@ def change_length(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def rename(random: Random, path: Path) -> tuple[Path, str]:
-    """A file name that is hostile or hard to handle."""
     name = random.choice(NAMES)
     new = path.with_name(name)
     for beside in list(path.parent.glob(f"{path.name}*")):
@@ -140,7 +132,6 @@ def rename(random: Random, path: Path) -> tuple[Path, str]:
 
 
 def link(random: Random, path: Path) -> tuple[Path, str]:
-    """The file is a link to one in another folder."""
     folder = path.parent / "elsewhere"
     folder.mkdir(exist_ok=True)
     for beside in list(path.parent.glob(f"{path.name.replace('[', '[[]')}*")):

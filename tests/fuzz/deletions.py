@@ -12,6 +12,7 @@ from tcprof.analysis.modules.tree import PHASES
 from tcprof.annotate.steps import DOMAIN
 from tcprof.nsys import schema
 
+Mutation = Callable[[Random, Connection], str]
 KERNELS, NVTX, SAMPLES = schema.KERNELS.name, schema.NVTX.name, schema.METRICS.name
 WORK = tuple(table.name for table in schema.ACTIVITY_TABLES)
 _RANGES = f'"eventType" IN ({schema.NVTX_PUSH_POP}, {schema.NVTX_START_END})'
@@ -56,27 +57,29 @@ def _with_names(connection: Connection) -> list[tuple[str, str]]:
     return columns + [(name, "") for name in lacking]
 
 
-def no_kernels(_random: Random, connection: Connection) -> str:
-    """Copies and memsets alone."""
-    delete(connection, KERNELS)
-    return "no kernels"
+def always(words: str, change: Callable[[Connection], None]) -> Mutation:
+    """A mutation in which nothing is by chance."""
+
+    def mutate(_random: Random, connection: Connection) -> str:
+        change(connection)
+        return words
+
+    mutate.__name__ = words.replace(" ", "_")
+    return mutate
 
 
 def one_kernel(random: Random, connection: Connection) -> str:
-    """A single launch of a kernel, with what else there is."""
     keep_one(random, connection, KERNELS)
     return "one kernel"
 
 
 def one_launch_alone(random: Random, connection: Connection) -> str:
-    """A single launch of a kernel, and nothing else on the GPU."""
     keep_one(random, connection, KERNELS)
     delete(connection, *(table for table in WORK if table != KERNELS))
     return "one kernel, no copies"
 
 
 def one_kind_of_kernel(random: Random, connection: Connection) -> str:
-    """The launches of one kernel, over and over."""
     names = values_of(connection, KERNELS, "demangledName")
     if not names:
         return "no kernels"
@@ -86,33 +89,18 @@ def one_kind_of_kernel(random: Random, connection: Connection) -> str:
 
 
 def one_kind_of_work(random: Random, connection: Connection) -> str:
-    """Kernels, copies, memsets or graphs alone."""
     kept = random.choice(WORK)
     delete(connection, *(table for table in WORK if table != kept))
     return f"of the work on the GPU {kept} alone"
 
 
-def no_work(_random: Random, connection: Connection) -> str:
-    """Ranges on the CPU alone."""
-    delete(connection, *WORK)
-    return "no work on the GPU"
-
-
-def no_calls(_random: Random, connection: Connection) -> str:
-    """Work without the calls that launched it."""
-    delete(connection, schema.API_CALLS.name)
-    return "no calls"
-
-
 def one_sample(random: Random, connection: Connection) -> str:
-    """The samples of one moment."""
     if times := values_of(connection, SAMPLES, "timestamp"):
         delete(connection, SAMPLES, keep=f'"timestamp" = {int(random.choice(times))}')
     return "one sample"
 
 
 def one_metric(random: Random, connection: Connection) -> str:
-    """The samples of one metric, or of all but one."""
     metrics = values_of(connection, SAMPLES, "metricId")
     if not metrics:
         return "no samples"
@@ -121,26 +109,12 @@ def one_metric(random: Random, connection: Connection) -> str:
     return f"samples of metrics {which} one"
 
 
-def no_samples(_random: Random, connection: Connection) -> str:
-    """A recording without metrics."""
-    delete(connection, SAMPLES, schema.GENERIC_EVENTS.name)
-    return "no samples"
-
-
-def no_ranges(_random: Random, connection: Connection) -> str:
-    """A program that nobody annotated."""
-    delete(connection, NVTX)
-    return "no ranges"
-
-
 def one_range(random: Random, connection: Connection) -> str:
-    """A single range."""
     keep_one(random, connection, NVTX)
     return "one range"
 
 
 def one_domain_less(random: Random, connection: Connection) -> str:
-    """The ranges of one domain are gone, or all others."""
     keep_ranges(connection, "1")  # now the table has the columns
     domains = [each for (each,) in run(connection, f'SELECT DISTINCT "domainId" FROM {{}} WHERE {_RANGES}', NVTX)]
     if not domains:
@@ -150,47 +124,28 @@ def one_domain_less(random: Random, connection: Connection) -> str:
     return f"ranges whose domain {which} {domain}"
 
 
-def ops_alone(_random: Random, connection: Connection) -> str:
-    """PyTorch's ops, as nsys --pytorch records them, and no other range."""
-    keep_ranges(connection, _IS_OP)
-    return "ops alone"
-
-
-def ops_without_ours(_random: Random, connection: Connection) -> str:
-    """PyTorch's ops and the program's ranges, without those of tcprof."""
-    keep_ranges(connection, f"NOT ({_OURS})")
-    return "without the ranges of tcprof"
-
-
-def no_ops(_random: Random, connection: Connection) -> str:
-    """All ranges but PyTorch's ops."""
-    keep_ranges(connection, f"NOT ({_IS_OP})")
-    return "no ops"
-
-
 def phases_alone(random: Random, connection: Connection) -> str:
-    """Of the ranges of tcprof the phases alone, with the ops or without."""
     ops = random.choice((f" OR {_IS_OP}", ""))
     keep_ranges(connection, f"({_OURS} AND {_PHASES}){ops}")
     return f"phases{' and ops' * bool(ops)} alone"
 
 
-MUTATIONS: tuple[Callable[[Random, Connection], str], ...] = (
-    no_kernels,
+MUTATIONS: tuple[Mutation, ...] = (
+    always("no kernels", lambda connection: delete(connection, KERNELS)),
     one_kernel,
     one_launch_alone,
     one_kind_of_kernel,
     one_kind_of_work,
-    no_work,
-    no_calls,
+    always("no work on the GPU", lambda connection: delete(connection, *WORK)),
+    always("no calls", lambda connection: delete(connection, schema.API_CALLS.name)),
     one_sample,
     one_metric,
-    no_samples,
-    no_ranges,
+    always("no samples", lambda connection: delete(connection, SAMPLES, schema.GENERIC_EVENTS.name)),
+    always("no ranges", lambda connection: delete(connection, NVTX)),
     one_range,
     one_domain_less,
-    ops_alone,
-    ops_without_ours,
-    no_ops,
+    always("ops alone", lambda connection: keep_ranges(connection, _IS_OP)),
+    always("without the ranges of tcprof", lambda connection: keep_ranges(connection, f"NOT ({_OURS})")),
+    always("no ops", lambda connection: keep_ranges(connection, f"NOT ({_IS_OP})")),
     phases_alone,
 )

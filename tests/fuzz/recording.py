@@ -61,7 +61,6 @@ def _thread(connection: Connection) -> int:
 
 
 def nest_ranges(random: Random, connection: Connection) -> str:
-    """Ranges in ranges in ranges, or ranges that cross, do not end, end before they start, or are all the same."""
     kind = random.choice(("deep", "crossing", "open", "reversed", "same", "empty names", "many"))
     number = {"deep": random.choice((50, 300, 1500)), "many": 3000}.get(kind, 60)
     thread, name = _thread(connection), random.choice(("step", odd.any_text(random), ""))
@@ -84,7 +83,6 @@ def nest_ranges(random: Random, connection: Connection) -> str:
 
 
 def json_samples(random: Random, connection: Connection) -> str:
-    """Samples as JSON, as exports of 2022 have them, some of them odd."""
     run(connection, "DROP TABLE IF EXISTS {}", "GPU_METRICS")
     fields = {"Name": "", "Fields": [{"Name": "Tensor Active [Throughput %]"}, {"Name": "GR Active [Throughput %]"}]}
     kind = 1 << 48
@@ -103,7 +101,6 @@ def json_samples(random: Random, connection: Connection) -> str:
 
 
 def change_samples(random: Random, connection: Connection) -> str:
-    """Samples with gaps, all at one time, backwards, of negative or huge values."""
     if "GPU_METRICS" not in tables_of(connection):
         return "no samples"
     change = random.choice((
@@ -118,7 +115,6 @@ def change_samples(random: Random, connection: Connection) -> str:
 
 
 def rename_metrics(random: Random, connection: Connection) -> str:
-    """Metrics with other names and numbers, some twice."""
     table = "TARGET_INFO_GPU_METRICS"
     if table not in tables_of(connection):
         return "no metrics"
@@ -136,7 +132,6 @@ def rename_metrics(random: Random, connection: Connection) -> str:
 
 
 def change_gpus(random: Random, connection: Connection) -> str:
-    """GPUs with odd facts, several with one number, or none that is used."""
     table = random.choice([name for name in tables_of(connection) if name.startswith("TARGET_INFO_")] or ["StringIds"])
     columns = columns_of(connection, table)
     recreate(connection, table, columns)
@@ -152,7 +147,6 @@ def change_gpus(random: Random, connection: Connection) -> str:
 
 
 def change_settings(random: Random, connection: Connection) -> str:
-    """Settings and versions that are no numbers, or no sensible ones."""
     table, name = random.choice(SETTINGS)
     value = random.choice((*odd.NUMERALS, *odd.TEXTS, 0, -1, 10**18, 1.5, b"20000", None, "0", "1"))
     _insert(connection, table, [{"name": name, "value": value}])
@@ -161,7 +155,6 @@ def change_settings(random: Random, connection: Connection) -> str:
 
 
 def tell_diagnostics(random: Random, connection: Connection) -> str:
-    """Messages of the profiler that are hostile, in large numbers."""
     number = random.choice((1, 5, 2000))
     text = random.choice((odd.any_text(random), f"GPU Metrics [0]: Sampling buffer overflow {odd.MARKUP}\x1b[31m"))
     row = {"timestamp": 0, "source": 1, "severity": random.choice((1, 2, 3, 4, 99, None)), "text": text}
@@ -170,7 +163,6 @@ def tell_diagnostics(random: Random, connection: Connection) -> str:
 
 
 def pile_up_kernels(random: Random, connection: Connection) -> str:
-    """Kernels on each other, of one launch, far outside, of another GPU or process, or without a launch."""
     table = random.choice([t.name for t in schema.ACTIVITY_TABLES if t.name in tables_of(connection)] or ["StringIds"])
     change = random.choice((
         '"end" = (SELECT max("end") FROM {0})', '"start" = (SELECT min("start") FROM {0})', "correlationId = 1",

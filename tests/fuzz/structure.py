@@ -7,7 +7,6 @@ from fuzz.database import Connection, columns_of, pick_column, pick_table, quote
 
 
 def retype(random: Random, connection: Connection) -> str:
-    """Columns are declared with other types; without keys and constraints."""
     table = pick_table(random, connection)
     columns = dict(columns_of(connection, table))
     for name in [pick_column(random, connection, table) for _ in range(random.randint(1, 3))]:
@@ -17,7 +16,6 @@ def retype(random: Random, connection: Connection) -> str:
 
 
 def retype_all(random: Random, connection: Connection) -> str:
-    """All columns of all tables are declared with one other type."""
     kind = random.choice(odd.TYPES)
     for table in tables_of(connection):
         recreate(connection, table, [(name, kind) for name, _ in columns_of(connection, table)])
@@ -25,14 +23,12 @@ def retype_all(random: Random, connection: Connection) -> str:
 
 
 def drop_table(random: Random, connection: Connection) -> str:
-    """A table is gone."""
     table = pick_table(random, connection)
     run(connection, "DROP TABLE {}", table)
     return f"without {table}"
 
 
 def keep_few_tables(random: Random, connection: Connection) -> str:
-    """Only a few tables are left."""
     every = tables_of(connection)
     gone = [table for table in every if random.random() < 0.5 and table != "StringIds"]
     for table in gone:
@@ -41,7 +37,6 @@ def keep_few_tables(random: Random, connection: Connection) -> str:
 
 
 def rename_table(random: Random, connection: Connection) -> str:
-    """A table has another name, or another one's."""
     table = pick_table(random, connection)
     name = random.choice(
         (f"{table} {odd.MARKUP}", table.lower() + "_", f"{table}\n\x1b[31m", "NVTX_EVENTS", "a\"b'c;--")
@@ -55,7 +50,6 @@ def rename_table(random: Random, connection: Connection) -> str:
 
 
 def drop_column(random: Random, connection: Connection) -> str:
-    """A table lacks columns, as other versions' do."""
     table = pick_table(random, connection)
     columns = columns_of(connection, table)
     gone = {pick_column(random, connection, table) for _ in range(random.randint(1, 2))}
@@ -65,7 +59,6 @@ def drop_column(random: Random, connection: Connection) -> str:
 
 
 def rename_column(random: Random, connection: Connection) -> str:
-    """A column has another name, perhaps only in its case."""
     table = pick_table(random, connection)
     column = pick_column(random, connection, table)
     name = random.choice((column.upper(), column.lower(), f"{column} {odd.MARKUP}", "rowid", "a\x1b[31m\n"))
@@ -74,7 +67,6 @@ def rename_column(random: Random, connection: Connection) -> str:
 
 
 def add_columns(random: Random, connection: Connection) -> str:
-    """A table has more columns: one, hundreds, or one that is computed, of a hundred megabytes perhaps."""
     table = pick_table(random, connection)
     kind = random.choice(("one", "many", "computed", "huge"))
     if kind == "many":
@@ -90,7 +82,6 @@ def add_columns(random: Random, connection: Connection) -> str:
 
 
 def replace_by_view(random: Random, connection: Connection) -> str:
-    """A view stands where a table was: the same rows, an endless one, a broken one, or one of huge texts."""
     table = pick_table(random, connection)
     names = [name for name, _ in columns_of(connection, table)]
     run(connection, "ALTER TABLE {} RENAME TO fuzz_under", table)
@@ -109,7 +100,6 @@ def replace_by_view(random: Random, connection: Connection) -> str:
 
 
 def replace_by_kind(random: Random, connection: Connection) -> str:
-    """A table of another kind: STRICT, WITHOUT ROWID, a full-text index."""
     table = pick_table(random, connection)
     columns = columns_of(connection, table)
     kind = random.choice(("STRICT", "WITHOUT ROWID", "fts5", "FOREIGN KEY"))
@@ -130,7 +120,6 @@ def replace_by_kind(random: Random, connection: Connection) -> str:
 
 
 def add_tables(random: Random, connection: Connection) -> str:
-    """Thousands of tables more."""
     number = random.choice((50, 500, 500, 5000))
     for i in range(number):
         connection.execute(f"CREATE TABLE ENUM_FUZZ_{i} (id INTEGER, name TEXT)")
@@ -138,7 +127,6 @@ def add_tables(random: Random, connection: Connection) -> str:
 
 
 def add_indices(random: Random, connection: Connection) -> str:
-    """Indices, triggers, statistics of the planner that are wrong."""
     table = pick_table(random, connection)
     column = pick_column(random, connection, table)
     kind = random.choice(("index", "expression", "trigger", "statistics"))
@@ -156,7 +144,6 @@ def add_indices(random: Random, connection: Connection) -> str:
 
 
 def change_schema(random: Random, connection: Connection) -> str:
-    """The text or the root page of a table in SQLite's own table is another."""
     table = pick_table(random, connection)
     change = random.choice(
         ("sql = 'CREATE TABLE nonsense ('", "sql = NULL", "rootpage = 1", "rootpage = 999999", "rootpage = 0",

@@ -119,7 +119,7 @@ def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capf
 @pytest.mark.slow
 def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine: Path) -> None:
     endless = "import subprocess; child = subprocess.Popen(['sleep', '600']); open('child', 'w').write(str(child.pid));"
-    program = find_program(["train.py", f"{endless} time.sleep(600)"]).command
+    program = find_program(["train.py", f"{endless} time.sleep(600)"])
     began = time.monotonic()
     done = run_unprofiled(program, 20.0)
     assert time.monotonic() - began < 60
@@ -132,7 +132,7 @@ def test_a_run_is_ended_with_all_that_it_has_started_and_its_steps_count(machine
 @pytest.mark.slow
 def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
     (machine / "train.py").write_text(f"import os\nchild = os.fork()\n{TRAIN}", encoding="utf-8")
-    steps = run_unprofiled(find_program(["train.py"]).command, None).steps
+    steps = run_unprofiled(find_program(["train.py"]), None).steps
     assert steps.groupby("process").size().tolist() == [STEPS, STEPS]
     assert steps["start_ns"].min() == 0
     assert (steps["end_ns"] > steps["start_ns"]).all()

@@ -1,8 +1,7 @@
 """FLOP of an op by the sizes of its operands, with the conventions of ``torch.utils.flop_counter``.
 
-A multiplication and the addition that follows are two FLOP. Products, convolutions and attention are counted, all that
-Tensor Cores compute; an added bias, norms and element-wise functions are not. Attention is counted as if nothing were
-masked.
+A multiplication and the addition that follows are two FLOP. Products, convolutions and attention (as if nothing were
+masked) are counted, all that Tensor Cores compute; an added bias, norms and element-wise functions are not.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,12 +66,6 @@ def _attend_backward(gradient: Sizes, query: Sizes, key: Sizes, value: Sizes) ->
     return _attend(query, key, value, (3, 2))
 
 
-def _heads_first(sizes: Sizes) -> Sizes:
-    """Sizes of queries, keys or values as the functions above have them, of those with heads behind the length."""
-    _check(len(sizes) == _ATTENTION)
-    return sizes[0], sizes[2], sizes[1], sizes[3]
-
-
 def _places(function: Callable[..., float], *places: int) -> Formula:
     return lambda sizes: function(*(sizes[place] for place in places))
 
@@ -81,8 +74,8 @@ def _packed(function: Callable[..., float], places: int, offsets: int) -> Formul
     """Attention of sequences with heads behind the length; of unequal lengths, where there are offsets."""
 
     def formula(sizes: Sequence[Sizes]) -> float:
-        _check(not sizes[offsets])
-        return function(*(_heads_first(each) for each in sizes[:places]))
+        _check(not sizes[offsets] and all(len(each) == _ATTENTION for each in sizes[:places]))
+        return function(*((batch, heads, length, width) for batch, length, heads, width in sizes[:places]))
 
     return formula
 
@@ -137,10 +130,7 @@ def _limit(flop: float) -> float:
 
 
 def count_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: bool) -> float:
-    """FLOP of a convolution: each value of the output, or of the input if transposed, meets the weights of its group.
-
-    The sizes of the output are empty where they are not known.
-    """
+    """FLOP of a convolution: each value of the output (empty if unknown), or input if transposed, meets its weights."""
     if len(inputs) == len(weight) - 1:  # without a batch
         inputs, output = [1, *inputs], [1, *output] if output else []
     if not _is_convolution(inputs, weight, output, transposed):
@@ -161,10 +151,7 @@ def _is_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: boo
 def count_convolution_backward(
     gradient: Sizes, inputs: Sizes, weight: Sizes, gradients: int, transposed: bool | None
 ) -> float:
-    """FLOP of a convolution's gradients: each takes as many as the convolution.
-
-    Of so many gradients; 0 where that is not known, and None where it is not known whether it was a transposed one.
-    """
+    """FLOP of so many of a convolution's gradients (0 if unknown); ``transposed`` is None where that is not known."""
     found = {
         count_convolution(inputs, weight, gradient, each)
         for each in ((False, True) if transposed is None else (transposed,))

@@ -1,16 +1,16 @@
 """Which ops count, and how many FLOP each asks for.
 
-Ops call each other: of those that lie in each other the outermost counts that has a formula for all that happens in
-it, so that nothing counts twice.
+Of ops that lie in each other the outermost counts that has a formula for all that happens in it.
 
 What a convolution makes is in none of its arguments. It is known from the gradient that the backward pass had for it,
 or from the op that took it. Which gradients the backward pass computed is known from the ops that took these: autograd
-gives every gradient that it computes to the node of its tensor, which is an op, before the pass ends. Where its end was
-not recorded, one that no op took is not known.
+gives each to the node of its tensor, which is an op, before the pass ends. Where its end was not recorded, one that no
+op took is not known.
 """
 
 import json
 from collections.abc import Container
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -63,9 +63,9 @@ class Names:
 
 
 def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
-    """For each range the op that counts for it, ``NONE`` for none, and its own FLOP; None where no op has sizes.
+    """For each range the op that it is or lies in and that counts, or ``NONE``, and its own FLOP; None without sizes.
 
-    A range lies in that op or is it. FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
+    FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
     """
     sizes = hierarchy.ranges["sizes"].cat
     none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
@@ -84,7 +84,6 @@ def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
 
 
 def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
-    """Which ranges hold one that was found."""
     holds = np.zeros(len(found), dtype=bool)
     for rows in reversed(hierarchy.levels[1:]):
         inside = rows[holds[rows] | found[rows]]
@@ -93,7 +92,6 @@ def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
 
 
 def _outermost(hierarchy: Hierarchy, found: Bools) -> Ints:
-    """For each range the outermost of those found that it lies in or is."""
     owner = np.where(found, np.arange(len(found)), NONE)
     for rows in hierarchy.levels[1:]:
         around = owner[hierarchy.parent[rows]]
@@ -120,8 +118,8 @@ def count_useful_flop(
 ) -> Floats:
     """The FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
 
-    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known; 0 for all
-    other launches and where something is computed again. Where no op has sizes, all are unknown.
+    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known, and where
+    no op has sizes; 0 for other launches and where something is computed again.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:
@@ -148,29 +146,29 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
     backward = np.flatnonzero(names.among((CONVOLUTION_BACKWARD,)) & is_own)
     if not len(forward) + len(backward):
         return
-    sizes, outputs = (_Texts(hierarchy.ranges[name]) for name in ("sizes", "output_sizes"))
+    sizes, outputs = (hierarchy.ranges[name].array for name in ("sizes", "output_sizes"))
     inside = np.flatnonzero(is_forward)
     transposed = np.zeros(len(owner), dtype=bool)
     transposed[owner[inside[names.hold(_TRANSPOSED)[inside]]]] = True
     made: dict[int, Sizes] = {}
-    for row in inside[outputs.are_known(inside)].tolist():
-        if outputs.of(row)[0]:
-            made.setdefault(int(owner[row]), outputs.of(row)[0])
+    for row in inside[(outputs != "")[inside]].tolist():
+        if output := _read_sizes(outputs[row])[0]:
+            made.setdefault(int(owner[row]), output)
     back = trace_back(hierarchy)
     maker = np.append(owner, -1)[back.forward]  # -1, for none, is the last
     is_whole = _is_pass_whole(hierarchy, back, backward)
     for row, is_known_to_end in zip(backward.tolist(), is_whole.tolist(), strict=True):
         op = int(maker[row])
         is_known = op >= 0 and bool(is_forward[op])
-        gradient, inputs, weight = [*sizes.of(row), [], [], []][:3]
-        gradients = sum(bool(each) for each in outputs.of(row))
+        gradient, inputs, weight = [*_read_sizes(sizes[row]), [], [], []][:3]
+        gradients = sum(bool(each) for each in _read_sizes(outputs[row]))
         gradients = gradients if is_known_to_end or gradients == _GRADIENTS else 0
         is_transposed = bool(transposed[op]) if is_known else None
         flop[row] = count_convolution_backward(gradient, inputs, weight, gradients, is_transposed)
         if is_known and gradient:
             made[op] = gradient
     for row in forward.tolist():
-        inputs, weight = [*sizes.of(row), [], []][:2]
+        inputs, weight = [*_read_sizes(sizes[row]), [], []][:2]
         flop[row] = count_convolution(inputs, weight, made.get(row, []), bool(transposed[row]))
 
 
@@ -187,22 +185,6 @@ def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
     return found
 
 
-class _Texts:
-    """Sizes of ranges, each text read once."""
-
-    def __init__(self, column: pd.Series) -> None:
-        self._codes = column.cat.codes.to_numpy()
-        self._texts = column.cat.categories.tolist()
-        self._read: dict[int, list[Sizes]] = {}
-
-    def are_known(self, rows: Ints) -> Bools:
-        """Which of these ranges have sizes."""
-        found: Bools = np.array([bool(text) for text in self._texts], dtype=bool)[self._codes[rows]]
-        return found
-
-    def of(self, row: int) -> list[Sizes]:
-        """The sizes of a range; none where they are not known."""
-        code = int(self._codes[row])
-        if code not in self._read:
-            self._read[code] = json.loads(self._texts[code]) if self._texts[code] else []
-        return self._read[code]
+@lru_cache(maxsize=10_000)
+def _read_sizes(text: str) -> list[Sizes]:
+    return json.loads(text) if text else []

@@ -1,11 +1,9 @@
 """Classes of launches: those that are expected to do the same work.
 
-A class is a kernel's name, its launch geometry, and a duration. The duration is needed since persistent kernels, such
-as most matrix products on Hopper, start as many blocks as the GPU holds, whatever the size of their work: one name and
-geometry then stands for products of quite different sizes, which last quite differently.
-
-Launches of one class may still do other work by their place: the range that they were launched in, what ran before, and
-how often both came before in the same step. Whether they do is asked of a fit in which each place is a class.
+A class is a kernel's name, its launch geometry, and a duration: persistent kernels, as most matrix products on Hopper,
+start as many blocks as the GPU holds, whatever the size of their work. Launches of one class may still do other work by
+their place: the range that launched them, what ran before, and how often both came before in the same step. Whether
+they do is asked of a fit in which each place is a class.
 """
 
 from collections.abc import Iterator
@@ -41,8 +39,7 @@ class Classes:
 def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
     """Group launches by the numbers of their names and geometries, and by duration, and pool what is rare.
 
-    Pools are taken by name, and what is still rare, or too much, into one remainder; within a pool a launch counts in
-    proportion to its duration.
+    Pools are taken by name, and what is still rare, or too much, into one remainder, weighted by duration.
     """
     kind = _split_by_duration(pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0], duration)
     groups = int(kind.max(initial=-1)) + 1
@@ -116,10 +113,7 @@ def _orders(kind: Ints, place: Ints) -> Iterator[Ints]:
 
 
 def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
-    """Launches with a class for all places whose values follow each other without a gap that is significant.
-
-    ``places`` are the launches with a class for each place, and ``fitted`` is the fit of these.
-    """
+    """Launches with a class for all places of ``places``, as fitted, that follow without a significant gap."""
     whole = np.zeros(len(fitted.value), dtype=np.int64)
     whole[places.kind] = launches.kind
     order = np.lexsort((fitted.value, whole))
@@ -134,7 +128,6 @@ def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
 
 
 def _with_kinds(launches: Launches, kind: Ints) -> Launches:
-    """The same launches in finer classes."""
     opaque = np.zeros(int(kind.max()) + 1, dtype=bool)
     opaque[kind] = launches.opaque[launches.kind]
     return replace(launches, kind=kind, opaque=opaque)
@@ -143,9 +136,8 @@ def _with_kinds(launches: Launches, kind: Ints) -> Launches:
 def doubt_interrupted(name: Ints, geometry: Ints, launches: Launches, counted: Floats) -> Floats:
     """How much of what each launch counts may be another process's that had a slice of its time.
 
-    That makes it longer, and what runs meanwhile looks like its own: it is the difference from what the usual launches
-    of its kernel count, where those have the same neighbours and are shorter by more than a class holds; else 0. A
-    launch that does other work, as a network's last layer, most often has other neighbours.
+    It is the difference from what the usual launches of its kernel count, where those have the same neighbours and are
+    shorter by more than a class holds; else 0. What does other work, as a last layer, most often has other neighbours.
     """
     kernel = pd.factorize(name * (int(geometry.max(initial=0)) + 1) + geometry)[0]
     count = np.bincount(launches.kind)

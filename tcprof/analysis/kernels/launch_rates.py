@@ -1,7 +1,4 @@
-"""What samples are shared among: the Tensor Active of every launch, in parts where it was fitted.
-
-This is one layer above the fit; how samples are shared (``analysis.pieces``) is below it.
-"""
+"""What samples are shared among: the Tensor Active of every launch, in parts where it was fitted."""
 
 from typing import TYPE_CHECKING
 
@@ -22,15 +19,7 @@ EDGE = 0.1  # how far the rate near an end of a launch may be off, of the launch
 
 
 def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> dict[int, Rates]:
-    """What samples are shared among: kernels and graphs with their Tensor Active, in parts if they were fitted.
-
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``.
-        found: The fit, if there is one.
-
-    Returns:
-        The launches of each GPU.
-    """
+    """The kernels and graphs of each GPU with their Tensor Active, in parts if they were fitted."""
     fitted = {gpu: of_gpu for gpu, of_gpu in found.gpus.items() if "tensor" in of_gpu.fits} if found else {}
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
     rates = {gpu: _fitted_rates(of_gpu) for gpu, of_gpu in fitted.items()}
@@ -68,8 +57,8 @@ def _fitted_rates(of_gpu: "GpuFit") -> Rates:
 def _count_inside(of_gpu: "GpuFit", parts: Ints) -> StepFunction:
     """How much more, with each ns, what launches have counted since they began may be off.
 
-    It is off by nothing at their borders, and inside by how much the rate within a part may change: in each launch of a
-    class alike. What dependent launches count before the one before them ends, adds to that.
+    By nothing at their borders, inside by how much the rate within a part may change, and by what dependent launches
+    count before the one before them ends.
     """
     launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
     start, end, early = launches.start, launches.end, launches.early

@@ -32,47 +32,30 @@ _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: f
 
 @dataclass(frozen=True)
 class GpuFit:
-    """What the fit found on one GPU.
+    """What the fit found on one GPU."""
 
-    Attributes:
-        launches: Its launches, with their classes.
-        fits: The fit of ``tensor`` and of ``tcprof.analysis.kernels.work.SHARES``, where sampled; values are ns of full
-            activity.
-        counts: The fit of what else was counted, by column of ``tcprof.frames.WORK``.
-        part_kind: Class of each part of the fits.
-        counted: The fit of ``tensor_counts``; None where nothing was sampled.
-        doubt: Of each launch, ns of full activity that may be another process's.
-        in_cycles: Whether that counts recorded cycles, and not rounded percentages.
-        capacity: Cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded.
-        seen: Of each launch, whether a sample shows any of its class: what others count is unknown.
-        has_clock: Whether one was.
-    """
-
-    launches: Launches
+    launches: Launches  # its launches, with their classes
+    # The fit of ``tensor`` and of ``tcprof.analysis.kernels.work.SHARES``, where sampled; values are ns of full
+    # activity
     fits: dict[str, Fit]
-    counts: dict[str, Fit]
-    part_kind: Ints
-    counted: Fit | None
-    doubt: Floats
-    in_cycles: bool
-    capacity: Floats
-    seen: Bools
-    has_clock: bool = False
+    counts: dict[str, Fit]  # the fit of what else was counted, by column of ``tcprof.frames.WORK``
+    part_kind: Ints  # class of each part of the fits
+    counted: Fit | None  # the fit of ``tensor_counts``; None where nothing was sampled
+    doubt: Floats  # of each launch, ns of full activity that may be another process's
+    in_cycles: bool  # whether ``counted`` is of recorded cycles, and not rounded percentages
+    capacity: Floats  # cycles that all tensor pipes have in a ns of each launch; 1 where no clock was recorded
+    seen: Bools  # of each launch, whether a sample shows any of its class: what others count is unknown
+    has_clock: bool = False  # whether a clock was recorded
 
 
 @dataclass(frozen=True)
 class KernelFit:
-    """The launches of all kernels with what the fit gives each.
+    """The launches of all kernels with what the fit gives each."""
 
-    Attributes:
-        kernel_instances: One row for each launch of a kernel or graph, in order of GPU, with the columns of ``FITTED``.
-        gpus: The fit of each GPU that has launches.
-        from_samples: Whether the recording has samples of the tensor pipe; otherwise only names decide.
-    """
-
+    # One row for each launch of a kernel or graph, in order of GPU, with the columns of ``FITTED``
     kernel_instances: pd.DataFrame
-    gpus: dict[int, GpuFit]
-    from_samples: bool
+    gpus: dict[int, GpuFit]  # the fit of each GPU that has launches
+    from_samples: bool  # whether the recording has samples of the tensor pipe; otherwise only names decide
 
 
 def fit_kernels(
@@ -80,12 +63,7 @@ def fit_kernels(
 ) -> KernelFit:
     """Solve for the Tensor Active of every launch.
 
-    Args:
-        activities: See ``tcprof.frames.ACTIVITIES``, with launch geometry.
-        path_id: For each activity the path of the innermost range that it belongs to, -1 for none.
-        samples: See ``tcprof.frames.SAMPLES``.
-        gpus: See ``tcprof.frames.GPUS``.
-        clocks: See ``tcprof.frames.CLOCKS``.
+    The activities have their launch geometry; ``path_id`` is the path of the innermost range of each, -1 for none.
     """
     names = read_names(activities["name"].cat.categories)
     chips = {gpu: find_chip(chip, name) for gpu, chip, name in gpus[["gpu", "chip", "name"]].itertuples(index=False)}
@@ -134,12 +112,10 @@ def _fit_gpu(
     """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples.
 
     Args:
-        launches: The launches.
-        names: Numbers of their names, launch geometries and ranges.
-        samples: Those of the GPU.
-        offset_error_ns: How well both are on one clock, at best.
+        names: Numbers of the launches' names, launch geometries and ranges.
+        offset_error_ns: How well samples and launches are on one clock, at best.
         peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
-        copies: What moved through its memory beside the launches.
+        copies: What moved through the memory beside the launches.
     """
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
@@ -176,19 +152,15 @@ def _fit_gpu(
 
 
 def _without_samples(launches: Launches) -> GpuFit:
-    count = len(launches.start)
-    none = np.zeros(count)
-    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, np.ones(count), none.astype(bool))
+    none = np.zeros(len(launches.start))
+    return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, none + 1, none > 0)
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """What the tensor pipes did in each sample, its standard error, and by how much all may be off together.
+    """What the tensor pipes did in each sample of a GPU, its standard error, and by how much all may be off together.
 
     Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
     recorded either, of the time.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
     """
     cycles = samples["tensor_cycles"].to_numpy()
     if not np.isnan(cycles).any():
@@ -208,7 +180,9 @@ def _passed(samples: pd.DataFrame) -> Floats:
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``FITTED`` that need no names."""
     duration = launches.end - launches.start + launches.early
-    bytes_ns = found.fits["dram"].per_launch if "dram" in found.fits and _counts_bytes(found) else np.nan
+    # Only where the share of the memory's bandwidth is of counted bytes, and not of whole percentages.
+    has_bytes = "dram" in found.fits and found.counts.keys() >= set(SHARES["dram"][0])
+    bytes_ns = found.fits["dram"].per_launch if has_bytes else np.nan
     measured = {
         "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
         "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
@@ -231,22 +205,8 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
     )
 
 
-def _counts_bytes(found: GpuFit) -> bool:
-    """Whether the share of the memory's bandwidth is that of counted bytes, and not of whole percentages."""
-    counted, _ = SHARES["dram"]
-    return found.counts.keys() >= set(counted)
-
-
 def _with_flop(frame: pd.DataFrame, capacity: Floats, names: pd.DataFrame, code: Ints, chip: Chip) -> pd.DataFrame:
-    """Launches with their FLOP, and the time these would take at the chip's peak and the sampled clock.
-
-    Args:
-        frame: The launches of one GPU.
-        capacity: See ``GpuFit``.
-        names: See ``read_names``.
-        code: Row of each launch's name there.
-        chip: The GPU's chip.
-    """
+    """Launches with their FLOP, and the time these take at the chip's peak and sampled clock; ``code`` is of names."""
     kinds = names[["family", "precision", "accumulator", "shape"]].itertuples(index=False, name=None)
     rate = np.array([chip.flop_per_cycle(*kind) for kind in kinds])[code]
     sums = names[["precision", "accumulator"]].itertuples(index=False, name=None)

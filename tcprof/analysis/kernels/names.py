@@ -1,8 +1,7 @@
 """The grammar of kernel names: the only place where one is taken apart, and each name only once.
 
 The names are those of cuBLAS and cuBLASLt, cuDNN, CUTLASS, FlashAttention, PyTorch, Triton, XLA and TransformerEngine,
-and of any code, mangled or not, that names its matrix instructions. A name is a witness, not a measurement: what it
-says is in columns of its own.
+and of any code, mangled or not, that names its matrix instructions. A name is a witness, not a measurement.
 """
 
 import re
@@ -174,7 +173,6 @@ def parse_name(name: str) -> KernelName:
 
 
 def _matrix(name: str) -> tuple[bool, bool, Instructions]:
-    """Whether it is meant for the Tensor Cores, whether it communicates, and its instructions."""
     if _COMMUNICATION.search(name):
         return False, True, Instructions(family=NO_MATRIX)
     pytorch = _PYTORCH.match(name) and not _PYTORCH_MATRIX.search(name)

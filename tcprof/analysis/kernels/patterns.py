@@ -15,11 +15,7 @@ def either(*patterns: str) -> re.Pattern[str]:
 
 
 def mma(*prefixes: str) -> str:
-    """A pattern for mma as a word or a part of a CamelCase name, not as letters of gamma, summary or xmma.
-
-    Args:
-        prefixes: What may precede it, such as wg for wgmma, Wgmma and WGMMA; empty for mma alone.
-    """
+    """A pattern for mma, after such a prefix or "", as a word or part of a CamelCase name: not of gamma or xmma."""
     forms = [
         ("(?<![A-Za-z])", [f"{prefix}mma" for prefix in prefixes]),
         ("", [f"{prefix}mma".capitalize() for prefix in prefixes]),

@@ -16,10 +16,7 @@ _UNKNOWN = (np.nan, "")
 
 
 def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | None) -> dict[str, "pd.Series[Any]"]:
-    """The dense peak of each tensor kernel's precision at the boost clock, in 10^12 FLOP/s, and where it is known from.
-
-    The kernels have gpu, tensor_kernel, precision and accumulator; a peak that was given is that of all of them.
-    """
+    """The dense peak of each tensor kernel at the boost clock, in 10^12 FLOP/s, and its source; or what was given."""
     known = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
     columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
     keys = list(zip(*columns, strict=True))
@@ -73,10 +70,10 @@ def has_bytes(kernels: pd.DataFrame) -> bool:
 def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     """The kernels with their place in the roofline.
 
-    It has ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are known, else of
-    products of float32; ``tflops``; ``moved_bytes`` with half the interval ``moved_error``; ``intensity`` in FLOP for
-    each of these, ``l2_intensity`` for each byte of the L2 cache; ``roof_tflops``; ``roof_pct`` and ``memory_pct``, the
-    shares of both roofs; and ``place``: ``PLACED``, or why it has none.
+    ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are known, else of products
+    of float32; ``moved_bytes`` with half the interval ``moved_error``; ``intensity`` in FLOP for each of these,
+    ``l2_intensity`` for each byte of the L2 cache; ``roof_pct`` and ``memory_pct``, the shares of both roofs; and
+    ``place``: ``PLACED``, or why it has none.
     """
     tensor = kernels["tensor_flop"].where((kernels["tensor_flop"] > 0) & ~kernels["fit"].isin(UNDECIDED))
     products = read_names(kernels["name"])["work"].to_numpy() == PRODUCT

@@ -45,11 +45,7 @@ def summarize_kernels(
     find_peaks: Callable[[pd.DataFrame], Mapping[str, "pd.Series[Any]"]],
     by_path: bool = False,
 ) -> tuple[pd.DataFrame, Ints]:
-    """One row for each GPU, kernel and launch geometry, and path if asked for; those that took longest first.
-
-    ``find_peaks`` gives kernels the peaks that their FLOP are held against, see ``tcprof.analysis.kernels.roofline``.
-    The row of each launch is returned as well.
-    """
+    """One row for each GPU, kernel and geometry, and path if asked for, longest first; and the row of each launch."""
     launched = kernel_fit.kernel_instances
     if launched.empty:
         return KERNELS.empty(), np.empty(0, dtype=np.int64)
@@ -86,7 +82,6 @@ def summarize_kernels(
 
 
 def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
-    """Number of the group of each launch, and the groups' keys."""
     group = np.zeros(len(next(iter(keys.values()))), dtype=np.int64)
     for values in keys.values():  # after each there are no more numbers than launches
         codes, distinct = pd.factorize(values)
@@ -117,7 +112,6 @@ def _prepare_sums(launched: pd.DataFrame, group: Ints) -> Callable[[str], Floats
 def _measure(
     sums: GroupSums, launched: pd.DataFrame, group: Ints, add_up: Callable[[str], Floats]
 ) -> dict[str, Floats]:
-    """Times, Tensor Active with its interval, cycles and FLOP/s of each group."""
     by = launched.groupby(group)
     total = by["duration_ns"].sum().to_numpy()
     count = by.size().to_numpy()
@@ -143,7 +137,6 @@ def _measure(
 
 
 def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str, Floats]:
-    """The other metrics of each group, in percent; unknown where the fit cannot tell."""
     found = {}
     for name in SHARES:
         active, half = sums.active(name)
@@ -161,10 +154,7 @@ def find_bounds(
     ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
     ``ISSUE`` and the FMA pipe is that busy, or, where that was not recorded, the kernel is of ``fp32_products``;
     ``SMALL_GRID`` where no warp was on 40 % of the SMs; else ``LATENCY``. ``UNKNOWN`` where memory or issue slots are.
-
-    Args:
-        shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
-        tensor_active: Tensor Active in percent.
+    Shares, as ``NAME_pct`` by ``work.SHARES``, and Tensor Active are in percent.
     """
     memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
     compute = np.fmax(np.fmax(issue, fma), tensor_active)
@@ -230,11 +220,7 @@ def _verdict(counted: Bools, named: Bools) -> npt.NDArray[np.object_]:
 
 
 def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
-    """Kernels of which neither name nor counter tells whether they are tensor kernels.
-
-    The name tells nothing, and the samples cannot tell, or show the tensor pipe active, but not more than index
-    arithmetic reaches.
-    """
+    """Kernels of which the name tells nothing, and samples cannot tell, or show no more than index arithmetic."""
     unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
     untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)
     return unnamed & untold & ~(kernels["tensor_active_high_pct"] <= COUNTER_ACTIVE_PCT)

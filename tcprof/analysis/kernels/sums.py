@@ -39,8 +39,8 @@ class _Held:
     def half_of_sums(self, fit: Fit) -> Floats:
         """Half the interval of sums a'x over classes, from a'Ca and a'b.
 
-        A sum over some of a class's launches also varies with the choice. What each launch adds to that is at most the
-        variance of the class's mean, times the number of all its launches.
+        A sum over some of a class's launches also varies with the choice: by at most the variance of the class's mean
+        for each launch, times the number of all its launches.
         """
         some = (self.weight[first : first + ROWS_AT_ONCE] for first in range(0, len(self.group), ROWS_AT_ONCE))
         of_classes = np.concatenate([rows.multiply(rows @ fit.covariance).sum(axis=1) for rows in some])

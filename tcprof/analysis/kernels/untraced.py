@@ -92,10 +92,7 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
 
 
 def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd.DataFrame, is_quiet: Bools) -> Quiet:
-    """Find the tensor activity of samples under quiet kernels, which have none of their own.
-
-    Samples reach from ``begin`` to ``finish``, and have ``tensor`` percent of Tensor Active.
-    """
+    """Find the tensor activity, in percent, of samples under quiet kernels, which have none of their own."""
     start, end = (activities[column].to_numpy() for column in ("start_ns", "end_ns"))
     name = code = activities["name"].cat.codes.to_numpy(np.int64)
     loud = activities["kind"].isin(KERNEL_KINDS).to_numpy() & ~is_quiet

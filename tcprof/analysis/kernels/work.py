@@ -1,7 +1,7 @@
 """What launches did beside the tensor pipes' cycles: bytes that they moved, and instructions that they executed.
 
-Where the recording has sums of the counters, launches get counts of their own, as exact as tensor cycles; else they get
-shares from whole percentages, which only separate memory-bound from issue-bound kernels.
+Without sums of the counters they get shares from whole percentages, which only separate memory-bound from issue-bound
+kernels.
 """
 
 from collections.abc import Mapping
@@ -78,11 +78,8 @@ def fit_counts(
 ) -> dict[str, Fit]:
     """What each launch of a GPU counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
-    Args:
-        samples: Those that the design was built from.
-        copies: What moved through the memory beside the launches.
-        enclosure: Which samples are the long launches' own.
-        offset_error_ns: How well samples and launches are on one clock, at best.
+    ``copies`` moved through the memory beside the launches; ``enclosure`` tells the long launches' own samples;
+    ``offset_error_ns`` is how well samples and launches are on one clock, at best.
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
@@ -116,10 +113,7 @@ def fit_shares(
     limits: Limits,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
-    """What each launch did of what the GPU can do, in ns of full activity: ``SHARES``, those that can be told.
-
-    ``counts`` is what ``fit_counts`` gives of the same launches.
-    """
+    """What each launch did of ``SHARES`` that can be told, in ns of full activity; ``counts`` are of ``fit_counts``."""
     found = {}
     for share, (counted, percentages) in SHARES.items():
         most = limits.most(share)

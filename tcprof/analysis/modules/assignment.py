@@ -108,8 +108,8 @@ def _thread(ranges: pd.DataFrame) -> Ints:
 def place_outside(hierarchy: Hierarchy, back: Backward, op: Ints, phase: Ints, first: int) -> tuple[pd.DataFrame, Ints]:
     """Rows for what is in no module: one for each phase, and in it one for each op that is in no other.
 
-    In the backward pass that is the op of the forward pass which made the node; or the node, where it is not known.
-    ``op`` and ``phase`` are of the activities in no module; the row of each is returned as well.
+    In the backward pass that is the op of the forward pass which made the node, else the node. ``op`` and ``phase`` are
+    of the activities in no module; the row of each is returned as well.
     """
     code, names = pd.factorize(np.append(_name_ops(hierarchy, back), "")[op])
     # A key for each phase, and one for each op in it, in the order in which they are met.

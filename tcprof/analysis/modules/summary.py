@@ -123,7 +123,6 @@ def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.D
 
 
 def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
-    """The frame, from its sums."""
     whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
     time = sums["kernel_ns"].astype(float)
     percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time

@@ -62,9 +62,8 @@ class Tree:
 def find_modules(hierarchy: Hierarchy) -> Tree:
     """The modules of a recording; none where no range names one.
 
-    In our own domain, every range inside a forward pass is a module's, and so is one between the calls of a model: what
-    this does itself, when it generates. In the default one those are that have the path of a module:
-    ``Llama.layers.0`` inside ``Llama``.
+    In our own domain, every range in a forward pass, or between the calls of a model, is a module's. In the default one
+    those are that have the path of a module: ``Llama.layers.0`` inside ``Llama``.
     """
     paths = hierarchy.paths
     ours = (paths["domain"] == DOMAIN).to_numpy()
@@ -108,10 +107,7 @@ def _dotted(names: list[str], parents: list[int]) -> Bools:
 
 
 def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The tree of modules, see ``tcprof.frames.MODULE_TREE``, and the row of each.
-
-    Paths are called in this order; a container that is never called is no module.
-    """
+    """The tree of modules called in this order, ``tcprof.frames.MODULE_TREE``, and the row of each."""
     names = list(dict.fromkeys(called))
     known = set(names)
     around = [_around(name, known) for name in names]
@@ -128,7 +124,6 @@ def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
 
 
 def _around(name: str, known: set[str]) -> str:
-    """The innermost module that a name lies in; empty for a root."""
     while name:
         name = name.rpartition(".")[0]
         if name in known:
@@ -140,8 +135,8 @@ def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     """The modules of one GPU, numbered siblings that are alike in one row: ``tcprof.frames.FOLDED_MODULES``.
 
     Alike are those that hold the same modules, with as many kernels in each phase of each, and took a time that is at
-    most 10 % from their median. A row's figures are over them together. The ends of intervals are averaged, as if all
-    erred together: alike layers launch the same kernels, of which the fit knows one figure.
+    most 10 % from their median. The ends of intervals are averaged, as if all erred together: alike layers launch the
+    same kernels, of which the fit knows one figure.
     """
     tree = modules[modules["phase"] == ALL]
     paths = _fold_paths(tree, _shapes(modules, tree))
@@ -193,7 +188,6 @@ def _shapes(modules: pd.DataFrame, tree: pd.DataFrame) -> dict[int, int]:
 
 
 def _fold_paths(tree: pd.DataFrame, shapes: dict[int, int]) -> dict[int, str]:
-    """The path of each module; alike ones have the same."""
     inside = tree[tree["module_id"] >= 0]
     names, times = (dict(zip(inside["module_id"], inside[column], strict=True)) for column in ("name", "kernel_ns"))
     paths = {-1: ""}

@@ -50,11 +50,9 @@ def list_instances(
     """Each range on each GPU that it used, with its activities counted, and those activities.
 
     A range without any work is shown where the range around it is, an outermost one where its thread had work, else
-    where its process had, or on the recorded GPUs; but where its path on that thread had work, only there.
-
-    Returns:
-        Columns of ``tcprof.frames.INSTANCES`` that need no samples, with ``parent``, the row of the instance around
-        (-1 for none), and ``depth``, 1 for an outermost one.
+    where its process had, or on the recorded GPUs; but where its path on that thread had work, only there. Beside
+    columns of ``tcprof.frames.INSTANCES`` there are ``parent``, the row of the instance around (-1 for none), and
+    ``depth`` from 1.
     """
     gpus = np.union1d(np.array(recorded_gpus, dtype=np.int64), activities["gpu"])
     gpu_of = np.searchsorted(gpus, activities["gpu"].to_numpy())
@@ -113,14 +111,12 @@ def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: I
 
 
 def _any(code: Ints, column: Ints, shape: tuple[int, int]) -> Bools:
-    """Whether a code has a column."""
     found = np.zeros(shape, dtype=bool)
     found[code, column] = True
     return found
 
 
 def _first_known(*choices: Bools) -> Bools:
-    """Row by row the first choice that has any column."""
     found = choices[-1]
     for choice in choices[-2::-1]:
         found = np.where(choice.any(axis=1, keepdims=True), choice, found)
@@ -128,7 +124,6 @@ def _first_known(*choices: Bools) -> Bools:
 
 
 def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools) -> dict[str, Ints | Floats]:
-    """Counts and times of each instance: of its own activities, and of those of the instances in it."""
     kernel_ns = np.where(is_kernel, work.end - work.start, 0)
     weights = (np.ones_like(kernel_ns), inherited.astype(np.int64), is_kernel.astype(np.int64), kernel_ns)
     counts = [*map(prepare_sums(instances, work), weights)]
@@ -147,8 +142,7 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
 def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _Numbers]:
     """What sums a weight of each row of ``work``: for each instance over its activities and all instances in it.
 
-    Each activity is added where it was launched, and each instance once to the one around it: that takes as long for
-    deep ranges as for flat ones.
+    Each activity is added where it was launched, and each instance once to the one around it, however deep.
     """
     parent = instances["parent"].to_numpy()
     levels = [(rows, parent[rows]) for rows in _levels_upwards(instances)]
@@ -188,7 +182,7 @@ def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
 
 
 def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, Ints]]:
-    """The instances that activities belong to, and the numbers of these in ``work``, by depth from the innermost.
+    """The instances that activities belong to, and their numbers in ``work``, by depth from the innermost.
 
     That takes no more memory than one level, where all pairs of an activity and an instance take as much as all levels.
     """
@@ -232,10 +226,7 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
 
 
 def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The group of each instance by GPU and path, -1 for warm-up; and each group's GPU, with the columns of ``paths``.
-
-    They are in order of GPU and path; some may have no instance left.
-    """
+    """The group of each instance by GPU and path, -1 for warm-up; and each group's GPU and path, in this order."""
     group, keys = number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
     return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)

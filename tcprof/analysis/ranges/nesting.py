@@ -1,8 +1,8 @@
 """How the ranges of a thread lie in each other and which are open at a time, and the paths that they make.
 
-A range lies in the innermost one that encloses the whole of it. Push/pop ranges always nest. A start/end range may
-*cross* them: begin in one and end in another. Then it lies in neither; and where both are open, other ranges lie in the
-push/pop range. So a step keeps its ranges, whatever is being prefetched meanwhile.
+A range lies in the innermost one that encloses the whole of it. A start/end range may *cross* push/pop ranges: begin in
+one and end in another. Then it lies in neither; and where both are open, other ranges lie in the push/pop range. So a
+step keeps its ranges, whatever is being prefetched meanwhile.
 """
 
 import re
@@ -146,14 +146,11 @@ def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane:
 
 
 def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame, int]:
-    """Number the paths, level by level from the outermost, then in the order in which a tree is read.
+    """The path of each range, as a row of the paths in tree order; these; and how many there would be by all names.
 
     A program that gives each request a name of its own has as many paths as ranges. Of more than ``MOST_PATHS`` those
     are one whose names differ in numbers only; if they are still too many, those that last longest are kept, and the
     others are ``OTHERS``. Names of modules and ops stay as they are.
-
-    Returns:
-        The path of each range, as a row of the paths; these; and how many there would be by all names.
     """
     names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
     path_id, rows = _number_paths(ranges, names, parent, levels)
@@ -217,12 +214,7 @@ def _without_numbers(ranges: pd.DataFrame, names: Ints, texts: Texts) -> tuple[I
 
 
 def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
-    """The rows of a tree in the order in which it is read: each followed by those in it.
-
-    Args:
-        parents: The row that each lies in, -1 for a root.
-        keys: What those beside each other are sorted by.
-    """
+    """The rows of a tree, of which each lies in one of ``parents`` or -1, as it is read; siblings in order of keys."""
     below: dict[int, list[int]] = {}
     for row, parent in enumerate(parents):
         below.setdefault(parent, []).append(row)
@@ -235,7 +227,6 @@ def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
 
 
 def _paths_frame(rows: pd.DataFrame, texts: Texts, domains: pd.Index, number: Ints) -> pd.DataFrame:
-    """The frame of paths; the rows name the path above by its old number."""
     above = rows["parent_id"].to_numpy(np.int64)
     names = texts[rows["name"].to_numpy(np.int64)].tolist()
     parents = np.where(above >= 0, number[above], -1).tolist() if len(rows) else []
@@ -251,7 +242,6 @@ def _paths_frame(rows: pd.DataFrame, texts: Texts, domains: pd.Index, number: In
 
 
 def _path_texts(names: list[str], parents: list[int], depths: list[int]) -> list[str]:
-    """The text of each path, parents first."""
     texts: list[str] = []
     checksums: dict[int, str] = {}  # of long paths
     outermost: list[int] = []

@@ -1,11 +1,11 @@
 """Which activity on a GPU belongs to which NVTX range, and why some belong to none.
 
-Every NVTX domain is a hierarchy of its own: a range that a library opens in its domain takes no kernel away from the
-ranges of the program. Within a domain an activity belongs to the ranges that were open on the launching thread at the
-launch's start: the innermost one, those that it lies in, and start/end ranges that cross these. Where that thread has
-no range open, as PyTorch's autograd thread has none, the activity is *inherited* from the other threads of the process:
-from the only one with a range open then, or, of several, from the one that launched last before. A launch inside a
-range of its own thread in the default domain, the program's own, inherits nothing in other domains; ops never are.
+Every NVTX domain is a hierarchy of its own: a library's ranges take no kernel away from those of the program. Within a
+domain an activity belongs to the ranges that were open on the launching thread at the launch's start: the innermost
+one, those that it lies in, and start/end ranges that cross these. Where that thread has no range open, as PyTorch's
+autograd thread has none, the activity is *inherited* from the other threads of the process: from the only one with a
+range open then, or, of several, from the one that launched last before. A launch inside a range of its own thread in
+the default domain, the program's own, inherits nothing in other domains; ops never are.
 """
 
 from dataclasses import dataclass

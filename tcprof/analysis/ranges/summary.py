@@ -75,10 +75,9 @@ def _tensor_columns(
 def summarize_paths(
     instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
-    """One row for each GPU and path, without warm-up.
+    """One row for each GPU and path, without warm-up; of a path that has only that, with unknown figures.
 
-    Time that two instances of a path share counts once in all windows. A path that has only warm-up keeps its row, of
-    no instance and unknown figures.
+    Time that two instances of a path share counts once in all windows.
     """
     if not len(instances):
         return pd.DataFrame()
@@ -118,10 +117,7 @@ def summarize_capture(
     duration_ns: float,
     functions: Functions,
 ) -> pd.DataFrame:
-    """One row for each GPU: the whole capture, see ``capture_spans``, whatever the windows of the ranges.
-
-    The length of a capture in which nothing ran and nothing was sampled is the recording's.
-    """
+    """One row for each GPU: the whole capture, whatever the ranges' windows; if empty, of the recording's length."""
     inherited = np.zeros(len(activities), dtype=bool)
     inherited[attribution.activity[attribution.inherited]] = True
     flagged = activities.assign(inherited=inherited)
@@ -135,10 +131,7 @@ def summarize_capture(
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """Of each GPU, start and end of the whole capture in ns: from its first activity to its last.
-
-    Where the GPU has no activity, it is the span of its samples; without these either, it is empty.
-    """
+    """Of each GPU, from its first activity to its last in ns; else of its samples; without these either, empty."""
     found: dict[int, tuple[int, int]] = {}
     for times in (samples, activities):  # activities last, so that theirs count
         found |= find_borders(times)
@@ -155,7 +148,6 @@ def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
 def _capture_row(
     gpu: int, activities: pd.DataFrame, span: tuple[int, int], duration_ns: float, functions: Functions
 ) -> dict[str, object]:
-    """The figures of one GPU over the whole capture."""
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))

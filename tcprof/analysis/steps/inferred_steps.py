@@ -1,9 +1,8 @@
 """Iterations of programs that open no range around them: what repeats in the order in which kernels are launched.
 
 They enter the analysis as ranges, in a domain that no program has. The order is that of the launches on the CPU, since
-streams overlap differently in each step; where most launches are not recorded, it is that of the starts on the GPU. An
-iteration reaches from its first kernel's start to the next one's first kernel, so that idle time belongs to one; what
-something else follows, and the last one, to its last kernel's end.
+streams overlap differently in each step; where most of these are not recorded, that of the starts on the GPU. An
+iteration reaches to the start of the next one's first kernel, or if something else follows to its last kernel's end.
 """
 
 from dataclasses import dataclass, replace
@@ -44,10 +43,7 @@ class OrderedIterations:
 
 
 def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) -> OrderedIterations | None:
-    """The iterations from the kernels' order on each GPU, of the process with most kernel time there; None for none.
-
-    The activities have their launch geometry.
-    """
+    """The iterations from the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
     launch = launches_of(launches, activities)
     launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
     thread = np.append(launches["thread"].to_numpy(), 0)[launch]
@@ -71,7 +67,6 @@ def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) ->
 
 
 def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIterations | None:
-    """The iterations of the activities of one process on one GPU, by the times at which they were launched."""
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     order = np.lexsort((start, time))
@@ -114,7 +109,6 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
 
 
 def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
-    """First and past-the-last kernel of each iteration."""
     names = kernels["name"].cat.codes.to_numpy(np.int64)
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)
@@ -130,10 +124,7 @@ def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints,
 def add_to_ranges(
     found: OrderedIterations, hierarchy: Hierarchy, attribution: Attribution
 ) -> tuple[Hierarchy, Attribution]:
-    """The hierarchy and the attribution with the iterations, which come last.
-
-    Why an activity is in no range stays: these are no ranges that the program opened.
-    """
+    """The hierarchy and the attribution with the iterations, which come last; causes stay, as these are no ranges."""
     count, added = len(hierarchy.ranges), len(found.ranges)
     columns: dict[str, object] = {
         name: np.append(hierarchy.ranges[name], found.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS

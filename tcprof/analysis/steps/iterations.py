@@ -36,9 +36,7 @@ def find_iterations(
 ) -> pd.DataFrame:
     """The instances of the path that iterates; empty where none does.
 
-    Args:
-        wanted: The path, or its last names: step, or epoch / step; or the paths' rows; None: see
-            ``find_iterating_paths``.
+    ``wanted`` is the path, or its last names: step, or epoch / step; or rows; None: see ``find_iterating_paths``.
 
     Raises:
         UsageError: No path has that name.
@@ -81,7 +79,6 @@ def iterations_of_activities(
 
 
 def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
-    """The paths that are so called, or end so."""
     found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
     if not len(found):
         raise UsageError(f"No range is called {name!r}.", "'tcprof ranges RECORDING' lists the ranges.")
@@ -162,9 +159,7 @@ def _is_warm_up(duration: Floats) -> Bools:
 
 
 def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
-    """The iterations, of which so many first ones on each GPU are warm-up, or none for ``all`` to count.
-
-    None leaves those that were found.
+    """The iterations with so many first ones on each GPU as warm-up, none for ``all``; None leaves those found.
 
     Raises:
         UsageError: It is neither a number, as text or not, nor ``all`` nor None.
@@ -181,10 +176,7 @@ def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.Data
 
 
 def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Whether each instance is a warm-up iteration or lies in one: its time on the CPU does, whichever its thread.
-
-    Ranges around iterations are none of these, so they stay whole.
-    """
+    """Whether each instance is a warm-up iteration or lies in one by its time on the CPU, whichever its thread."""
     found = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
     gpu, place, start, end = (instances[name].to_numpy() for name in names)

@@ -61,7 +61,7 @@ class _Period:
 
 
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
-    """The first element of each repetition of the longest period that explains more than any shorter one, and its end.
+    """First element and end of each repetition of the longest period that explains more than any shorter one.
 
     None where fewer than three hold most of the weight.
     """
@@ -82,7 +82,6 @@ def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
 
 
 def _choose(sequence: Sequence) -> _Period | None:
-    """The period that covers most; of several lengths a longer one where that repeats more."""
     chosen: _Period | None = None
     for period in _list_periods(sequence):
         if period.cover < LEAST_COVER or not _is_mixed(sequence, period):

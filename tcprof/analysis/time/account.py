@@ -118,7 +118,6 @@ def account_for_time(
 
 
 def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
-    """Columns of times for each group of windows; they add up to the windows' length to the nanosecond."""
     sums = {name: np.zeros(groups) for name in TIME_CLASSES}
     for gpu, timeline in timelines.items():
         rows = np.flatnonzero(windows.gpu == gpu)
@@ -154,7 +153,6 @@ def keep_ledger(
 
 
 def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
-    """Durations by range: attributed, and the rest by cause."""
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     seconds = np.bincount(cause, duration, minlength=len(CAUSES)) * 1e-9
     for text, value in zip(CAUSES, seconds.tolist(), strict=True):
@@ -163,7 +161,6 @@ def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Ent
 
 
 def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
-    """Durations of kernels by how well the fit resolves them."""
     seconds = kernels.groupby("fit")["total_ns"].sum() * 1e-9
     for state, remedy in _STATES.items():
         if state in seconds.index:

@@ -23,10 +23,7 @@ _OF_INSTANCES = frozenset(
 def add_rates(
     ranges: pd.DataFrame, instances: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The range summary and the instances of the evidence with the columns that come from the fit.
-
-    The rows of one GPU of the ranges come after the other, each GPU's capture first, then its paths.
-    """
+    """The ranges, in order of GPU, capture and paths, and the instances, with the columns that come from the fit."""
     values = values_of_launches(launches, kernels, evidence.activities["kind"])
     has_useful = bool(launches["useful_flop"].notna().any())
     if has_useful:
@@ -78,7 +75,7 @@ def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
 def sum_launches(
     ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, group: Ints, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sums of the launches' values over each row of the range summary, and over each instance with all that is in it.
+    """Sums of the launches' values over each row of the ranges, and over each instance with all that is in it.
 
     The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
     """

@@ -91,11 +91,9 @@ class Gate:
 def judge_condition(
     condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
 ) -> Judgement:
-    """Hold a condition against rows of a comparison. All GPUs on which the path had work are judged; the worst counts.
+    """Hold a condition against rows of a comparison, on all GPUs on which the path had work; the worst counts.
 
-    Args:
-        iteration_path: The path of a condition that names none; empty for the whole capture.
-        caveats: Everything that they touch is inconclusive.
+    A condition that names no path is about ``iteration_path``. Everything that caveats touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -114,11 +112,7 @@ def judge_condition(
 
 
 def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str, tuple[int, str]]]) -> Judgement:
-    """Whether a side has a finding: fail where all of its recordings do, pass where none does.
-
-    Args:
-        recordings: GPU and sentence of each finding of each recording, by name.
-    """
+    """Fail where all recordings have the finding, pass where none does; of each GPU and sentence by finding."""
     count, name = len(recordings), condition.name
     known = [each[name] for each in recordings if name in each]
     gpu, reason = known[0] if known else (0, "not found")
@@ -187,7 +181,9 @@ def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str)
         wanted, at = condition.path, condition.text.find("[") + 1
         found = _named_paths(paths, wanted)
     if not found:
-        near = " or ".join(_quoted(_near_names(paths, wanted)))
+        short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
+        names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
+        near = " or ".join(_quoted(difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)))
         meant = f"Did you mean {near}? " if near else ""
         raise wrong_condition(
             condition.text,
@@ -221,12 +217,6 @@ def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
 
 def _without_blanks(path: str) -> str:
     return "/".join(part.strip() for part in path.split("/"))
-
-
-def _near_names(paths: Sequence[str], wanted: str) -> list[str]:
-    short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
-    names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
-    return difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)
 
 
 def _quoted(names: Sequence[str]) -> list[str]:

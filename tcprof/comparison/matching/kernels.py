@@ -151,10 +151,7 @@ class Matching:
 
 
 def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | None = None) -> Matching:
-    """Match the kernels of ``Analysis.iterations``, without warm-up; of the whole captures where one side has none.
-
-    Kernels are matched on GPUs of the same number.
-    """
+    """Match the kernels of ``Analysis.iterations`` GPU by GPU, without warm-up; else of the whole captures."""
     rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]
     parts: list[pd.DataFrame] = []
     before = 0

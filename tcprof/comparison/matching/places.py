@@ -110,10 +110,7 @@ class Renaming:
 def find_renamings(
     base: Sequence[Analysis], new: Sequence[Analysis], mapping: Mapping[str, str]
 ) -> tuple[Renaming, Renaming]:
-    """What the ranges of both sides are called: iterations of several paths are one.
-
-    The steps of ``epoch 0`` and ``epoch 1`` become those of ``epoch *``: runs with other numbers of epochs compare.
-    """
+    """What the ranges of both sides are called: steps of ``epoch 0`` and ``epoch 1`` are those of ``epoch *``."""
     kin: dict[Kin, dict[str, None]] = {}
     for recording, names in [*((each, mapping) for each in base), *((each, {}) for each in new)]:
         for path in recording.iterations["path"].unique():
@@ -158,7 +155,7 @@ def rename_paths(paths: pd.DataFrame, renaming: Renaming) -> pd.DataFrame:
 
 
 def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> None:
-    """Make sure that every range to be renamed is there.
+    """Refuse to rename what is not there.
 
     Raises:
         UsageError: The baseline has no range of that name, or a new name is empty.
@@ -186,13 +183,10 @@ def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
 
 
 def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The places of all recordings' ranges as a tree is read: the first's, with those of others where they belong.
+    """The places of all recordings' ranges, by ``KEYS``, as a tree is read: the first's, with those of others.
 
     A place that an earlier recording lacks comes first in the one that it lies in, or after the one that it follows
-    there and all that lies in that one.
-
-    Returns:
-        The columns of ``KEYS``; the row is the place's number.
+    there.
     """
     rows = [list(dict.fromkeys(frame[KEYS].itertuples(index=False, name=None))) for frame in ranges]
     start: Place = (None, None, None, -1)  # comes before all places, and holds them
@@ -228,7 +222,7 @@ def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place
 def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
     """The sides with the iterations of the same path, where there is one that both have.
 
-    A recording of few steps has no path that repeats often enough to be found, or finds the layers within its steps.
+    Few steps do not repeat often enough to be found, or the layers within them are found.
     """
     found, known = [], []
     for side, own in ((base, mapping), (new, {})):

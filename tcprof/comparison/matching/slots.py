@@ -56,8 +56,7 @@ def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]
 def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
     """How well kernels of these names can replace each other, a row for each of the baseline's.
 
-    3.5 for the same name; up to 3 for two that do the same work, such as two products; up to 2 for two that share most
-    of the words that say what they do; else 0.
+    3.5 for the same name; 2 to 3 for the same work, such as two products; 1 to 2 for most words in common; else 0.
     """
     parsed = [parse_name(name) for name in [*base, *new]]
     works, words = np.array([name.work for name in parsed], dtype=object), [name.words for name in parsed]
@@ -91,10 +90,7 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
     """The slots of a side: the launches of a typical iteration, path by path, and one for each kernel that it lacks.
 
     Typical is the sequence of kernels that most iterations have in a path; where all differ, one of median length.
-
-    Args:
-        launches: In order of iteration and launch: codes of path and kernel, iteration (-1 for none), and occurrence,
-            the number of earlier launches of that kernel in that path and iteration.
+    Launches come by iteration (-1 for none), with codes of path and kernel, and ``occurrence`` of that kernel there.
 
     Returns:
         path, kernel, occurrence, ``rank`` (where in its iteration the launch is), ``rare`` (whether no typical
@@ -201,10 +197,7 @@ def _match_equals(
 
 
 def _join_rare(base: pd.DataFrame, new: pd.DataFrame) -> None:
-    """Let all free slots of a kernel in a path join a pair of that kernel with itself, if it is rare on either side.
-
-    A rare slot stands for any number of launches, so how many slots the other side has does not matter.
-    """
+    """Pair free slots of a kernel in a path, if rare on either side: there they stand for any number of launches."""
     for side, other in ((base, new), (new, base)):
         paired = other[(other["other"] == other["kernel"]) & other["rare"]]
         known = pd.MultiIndex.from_frame(paired[["place", "kernel"]])
@@ -223,16 +216,10 @@ def follow_slots(launches: pd.DataFrame, slots: pd.DataFrame) -> tuple[Ints, Int
 
 
 def align(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floats]) -> tuple[Ints, Ints]:
-    """The pairs of elements, in the order of both sequences, whose similarities have the largest sum.
+    """The positions of the pairs, in the order of both sequences, whose similarities have the largest sum; 0 is none.
 
     As Needleman and Wunsch (1970), with gaps that cost nothing. Long sequences are aligned in windows that each begin
     behind the last pair of the one before, so that time grows only in proportion to their length.
-
-    Args:
-        similarity: Given different codes of each, the matrix of their similarities; two of similarity 0 are no pair.
-
-    Returns:
-        Positions in ``base`` and in ``new``, ascending.
     """
     if len(base) == len(new) and (base == new).all():
         return np.arange(len(base)), np.arange(len(new))

@@ -1,7 +1,6 @@
 """What is known of two sides, and what a difference between them proves; see ``docs/statistics.md``.
 
-Everything is computed for many places at once: arrays have one element for each place, or, with several recordings,
-one row for each recording.
+Arrays have one element for each place, or, with several recordings, one row for each recording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,13 +77,9 @@ def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Est
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
-    """A side whose interval also includes run-to-run variation.
+    """A side whose interval also has run-to-run variation: of a run's logarithm, and in the quantity's unit.
 
     Several recordings do not make that less here: they are too few to show whether their runs were usual ones.
-
-    Args:
-        relative: Standard deviation of a run's logarithm.
-        absolute: Standard deviation of a run, in the quantity's unit.
     """
     wide, far = STUDENT_95 * relative, STUDENT_95 * absolute
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -101,14 +96,11 @@ def decided_by_ratio(base: Estimate, new: Estimate) -> Bools:
 
 
 def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Estimate], count: Ints) -> Change:
-    """The change, with intervals from those of two independent sides.
+    """The change, with intervals from those of two independent sides, ``within`` having only those of instances.
 
     The distances from an estimate to the ends of its interval add as squares, those of logarithms for the ratio: the
-    method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008).
-
-    Args:
-        within: Both with the interval over instances alone.
-        count: Instances of the side that has fewer.
+    method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008). ``count`` is of the
+    smaller.
     """
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,13 +117,9 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
 
 
 def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
-    """How much runs may differ so that a change is still shown: standard deviation of a run, as a share.
+    """How much runs may differ, as a relative deviation, so that a change is still shown; NaN where it never is.
 
-    It is the one at which an interval, widened by it as by ``add_run_deviation``, would end at no change; NaN where
-    even without a difference between runs nothing would be shown.
-
-    Args:
-        slack: By how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
+    ``slack`` is by how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
     """
     base, new = within
     use_ratio = decided_by_ratio(base, new)
@@ -214,13 +202,9 @@ def _slack(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> tuple[
 
 
 def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float, rounded: bool) -> Deviations:
-    """Standard deviations between runs at each place, for each quantity.
+    """Standard deviations between runs at each place: of the logarithm, and one in the quantity's unit added to it.
 
-    Args:
-        medians: Medians over the instances of what ``tcprof.comparison.statistics.rows`` lists; unknown is NaN.
-
-    Returns:
-        The deviation of the logarithm, and one in the quantity's own unit that is added to it.
+    ``medians`` are those over instances of what ``tcprof.comparison.statistics.rows`` lists; unknown is NaN.
     """
     known = {name: np.nan_to_num(values) for name, values in medians.items()}
     host, span, idle = known["host_ns"], known["gpu_window_ns"], known["idle_ns"]

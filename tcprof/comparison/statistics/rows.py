@@ -46,7 +46,7 @@ _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 
 
 @dataclass(frozen=True)
-class Measured:
+class _Measured:
     """The figures of one recording's instances, and, as one instance each, of the whole capture on each GPU."""
 
     place: Ints  # number of the place of each instance; those of a place are in order of time
@@ -55,9 +55,15 @@ class Measured:
     present: Bools  # whether the recording has the place at all
     whole_graphs: Bools  # whether CUDA graphs recorded as a whole ran in its instances, whose kernels are not known
     lacks_pct: dict[str, Floats]  # for each quantity the share, in percent, of what is not in its values at each place
+    centers: dict[str, dict[str, Centers]]  # medians and means at each place
+    deviations: dict[str, Deviations]  # how much these are assumed to differ in another run
+    tensor_source: str
 
 
-def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
+_Sides = tuple[Sequence[_Measured], Sequence[_Measured]]
+
+
+def _measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Measured:
     """The figures of one recording at ``tcprof.comparison.matching.places.list_places``."""
     index = pd.MultiIndex.from_frame(places[KEYS])
     ranges = rename_paths(analysis.ranges, renaming)
@@ -72,18 +78,20 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     lacking = {quantity.name: np.zeros(len(places)) for quantity in QUANTITIES}
     for quantity in QUANTITIES:
         lacking[quantity.name][row_place] = np.nan_to_num(quantity.column.lacks_pct(ranges))
-    return Measured(
-        place,
-        values,
-        peak,
-        np.isin(np.arange(len(places)), row_place),
-        _has_whole_graphs(analysis, places, place, values),
-        lacking,
-    )
+    period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
+    centers, deviations = {}, {}
+    for statistic, find in _FIND.items():
+        found = {name: find(place, values[name], len(places)) for name in MEASURED}
+        middle = {**{name: center.value for name, center in found.items()}, PEAK: peak}
+        centers[statistic] = found
+        deviations[statistic] = run_deviations(
+            middle, analysis.window, period_ns, rounded=analysis.tensor_source == "rounded"
+        )
+    present, hidden = np.isin(np.arange(len(places)), row_place), _has_whole_graphs(analysis, places, place, values)
+    return _Measured(place, values, peak, present, hidden, lacking, centers, deviations, analysis.tensor_source)
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
-    """Whether graphs recorded as a whole ran at each place: there the share of tensor kernels is unknown."""
     used = analysis.activities.loc[analysis.activities["kind"] == "graph", "gpu"].unique()
     hidden = (values["kernel_ns"] > 0) & np.isnan(values["tensor_kernel_share_pct"])
     found = np.zeros(len(places), dtype=bool)
@@ -92,7 +100,6 @@ def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, val
 
 
 def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.MultiIndex, renaming: Renaming) -> Ints:
-    """The place of each instance: looked up once for each path on each GPU."""
     width = max(len(paths), 1)
     used, code = np.unique(instances["gpu"].to_numpy() * width + instances["path_id"].to_numpy(), return_inverse=True)
     of_path = rename_paths(paths, renaming).iloc[used % width]
@@ -140,30 +147,17 @@ def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
     return {**row, **{name: row[f"mean_{name}"] for name in row if f"mean_{name}" in row}}
 
 
-@dataclass(frozen=True)
-class _RecordingFigures:
-    """One recording's figures, medians and means at each place, and how much another run is assumed to differ."""
-
-    measured: Measured
-    centers: dict[str, dict[str, Centers]]
-    deviations: dict[str, Deviations]
-    tensor_source: str
-
-
-_Sides = tuple[Sequence[_RecordingFigures], Sequence[_RecordingFigures]]
-
-
 def list_rows(
     base: Sequence[Analysis], new: Sequence[Analysis], places: pd.DataFrame, renamings: tuple[Renaming, Renaming]
 ) -> pd.DataFrame:
     """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``."""
     sides: _Sides = (
-        [_read(analysis, places, renamings[0]) for analysis in base],
-        [_read(analysis, places, renamings[1]) for analysis in new],
+        [_measure(analysis, places, renamings[0]) for analysis in base],
+        [_measure(analysis, places, renamings[1]) for analysis in new],
     )
     counts = {}
     for name, side in zip(("base", "new"), sides, strict=True):
-        present = np.stack([each.measured.present for each in side])
+        present = np.stack([each.present for each in side])
         instances = np.stack([each.centers[MEDIAN]["host_ns"].count for each in side]).sum(axis=0)
         counts[f"{name}_instance_count"] = np.where(present.any(axis=0), instances, np.nan)
         counts[f"{name}_recording_count"] = present.sum(axis=0)
@@ -178,24 +172,9 @@ def list_rows(
     return COMPARISON.conform(pd.DataFrame({**repeated, "quantity": quantities, **cells}))
 
 
-def _read(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _RecordingFigures:
-    measured = measure(analysis, places, renaming)
-    period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
-    rounded = analysis.tensor_source == "rounded"
-    centers, deviations = {}, {}
-    for statistic, find in _FIND.items():
-        found = {name: find(measured.place, measured.values[name], len(places)) for name in MEASURED}
-        values = {**{name: center.value for name, center in found.items()}, PEAK: measured.peak_pct}
-        centers[statistic] = found
-        deviations[statistic] = run_deviations(values, analysis.window, period_ns, rounded)
-    return _RecordingFigures(measured, centers, deviations, analysis.tensor_source)
-
-
 def _compare(quantity: str, sides: _Sides) -> Columns:
     if quantity == PEAK:
-        peaks = [
-            pd.DataFrame([each.measured.peak_pct for each in side]).median().to_numpy(np.float64) for side in sides
-        ]
+        peaks = [pd.DataFrame([each.peak_pct for each in side]).median().to_numpy(np.float64) for side in sides]
         told: Columns = {**values_of_sides(*peaks), "verdict": np.full(len(peaks[0]), NOT_JUDGED, dtype=object)}
         known = ~np.isnan(peaks[0] + peaks[1])
         marks = dict.fromkeys(("base_lower_bound", "new_lower_bound"), np.zeros(len(known), dtype=bool))
@@ -224,7 +203,7 @@ def _named_means(columns: Columns) -> Columns:
 
 def _hidden_in_graphs(quantity: str, sides: _Sides) -> Bools:
     """Where CUDA graphs recorded as a whole hide what the quantity counts."""
-    base, new = (np.any([each.measured.whole_graphs for each in side], axis=0) for side in sides)
+    base, new = (np.any([each.whole_graphs for each in side], axis=0) for side in sides)
     if quantity in _HIDDEN_IN_GRAPHS:
         return np.asarray(base | new)
     return np.asarray(base != new) if quantity in _UNLIKE_WITH_GRAPHS else np.zeros(len(base), dtype=bool)
@@ -232,7 +211,7 @@ def _hidden_in_graphs(quantity: str, sides: _Sides) -> Bools:
 
 def _lacking(quantity: str, sides: _Sides) -> list[Floats]:
     """The largest share, in percent, of what is not in a recording's value, for each side."""
-    return [np.max([each.measured.lacks_pct[quantity] for each in side], axis=0) for side in sides]
+    return [np.max([each.lacks_pct[quantity] for each in side], axis=0) for side in sides]
 
 
 def _compare_centers(quantity: str, statistic: str, sides: _Sides, hidden: Bools) -> Columns:
@@ -268,6 +247,6 @@ def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack]
     return found[0], found[1]
 
 
-def _instances_of(quantity: str, side: Sequence[_RecordingFigures]) -> Instances:
-    values = [each.measured.values[quantity] for each in side]
-    return np.concatenate([each.measured.place for each in side]), np.concatenate(values)
+def _instances_of(quantity: str, side: Sequence[_Measured]) -> Instances:
+    values = [each.values[quantity] for each in side]
+    return np.concatenate([each.place for each in side]), np.concatenate(values)

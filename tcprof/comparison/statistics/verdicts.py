@@ -52,9 +52,7 @@ def compare_known(
 ) -> Columns:
     """The columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
 
-    Args:
-        slacks: How far rounding or lost samples may have moved each side; None where neither has.
-        instances: The instances of each side, for the test of their ranks; None for no test.
+    ``slacks`` tell how far rounding or lost samples may have moved each side; ``instances`` are for the test of ranks.
     """
     within, wide, change, assumed = _assume(sides)
     base, new = wide
@@ -142,7 +140,6 @@ def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.N
 
 
 def _values_at(instances: Instances, places: Ints) -> list[Floats]:
-    """The known values at each of the places."""
     known = ~np.isnan(instances[1])
     place, values = instances[0][known], instances[1][known]
     order = np.argsort(place, kind="stable")
@@ -210,10 +207,7 @@ class _Moments:
 
 
 def is_measured(base_count: Ints | int, new_count: Ints | int) -> Bools:
-    """Whether so many recordings measure run-to-run variation: two on both sides.
-
-    One against many is not enough: there is no way to know whether that one was an unusual run.
-    """
+    """Whether so many recordings measure run-to-run variation: two on both sides, as one may be of an unusual run."""
     return np.asarray(np.minimum(base_count, new_count) >= 2)
 
 

@@ -67,7 +67,6 @@ def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
 
 
 def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """Copies of a recording; other GPUs, or another clock of the same."""
     if copies := dict.fromkeys(group for side in sides for group in side.copies):
         yield _caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")
     gpus = gpu_models(*sides)
@@ -91,7 +90,6 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """Other samples, driver or recorder."""
 
     def differ(fact: Callable[[Analysis], str]) -> list[str]:
         facts = [join_facts([fact(each) for each in side.recordings]) for side in sides]
@@ -110,7 +108,6 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """Captures of which one is much longer, and CUDA graphs that hide their kernels."""
     lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in sides]
     if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
         sentence = (
@@ -132,7 +129,6 @@ def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """Other numbers of iterations, or too few; and no common range."""
     # Of the GPU that has most.
     counts = [max(side.first.iterations.groupby("gpu").size(), default=0) for side in sides]
     if counts[0] != counts[1] and all(counts):

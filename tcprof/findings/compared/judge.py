@@ -160,25 +160,19 @@ class ComparedAdvice:
 def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
     """The priced advice on the baseline that is worth a line, and whether it is gone; then what the new side has."""
     base, new = (_by_gpu_and_rule(side) for side in (comparison.base, comparison.new))
-    old = [
+    return tuple(
         ComparedAdvice(
             gpu=gpu,
             rule=rule,
             sentence=each.sentence,
-            predicted=describe_gain(each.gain),
+            predicted=_tell_gain(base.get((gpu, rule))),
             is_gone=(gpu, rule) not in new,
-            is_new=False,
+            is_new=(gpu, rule) not in base,
             left=_tell_gain(new.get((gpu, rule))),
         )
-        for (gpu, rule), each in base.items()
+        for (gpu, rule), each in (base | new | base).items()  # of what both have, the baseline's
         if each.gain.is_notable
-    ]
-    added = [
-        ComparedAdvice(gpu, rule, each.sentence, "", False, True, _tell_gain(each))
-        for (gpu, rule), each in new.items()
-        if (gpu, rule) not in base and each.gain.is_notable
-    ]
-    return (*old, *added)
+    )
 
 
 def _by_gpu_and_rule(side: Side) -> dict[tuple[int, str], Advice]:

@@ -23,24 +23,16 @@ class IdleTime(Enum):
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule's findings are called, how they are found, and what their prices are of.
+    """What a rule's findings are called, how they are found, and what their prices are of."""
 
-    Attributes:
-        names: Of its findings; the first is its own.
-        find: Gives the advice that it has for a ``Step``; its docstring is the rule's documentation.
-        idle: What the prices have of the idle time.
-        of_all_gpus: Whether the prices are made of what each GPU waits, so that they are of all GPUs already.
-        of_program: Whether it is for the program to change; else a step can be well in spite of it.
-        of_recording: Whether it says how to record; such advice comes last.
-        after: Findings that it asks for: ``find(step, found)`` gets the names of those that were found.
-    """
-
-    names: tuple[str, ...]
-    find: Callable[..., "list[Advice]"]
-    idle: IdleTime = IdleTime.NONE
+    names: tuple[str, ...]  # of its findings; the first is its own
+    find: Callable[..., "list[Advice]"]  # gives the advice that it has for a ``Step``
+    idle: IdleTime = IdleTime.NONE  # what the prices have of the idle time
+    # Whether the prices are made of what each GPU waits, so that they are of all GPUs already
     of_all_gpus: bool = False
-    of_program: bool = True
-    of_recording: bool = False
+    of_program: bool = True  # whether it is for the program to change; else a step can be well in spite of it
+    of_recording: bool = False  # whether it says how to record; such advice comes last
+    # Findings that it asks for: ``find(step, found)`` gets the names of those that were found
     after: tuple[str, ...] = ()
 
 
@@ -51,22 +43,15 @@ def rule(*names: str, **facts: Any) -> Callable[[Callable[..., "list[Advice]"]],
 
 @dataclass(frozen=True)
 class Gain:
-    """What a change is likely to win of a step; below 0 it costs time, NaN where that is not known.
+    """What a change is likely to win of a step; below 0 it costs time, NaN where that is not known."""
 
-    Attributes:
-        low_pct: The least that is expected, as a share of the step.
-        likely_pct: What is most likely.
-        high_pct: The most that is expected.
-        step_ns: The one length of the step that all three are shares of: without profiling, measured or estimated.
-        of: What they are shares of, in words.
-        reason: Why nothing is likely to be won, where that is so, in a clause; empty where it is not known.
-    """
-
-    low_pct: float = float("nan")
-    likely_pct: float = float("nan")
-    high_pct: float = float("nan")
+    low_pct: float = float("nan")  # the least that is expected, as a share of the step
+    likely_pct: float = float("nan")  # what is most likely
+    high_pct: float = float("nan")  # the most that is expected
+    # The one length of the step that all three are shares of: without profiling, measured or estimated
     step_ns: float = float("nan")
-    of: str = field(default="the step", kw_only=True)
+    of: str = field(default="the step", kw_only=True)  # what they are shares of, in words
+    # Why nothing is likely to be won, where that is so, in a clause; empty where it is not known
     reason: str = field(default="", kw_only=True)
 
     def with_shares(self, shares_pct: Sequence[float]) -> Self:
@@ -133,40 +118,24 @@ class Option:
 
 @dataclass(frozen=True)
 class Subject:
-    """What advice is about, by names in the recording's frames, that which takes most time first; empty for no such.
+    """What advice is about, by names in the recording's frames, that which takes most time first; empty for no such."""
 
-    Attributes:
-        ranges: Paths, as in ``tcprof.frames.PATHS``.
-        modules: Paths of modules, as in ``tcprof.frames.MODULES``.
-        kernels: Names, as in ``tcprof.frames.KERNELS``.
-    """
-
-    ranges: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    kernels: tuple[str, ...] = ()
+    ranges: tuple[str, ...] = ()  # paths, as in ``tcprof.frames.PATHS``
+    modules: tuple[str, ...] = ()  # paths of modules, as in ``tcprof.frames.MODULES``
+    kernels: tuple[str, ...] = ()  # names, as in ``tcprof.frames.KERNELS``
 
 
 @dataclass(frozen=True)
 class Advice(Finding):
-    """A finding that says what to do, and what that would win.
+    """A finding that says what to do, and what that would win."""
 
-    Attributes:
-        gpu: Number of the GPU that its figures are of.
-        gpus: All GPUs that it holds on alike.
-        about: What in the recording it is about.
-        evidence: Figures that show it, a line each.
-        options: Ways to act on it, that to begin with first.
-        confidence: high, medium or low.
-        raise_confidence: What would raise it, in a whole sentence; empty where nothing is needed.
-    """
-
-    gpu: int = 0
-    gpus: tuple[int, ...] = (0,)
-    about: Subject = Subject()
-    evidence: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-    confidence: str = MEDIUM
-    raise_confidence: str = ""
+    gpu: int = 0  # number of the GPU that its figures are of
+    gpus: tuple[int, ...] = (0,)  # all GPUs that it holds on alike
+    about: Subject = Subject()  # what in the recording it is about
+    evidence: tuple[str, ...] = ()  # figures that show it, a line each
+    options: tuple[Option, ...] = ()  # ways to act on it, that to begin with first
+    confidence: str = MEDIUM  # high, medium or low
+    raise_confidence: str = ""  # what would raise it, in a whole sentence; empty where nothing is needed
 
     @property
     def gain(self) -> Gain:

@@ -1,4 +1,4 @@
-"""How rules make advice: alike in what it is about, in how its evidence is told, and in how its price is made."""
+"""How rules make advice: what it is about, how its evidence is told, and what the CPU launches and copies meanwhile."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,12 +6,15 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.host import CALL_NS, LONG_NS
+from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.modules.tree import PHASES
+from tcprof.analysis.ranges.projection import launches_of
+from tcprof.arrays import Floats, Ints
 from tcprof.findings.finding import Severity
 from tcprof.findings.pricing.advice import LOW, Advice, Option, Subject
 from tcprof.findings.pricing.step import Levels, Step
-from tcprof.frames import IN_NO_MODULE
+from tcprof.frames import HOST_TO_DEVICE, IN_NO_MODULE, PINNED
 from tcprof.untrusted import one_line
 
 _SHOWN = 3
@@ -30,17 +33,13 @@ def make_advice(
     raise_confidence: str = TRY,
     rows: pd.DataFrame | None = None,
 ) -> Advice:
-    """Advice on a step.
+    """Advice on a step: ``said`` is what was found, and what that means; the first of the options is to begin with.
 
-    Args:
-        said: What was found, and what that means.
-        options: That to begin with first.
-        evidence: Figures, a line each.
-        rows: Kernels, as ``Step.kernels``: it is about them unless ``about`` says otherwise, and those that take most
-            are evidence, too.
+    It is about the kernels in ``rows`` (see ``Step.kernels``) unless ``about`` says otherwise; those that take most are
+    evidence, too.
     """
     if rows is not None:
-        about = about_kernels(step, rows.index) if about is None else about
+        about = about_launches(step, rows.index, "kernel") if about is None else about
         evidence = (*evidence, *list_kernels(rows))
     return Advice(
         rule=rule,
@@ -57,14 +56,17 @@ def make_advice(
     )
 
 
-def about_kernels(step: Step, kernels: Iterable[int]) -> Subject:
-    """Some rows of ``tcprof.frames.KERNELS``, with the ranges and modules that launched them in the steps."""
-    return _about(step, step.launches["kernel"].isin(list(kernels)))
-
-
-def about_launches(step: Step, activities: Iterable[int]) -> Subject:
-    """The same of some launches alone, by their rows in ``tcprof.frames.ACTIVITIES``."""
-    return _about(step, step.launches["activity"].isin(list(activities)))
+def about_launches(step: Step, rows: Iterable[int], column: str = "activity") -> Subject:
+    """Some launches by rows of activities, or of kernels, with ranges and modules; what takes most time is first."""
+    launches = step.launches[step.launches[column].isin(list(rows))]
+    modules, paths = step.analysis.modules, step.analysis.paths
+    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
+    own = ~modules["module"].astype(str).str.startswith(outside)
+    return Subject(
+        ranges=_by_time(launches, "path_id", paths["path"]),
+        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
+        kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
+    )
 
 
 def about_ranges(step: Step, names: Iterable[str]) -> Subject:
@@ -77,19 +79,6 @@ def about_iteration(step: Step) -> Subject:
     """The step itself; nothing where nothing iterates."""
     rows = step.analysis.iterations[step.analysis.iterations["gpu"] == step.gpu]
     return Subject(ranges=tuple(rows["path"].astype(str).unique()))
-
-
-def _about(step: Step, is_meant: "pd.Series[bool]") -> Subject:
-    """Which of the step's launches are meant; what takes most time comes first."""
-    launches = step.launches.loc[is_meant, ["exposed_ns", "path_id", "module", "kernel"]]
-    modules, paths = step.analysis.modules, step.analysis.paths
-    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
-    own = ~modules["module"].astype(str).str.startswith(outside)
-    return Subject(
-        ranges=_by_time(launches, "path_id", paths["path"]),
-        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
-        kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
-    )
 
 
 def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tuple[str, ...]:
@@ -141,3 +130,70 @@ def list_kernels(rows: pd.DataFrame, told: Sequence[str] = ()) -> tuple[str, ...
         time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
         lines.append(f"{units.format_things(rest, 'more kernel')}: {time}")
     return tuple(lines)
+
+
+_SMALL_BYTES = 65_536  # at most so many of pageable memory are copied without waiting, as those of pinned memory are
+_MOSTLY = 0.5  # of the bytes
+_GUESSED = ("whether their memory is pinned was not recorded: it is guessed from when the calls return",)
+
+
+def time_launching(step: Step, kernels: pd.DataFrame) -> float:
+    """CPU time of a step that launching some of its kernels takes, without those of graphs, which come together."""
+    launch = _calls_of(step)
+    is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
+    is_meant = is_single & step.launches["kernel"].isin(kernels.index).to_numpy()
+    return float(_time_calls(step.analysis.api_calls)[launch[is_meant]].sum()) / max(step.count, 1)
+
+
+def replays_graphs(step: Step) -> bool:
+    """Whether CUDA graphs run in the steps: recorded as a whole, or as launches of several kernels each."""
+    launch = _calls_of(step)
+    return bool((step.kernels["work"] == GRAPH).any() or pd.Series(launch[launch >= 0]).duplicated().any())
+
+
+def _calls_of(step: Step) -> Ints:
+    """The call that launched each of ``Step.launches``; -1 where it is not known."""
+    return launches_of(step.analysis.api_calls, step.analysis.activities.iloc[step.launches["activity"].to_numpy()])
+
+
+def _time_calls(launches: pd.DataFrame) -> Floats:
+    """From each launch to its thread's next one; where that is long after it, the call alone."""
+    process, thread, start = (launches[name].to_numpy() for name in ("process", "thread", "start_ns"))
+    call = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.float64) - start
+    order = np.lexsort((start, thread, process))
+    until_next = np.diff(start[order])
+    is_next = (np.diff(process[order]) == 0) & (np.diff(thread[order]) == 0) & (until_next < LONG_NS)
+    found: Floats = np.minimum(call, LONG_NS)
+    found[order[:-1][is_next]] = until_next[is_next]
+    return found
+
+
+def are_pinned(step: Step) -> bool:
+    """Whether most bytes that the steps copy to the GPU come from pinned memory, as recorded, or else as guessed."""
+    copies = _copies_in_steps(step)
+    known = copies[copies["host_memory"] != ""]
+    if len(known):
+        return is_mostly_pinned(known)
+    large = copies[copies["moved_bytes"] > _SMALL_BYTES]
+    launch = launches_of(step.analysis.api_calls, large)
+    returned = np.append(step.analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
+    is_early = returned < (large["start_ns"] + large["end_ns"]) / 2
+    return bool(large["moved_bytes"][is_early].sum() > _MOSTLY * large["moved_bytes"].sum())
+
+
+def is_mostly_pinned(copies: pd.DataFrame) -> bool:
+    """Whether most bytes of some copies are from or to memory that was recorded as pinned."""
+    pinned = copies["moved_bytes"][copies["host_memory"] == PINNED].sum()
+    return bool(pinned > _MOSTLY * copies["moved_bytes"].sum())
+
+
+def tell_guess(step: Step) -> tuple[str, ...]:
+    """That it was not recorded, and only guessed, whether memory is pinned; nothing where it was."""
+    return _GUESSED * bool((_copies_in_steps(step)["host_memory"] == "").all())
+
+
+def _copies_in_steps(step: Step) -> pd.DataFrame:
+    copies = step.copies[step.copies["name"] == HOST_TO_DEVICE]
+    begins, ends = step.windows
+    place = np.searchsorted(begins, copies["start_ns"].to_numpy(), side="right") - 1
+    return copies[(place >= 0) & (copies["start_ns"].to_numpy() < ends[place])]

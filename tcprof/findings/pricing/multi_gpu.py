@@ -1,12 +1,11 @@
 """What a change wins where several GPUs take a step together: it ends when the last of them is done.
 
-Each GPU waits in its communication for the slowest. What it saves while it waits is absorbed there, so that a step
-becomes shorter by the least, of all GPUs, of what they wait and save together. What is alike on several is one finding:
-whoever changes the program changes it for all of them.
+What a GPU saves while it waits for the slowest is absorbed there: a step becomes shorter by the least, of all GPUs, of
+what they wait and save together. What is alike on several is one finding.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -58,44 +57,6 @@ def waiting_ns(step: Step) -> float:
     return times[step.gpu] - min(times.values())
 
 
-@dataclass(frozen=True)
-class _Others:
-    """What the GPUs do that take a step together with another, and what each waits for the slowest, in ns of a step."""
-
-    step: Step
-    waits: Mapping[int, float]
-    found: Found
-    rules: Rules
-
-    def win(self, advice: Advice, option: Option) -> tuple[int, Gain]:
-        """What all of them win by an option of the advice on this one, and which limits it."""
-        if not option.gain.is_known:
-            return self.step.gpu, option.gain
-        parts = {gpu: self._saved(gpu, advice, option) + wait for gpu, wait in self.waits.items()}
-        limiting = min(parts, key=lambda gpu: float(parts[gpu][1]))
-        shares = 100 * np.minimum.reduce(list(parts.values())) / option.gain.step_ns
-        return limiting, option.gain.with_shares(shares.tolist()).because(f"GPU {limiting} takes as long")
-
-    def _saved(self, gpu: int, advice: Advice, option: Option) -> Floats:
-        """What a GPU saves by the same, in ns: as advised there, or as far as the same is to be saved there."""
-        if gpu == self.step.gpu:
-            return _levels(option.gain)
-        same = (each for one in self.found[gpu] if one.rule == advice.rule for each in one.options)
-        known = [each.gain for each in same if each.title == option.title and each.gain.is_known]
-        return _levels(known[0] if known else self._estimate(self.step.beside[gpu], advice, option.gain))
-
-    def _estimate(self, other: Step, advice: Advice, gain: Gain) -> Gain:
-        """Nothing at the least; likely in proportion to the time of the same kernels, or to the idle time."""
-        if self.rules[advice.rule].idle in (IdleTime.SHARED, IdleTime.REST):
-            part = min(1.0, other.idle_ns / self.step.idle_ns) if self.step.idle_ns > 0 else 0.0
-            return replace(gain, low_pct=0.0, likely_pct=part * gain.likely_pct)
-        own, there = (
-            time_of(each.kernels[each.kernels["name"].isin(advice.about.kernels)]) for each in (self.step, other)
-        )
-        part = there / own if own > 0 else 0.0
-        return other.price_kernels(part * np.array([0.0, max(0.0, gain.likely_ns), max(0.0, gain.high_ns)]))
-
-
 def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:
     """Advice whose prices are of steps that end with the slowest GPU; the rules are by the names of findings."""
     return {gpu: [_price(steps[gpu], each, found, rules) for each in found[gpu]] for gpu in found}
@@ -109,25 +70,44 @@ def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
         gains = [replace(each.gain, low_pct=min(0.0, each.gain.low_pct)) for each in advice.options]
         return advice.with_gains(gains, _SENDING)
     waits = {gpu: time - min(times.values()) for gpu, time in times.items()}
-    limited = [_Others(step, waits, found, rules).win(advice, each) for each in advice.options]
-    gpu, gain = limited[0]
-    told = f"GPUs that communicate go on together: GPU {gpu} limits what is won"
-    if waits[step.gpu] > waits[gpu]:
+    is_idle = rules[advice.rule].idle in (IdleTime.SHARED, IdleTime.REST)
+    gains, limits = [], []
+    for option in advice.options:
+        saved = {gpu: _saved(step, gpu, advice, option, found, is_idle) + wait for gpu, wait in waits.items()}
+        limits.append(min(saved, key=lambda gpu: float(saved[gpu][1])))
+        shares = 100 * np.minimum.reduce(list(saved.values())) / option.gain.step_ns
+        gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} takes as long")
+        gains.append(gain if option.gain.is_known else option.gain)
+    told = f"GPUs that communicate go on together: GPU {limits[0]} limits what is won"
+    if waits[step.gpu] > waits[limits[0]]:
         told += f", for which GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of a step"
-    is_told = abs(gain.likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
-    return advice.with_gains([gain for _, gain in limited], *([told] if is_told else []))
+    is_told = abs(gains[0].likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
+    return advice.with_gains(gains, *([told] if is_told else []))
 
 
-def _levels(gain: Gain) -> Floats:
-    """Low, likely and high, in ns."""
+def _saved(step: Step, gpu: int, advice: Advice, option: Option, found: Found, is_idle: bool) -> Floats:
+    """What a GPU saves by the same, in ns: as advised there, or as far as the same is to be saved there."""
+    gain = option.gain
+    if gpu != step.gpu:
+        same = (each for one in found[gpu] if one.rule == advice.rule for each in one.options)
+        known = (each.gain for each in same if each.title == option.title and each.gain.is_known)
+        gain = next(known, None) or _estimate(step, step.beside[gpu], advice, gain, is_idle)
     return np.array(gain.shares_pct) / 100 * gain.step_ns
 
 
-def join_alike(found: Sequence[Advice]) -> list[Advice]:
-    """Advice in which that of one rule, about the same, with prices that agree, is one for all its GPUs.
+def _estimate(step: Step, other: Step, advice: Advice, gain: Gain, is_idle: bool) -> Gain:
+    """Nothing at the least; likely in proportion to the time of the same kernels, or to the idle time."""
+    if is_idle:
+        part = min(1.0, other.idle_ns / step.idle_ns) if step.idle_ns > 0 else 0.0
+        return replace(gain, low_pct=0.0, likely_pct=part * gain.likely_pct)
+    of_steps = (each.kernels for each in (step, other))
+    own, there = (time_of(kernels[kernels["name"].isin(advice.about.kernels)]) for kernels in of_steps)
+    part = there / own if own > 0 else 0.0
+    return other.price_kernels(part * np.array([0.0, max(0.0, gain.likely_ns), max(0.0, gain.high_ns)]))
 
-    That which comes first lends its figures.
-    """
+
+def join_alike(found: Sequence[Advice]) -> list[Advice]:
+    """Advice of one rule, about the same, with prices that agree, as one for all GPUs, by the figures of the first."""
     groups: list[list[Advice]] = []
     for each in found:
         group = next((group for group in groups if _are_alike(group, each)), None)
@@ -167,11 +147,14 @@ def _agree(one: Gain, other: Gain) -> bool:
 
 def _join(group: Sequence[Advice]) -> Advice:
     first, unsure = group[0], min(group, key=lambda each: (LOW, MEDIUM, HIGH).index(each.confidence))
-    gains = [
-        _join_gains([each.gain for each in alike]) for alike in zip(*(each.options for each in group), strict=True)
-    ]
+    gains = [_join_gains([each.gain for each in alike]) for alike in zip(*(one.options for one in group), strict=True)]
+    told = f"these figures are of {name_gpus([first.gpu])}"
+    likely = sorted(each.gain.likely_pct for each in group)
+    lowest, highest = (units.format_pct(each) for each in (likely[0], likely[-1]))
+    if lowest != highest:
+        told += f"; the likely gain is the mean of {lowest} to {highest}"
     return replace(
-        first.with_gains(gains, _tell_figures(group)),
+        first.with_gains(gains, told),
         gpus=tuple(sorted(each.gpu for each in group)),
         confidence=unsure.confidence,
         raise_confidence=unsure.raise_confidence,
@@ -185,10 +168,3 @@ def _join_gains(gains: Sequence[Gain]) -> Gain:
     low, likely, high = zip(*(gain.shares_pct for gain in gains), strict=True)
     step_ns = float(np.mean([gain.step_ns for gain in gains]))
     return replace(gains[0], low_pct=min(low), likely_pct=float(np.mean(likely)), high_pct=max(high), step_ns=step_ns)
-
-
-def _tell_figures(group: Sequence[Advice]) -> str:
-    told = f"these figures are of {name_gpus([group[0].gpu])}"
-    likely = sorted(each.gain.likely_pct for each in group)
-    texts = [units.format_pct(each) for each in (likely[0], likely[-1])]
-    return told if texts[0] == texts[1] else f"{told}; the likely gain is the mean of {texts[0]} to {texts[1]}"

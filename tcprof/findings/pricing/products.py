@@ -120,10 +120,9 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = 
 
 
 def find_attention(step: Step) -> pd.DataFrame:
-    """Launches between a product and the next one with a softmax, or its gradient, among them; and these products.
+    """Launches between two products with a softmax, or its gradient, among them; and these products.
 
-    Returns:
-        Of each launch ``kernel``, ``activity``, ``exposed_ns`` in all steps, and ``is_product``.
+    Of each ``kernel``, ``activity``, ``exposed_ns`` in all steps, and ``is_product``.
     """
     launched = rows_of_gpu(step.analysis.kernel_instances, step.gpu)
     activity = launched["activity"].to_numpy()
@@ -150,10 +149,9 @@ def find_attention(step: Step) -> pd.DataFrame:
 
 
 def speedup(chip: Chip, before: str, after: str, duration_ns: Floats) -> Floats:
-    """How many times as fast a product becomes in another precision; NaN where that is not known.
+    """How many times as fast a product of that duration becomes in another precision; NaN where that is not known.
 
-    The speedup of a product of that duration on the chip that was measured, in proportion to what the peaks of both
-    precisions are to each other on either chip.
+    As measured, in proportion to what the peaks of both precisions are to each other on either chip.
     """
     old, new = (_PRODUCTS[precision] * 1e3 for precision in (before, after))  # FLOP a ns
     measured = _on_line(duration_ns, _PRODUCTS["flop"] / old, new / old)

@@ -12,7 +12,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.host import LAUNCHES, WORK, Host, Pair, find_host, launching_time
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.patterns import count_blocks, read_traits
 from tcprof.analysis.replay import Replay, find_windows, make_replay
@@ -29,32 +29,23 @@ _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a
 _AS_LONG = 0.01  # by which steps may differ
 CPU_BUSY = 0.8  # of a step: as in tcprof.findings.iterations
 ALL, NONE = np.ones(3), np.zeros(3)
-_Pricing = Callable[[int, float], tuple[float, float]]  # level and what tracing leaves: what is won, of which time
+_Pricing = Callable[[int, float, float], float]  # what is won by level, what tracing leaves, and the step without it
 
 
 @dataclass(frozen=True)
 class Step:
-    """The mean step of one GPU.
-
-    Attributes:
-        name: What iterates; empty where nothing does.
-        count: How many steps it is the mean of.
-        busy_ns: The part of its length under any activity.
-        exposure: What activities have for themselves in all steps.
-        host: What the CPU does.
-        windows: The steps on the GPU.
-        beside: Those of all GPUs of the recording, by number, where they are known.
-    """
+    """The mean step of one GPU."""
 
     analysis: Analysis
     gpu: int
-    name: str
-    count: int
+    name: str  # what iterates; empty where nothing does
+    count: int  # how many steps it is the mean of
     length_ns: float
-    busy_ns: float
-    exposure: Exposure
-    host: Host
-    windows: Pair
+    busy_ns: float  # the part of its length under any activity
+    exposure: Exposure  # what activities have for themselves in all steps
+    host: Host  # what the CPU does
+    windows: Pair  # the steps on the GPU
+    # Those of all GPUs of the recording, by number, where they are known
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -105,10 +96,10 @@ class Step:
 
     @cached_property
     def kernels(self) -> pd.DataFrame:
-        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there.
+        """The GPU's rows of ``tcprof.frames.KERNELS`` that run in steps, by their index there, with what rules ask for.
 
-        With ``exposed_ns`` and ``launches`` of a step, the ``work`` and the traits that their names tell, and the
-        ``blocks`` of their grid, NaN where it was not read.
+        ``exposed_ns`` and ``launches`` of a step, ``work`` and traits by name, and ``blocks`` of the grid, NaN where
+        not read.
         """
         sums = self.launches.groupby("kernel")["exposed_ns"].agg(["sum", "size"]) / max(self.count, 1)
         rows = self.analysis.kernels.loc[sums.index]
@@ -183,76 +174,65 @@ class Step:
         """
         saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
-        def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone = self.alone_ns[tracing]
+        def gain(level: int, tracing: float, alone: float) -> float:
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
             limit = self.cpu_ns * left
             if self.replay and not math.isnan(saved_ns[level]):
                 limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits)
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
-            return alone - max(alone - saved_ns[level] - spared, limit), alone
+            return float(alone - max(alone - saved_ns[level] - spared, limit))
 
-        return self._price(gain).because(self._why_futile(saved_ns[1], cpu[1]))
-
-    @staticmethod
-    def _why_futile(saved_ns: float, cpu: float) -> str:
-        if not saved_ns > 0:
-            return f"it {'adds more work to the GPU than it saves' if saved_ns < 0 else 'saves no work of the GPU'}"
-        return "the step waits for the CPU" + (", which this slows down" if cpu > 1 else "")
+        if saved_ns[1] > 0:
+            why = "the step waits for the CPU" + (", which this slows down" if cpu[1] > 1 else "")
+        else:
+            why = f"it {'adds more work to the GPU than it saves' if saved_ns[1] < 0 else 'saves no work of the GPU'}"
+        return self._price(gain).because(why)
 
     def price_batch(self, saved_ns: Levels) -> Gain:
         """What twice the batch wins of a sample: the CPU's time is that of two, and so is that of some kernels.
 
-        Not the time in which the CPU neither launches nor waits, which is as long for each sample where it loads them:
-        all of it at the least, likely what is in ranges that launch nothing.
+        Not its time of loading: at the least all in which it neither launches nor waits, likely that in ranges without
+        launches.
         """
         work = self.host.idle_ns[WORK]
         loading = (work, work - self.host.work_of_launching_ns, 0.0)
 
-        def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone, gpu = self.alone_ns[tracing], self.busy_ns - saved_ns[level]
+        def gain(level: int, tracing: float, alone: float) -> float:
+            gpu = self.busy_ns - saved_ns[level]
             cpu = tracing * MEASURED["assumed"]["cpu_of_batch"][level] / 2
             limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
-            return alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)), alone
+            return float(alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)))
 
         return self._price(gain)
 
     def price_idle(self, saved_ns: Levels) -> Gain:
         """What less idle time wins, as recorded."""
-
-        def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone = self.alone_ns[tracing]
-            return saved_ns[level] * (alone - self.busy_ns) / self.idle_ns if self.idle_ns > 0 else 0.0, alone
-
-        return self._price(gain)
+        shares = saved_ns / self.idle_ns if self.idle_ns > 0 else NONE
+        return self._price(lambda level, _, alone: float(shares[level] * (alone - self.busy_ns)))
 
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
-        """What fewer launches win: shares of the idle time that is left without recording, when all other idle time is.
+        """What fewer launches win: shares of the idle time left without recording, and ``of_busy`` of the GPU's work.
 
-        And of the time in which the GPU works, ``of_busy``; at the most ``more_ns`` of other idle time as well.
+        At the most ``more_ns`` of other idle time as well.
         """
         others = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
-        def gain(level: int, tracing: float) -> tuple[float, float]:
-            alone = self.alone_ns[tracing]
+        def gain(level: int, _: float, alone: float) -> float:
             saved = shares[level] * max(0.0, alone - self.busy_ns - others)
             idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
-            return idle + of_busy[level] * self.busy_ns, alone
+            return float(idle + of_busy[level] * self.busy_ns)
 
         return self._price(gain)
 
     def price_waits(self, shares: Levels, cpu: Levels = ALL) -> Gain:
-        """What a CPU wins that does not wait, by the shares of waits that can be removed; ``cpu`` as above.
-
-        Without a price where steps cannot be played again.
-        """
+        """What a CPU wins that does not wait, by the shares of waits that can be removed; unpriced without a replay."""
         replay = self.replay
         if replay is None:
             return UNPRICED
 
-        def gain(level: int, tracing: float) -> tuple[float, float]:
+        def gain(level: int, tracing: float, _: float) -> float:
             won = replay.length_ns(tracing) - replay.length_ns(tracing * cpu[level], waits=False)
-            return shares[level] * max(0.0, won), self.alone_ns[tracing]
+            return float(shares[level] * max(0.0, won))
 
         return self._price(gain)
 
@@ -263,9 +243,10 @@ class Step:
 
     def _price(self, gain: _Pricing) -> Gain:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
-        found = np.array([[gain(level, tracing) for tracing in self.tracing] for level in range(3)])
-        won_ns = np.where(np.abs(found[..., 0]) < 1, 0.0, found[..., 0])  # less than 1 ns is rounding
-        shares = 100 * won_ns / found[..., 1]
+        alone = [(tracing, self.alone_ns[tracing]) for tracing in self.tracing]
+        won_ns = np.array([[gain(level, *each) for each in alone] for level in range(3)])
+        won_ns[np.abs(won_ns) < 1] = 0.0  # less than 1 ns is rounding
+        shares = 100 * won_ns / [alone_ns for _, alone_ns in alone]
         base = Gain(step_ns=self.alone_ns[self.tracing[1]], of="the step" if self.name else "all work")
         return base.with_shares([shares[0].min().item(), shares[1, 1].item(), shares[2].max().item()])
 
@@ -279,19 +260,16 @@ def measure_step(analysis: Analysis, gpu: int) -> Step | None:
     whole = start[:1], end.max(keepdims=True)
     steps = find_windows(analysis, gpu)
     name, count, windows, on_cpu = steps or ("", 1, whole, launching_time(analysis, activities))
-    _, first, last = union(np.zeros_like(windows[0]), *windows)
-    inside = StepFunction(first, last, np.ones(len(first)))
-    _, *busy = union(np.zeros_like(start), start, end)
-    length = float((last - first).sum())
-    if not length > 0:
+    inside, busy = open_times(*windows), open_times(start, end)
+    if not inside.known_ns:
         return None
     return Step(
         analysis=analysis,
         gpu=gpu,
         name=name,
         count=count,
-        length_ns=length / count,
-        busy_ns=float(inside.integral(*busy).sum()) / count,
+        length_ns=inside.known_ns / count,
+        busy_ns=float(inside.integral(busy.start, busy.end).sum()) / count,
         exposure=find_exposure(analysis.activities, gpu, inside),
         host=find_host(analysis, activities, inside, on_cpu, count),
         windows=windows,

@@ -1,7 +1,6 @@
-"""The rules of advice, in modules by what they are about. Their docstrings are ``docs/advice.md``.
+"""The rules of advice, in modules by what they are about. ``docs/advice.md`` says of each what it finds, and why.
 
-A rule is a function ``find(step)`` under ``@rule(...)``, which names its findings, as in ``--fail-if 'finding
-fp32-matmul'``, and gives the advice that it has for a step, or none. It is found wherever it stands in this package.
+A rule is a function ``find(step)`` under ``@rule(...)``, which names its findings. It is found wherever it stands here.
 """
 
 import pkgutil

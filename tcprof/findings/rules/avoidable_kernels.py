@@ -8,8 +8,14 @@ from tcprof.analysis.kernels.names import GRAPH
 from tcprof.annotate.steps import RECOMPUTE
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
-from tcprof.findings.pricing.builders import about_launches, describe_bytes, kernels_of, make_advice, time_of
-from tcprof.findings.pricing.launching import time_launching
+from tcprof.findings.pricing.builders import (
+    about_launches,
+    describe_bytes,
+    kernels_of,
+    make_advice,
+    time_launching,
+    time_of,
+)
 from tcprof.findings.pricing.products import ALL_OF_LOOPED, find_attention, is_product
 from tcprof.findings.pricing.step import Step
 
@@ -21,23 +27,7 @@ _COMPILE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole ste
 
 @rule("fusion")
 def fusion(step: Step) -> list[Advice]:
-    """Work between the products in kernels of their own: element-wise, norms, casts, reductions.
-
-    What: such kernels of PyTorch, by name, without those that another rule prices (attention in parts, layouts, the
-    optimizer); and no kernels of torch.compile or XLA in the step, nor CUDA graphs that were recorded as a whole: these
-    hide whether a compiler was at work.
-
-    Why: each of them reads and writes all its tensors, and waits for memory. A compiler makes one of several.
-
-    Thresholds: 10 % of a step, and 10 kernels. How much is saved was measured once: 43 % of their time, in the
-    transformer of docs/lessons.md; low and high are assumed around it. Since a compiler fuses what lies in attention
-    too, high has that as well, though it is the price of another rule. The CPU, which launches fewer kernels then, is
-    taken to need 0.8 times as long, and 0.65 times in high.
-
-    Do: `model = torch.compile(model)`; JAX `jax.jit` around the whole step.
-
-    Not when: shapes change in each step, or the model has much Python in its forward pass that breaks the graph.
-    """
+    """Work between the products in kernels of their own: element-wise, norms, casts, reductions."""
     kernels = step.kernels
     # Without steps nothing is known of neighbours.
     if not step.name or kernels["work"].isin(["fused kernels", GRAPH]).any():
@@ -87,26 +77,7 @@ _SGD = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)",)
 
 @rule("unfused-optimizer", idle=IdleTime.LAUNCHES)
 def unfused_optimizer(step: Step) -> list[Advice]:
-    """An optimizer in many kernels, each of which reads and writes the parameters' state.
-
-    What: kernels of PyTorch's `foreach` operations (`multi_tensor_apply_kernel` with a functor of one operation),
-    without norms of gradients and the unscaling of AMP; or, where the optimizer loops over the parameters, the
-    element-wise kernels `addcdiv`, `addcmul` and `lerp` of Adam, which move 44 of its 84 bytes, and stand for the
-    others.
-
-    Why: Adam in parts moves about 84 bytes a parameter, fused 28: it is bound by memory, and takes about a third of the
-    time. In a loop it also takes eight launches for each parameter, where a fused one takes a few for all: where the
-    step waits for the CPU, that is worth more than the bytes.
-
-    Thresholds: 1 % of a step, on the GPU or on the CPU. How much is saved on the GPU is arithmetic of bytes; for
-    optimizers without second moments it is less. On the CPU it is the time from each of these launches to the thread's
-    next one: likely 0.95 of it where the optimizer loops (measured once), and 0.7 where it has lists (assumed).
-
-    Do: `torch.optim.AdamW(..., fused=True)`; Hugging Face `TrainingArguments(optim="adamw_torch_fused")`. In JAX the
-    whole step under `jax.jit`.
-
-    Not when: the optimizer has no fused form (`fused=True` is known to Adam, AdamW, SGD and Adagrad).
-    """
+    """An optimizer in many kernels, each of which reads and writes the parameters' state."""
     in_lists, looped = (step.kernels[step.kernels[kind]] for kind in ("is_list_optimizer", "is_looped_optimizer"))
     is_looped = time_of(looped) > time_of(in_lists)
     rows = looped if is_looped else in_lists
@@ -141,22 +112,7 @@ _LAST = (
 
 @rule("layout-changes")
 def layout_changes(step: Step) -> list[Advice]:
-    """Convolutions in channels-first layout, between kernels that change the layout.
-
-    What: cuDNN's kernels between NCHW and NHWC, by name; beside them batch norms and pooling channels first.
-
-    Why: convolutions on Tensor Cores work channels last; in another layout cuDNN converts before and after each of
-    them. Norms and pooling are slower channels first, since the values of a pixel are far apart, and so are
-    convolutions of 1 x 1.
-
-    Thresholds: 2 % of a step in all, and 0.5 % in changes of layout. How much of each is saved was measured in two
-    networks.
-
-    Do: `model.to(memory_format=torch.channels_last)`, and the inputs likewise.
-
-    Not when: the step waits for the CPU; or layers in between (some norms, custom ones) know only channels first, so
-    that PyTorch converts as often.
-    """
+    """Convolutions in channels-first layout, between kernels that change the layout."""
     measured = MEASURED["channels_last"]
     changes, norms, pooling = (step.kernels[step.kernels[kind]] for kind in _KINDS)
     rows = pd.concat([changes, norms, pooling]).sort_values("exposed_ns", ascending=False)
@@ -188,21 +144,7 @@ _SOME = (
 
 @rule("recomputation")
 def recomputation(step: Step) -> list[Advice]:
-    """Activation checkpointing: forward passes that are run again within the backward pass.
-
-    What: exposed time of the kernels that the annotation finds in the phase `recompute` (see docs/modules.md).
-
-    Why: checkpointing buys memory with time. Where memory is left, the time can be had back.
-
-    Thresholds: 1 % of a step. All of that time is won where nothing is checkpointed: the first forward pass has the
-    same kernels either way; and the CPU is taken to need less, by the share of launches. How much memory is used is not
-    recorded, so whether it may be spent is for the program to say.
-
-    Do: checkpoint no layers, or only some of them, as far as memory allows. Hugging Face
-    `TrainingArguments(gradient_checkpointing=False)`; JAX: fewer `jax.checkpoint`, or a policy for it.
-
-    Not when: the activations do not fit, or the memory goes into a larger batch that wins more.
-    """
+    """Activation checkpointing: forward passes that are run again within the backward pass."""
     phases = step.analysis.modules["phase"].astype(str).to_numpy(object)
     module = step.launches["module"].to_numpy()
     again = step.launches[np.append(phases, "")[module] == RECOMPUTE]

@@ -18,18 +18,7 @@ from tcprof.untrusted import one_line
 
 @rule("no-tensor-cores")
 def no_tensor_cores(step: Step) -> list[Advice]:
-    """A GPU without Tensor Cores.
-
-    What: chips whose data say that they have no matrix instruction in any precision: Pascal and before, and GTX 16.
-
-    Why: who looks for Tensor Cores there looks in vain: no setting makes them work.
-
-    Thresholds: none. There is no price: on another GPU all is different.
-
-    Do: a GPU of Volta or later.
-
-    Not when: the Tensor Cores are not what matters: the rest of the advice holds here, too.
-    """
+    """A GPU without Tensor Cores."""
     if not all(lacks_precision(step, precision) for precision in PRECISIONS):
         return []
     said = (
@@ -48,24 +37,7 @@ _LIMITS = (
 
 @rule("low-clock", of_program=False)
 def low_clock(step: Step) -> list[Advice]:
-    """Kernels that run below the boost clock.
-
-    What: the SM clock under kernels that do not wait for memory, by the cycles that were sampled while they ran,
-    against the highest that the GPU has.
-
-    Why: dense products draw so much power that the GPU lowers its clock; heat, or a clock that was set, does so too.
-    What is bound by the SMs takes longer by as much.
-
-    Thresholds: 5 % of a step, if these kernels ran at the highest clock. No price: whether the limit can be raised is
-    not recorded.
-
-    Do: ask the driver for the reason (`nvidia-smi -q -d PERFORMANCE`), and raise the limit of power or lift the set
-    clock where the board and its cooling allow it.
-
-    Not when: the limit is the board's highest, as it is on most servers: then the clock under load is what the chip can
-    do, and only fewer FLOP or bytes help. CUDA graphs that were recorded as a whole do not count: some of the kernels
-    that they hide may wait for memory. Nor does communication, which waits for other GPUs.
-    """
+    """Kernels that run below the boost clock."""
     boost, kernels = float(step.gpu_row["clock_hz"]), step.kernels
     clock = kernels["sm_cycles"] / (kernels["total_ns"] * 1e-9 * step.gpu_row["sm_count"])
     waits = kernels["bound"].isin([MEMORY, L2, UNKNOWN]) | kernels["communication"]  # for bytes, or for other GPUs
@@ -102,23 +74,7 @@ _SAID = {
 
 @rule("main-kernel", "few-blocks")
 def main_kernel(step: Step) -> list[Advice]:
-    """Programs without a framework in which nothing iterates: the kernel that takes most of the time.
-
-    What: `few-blocks`, kernels whose grid has fewer blocks than half of the SMs; or else `main-kernel`, one that takes
-    half of the time in which kernels run, and what holds it up, where counters tell that. Where kernels of libraries
-    run none is said.
-
-    Why: an SM computes a block at a time or several, so that one without a block idles. What bounds a kernel says where
-    to begin.
-
-    Thresholds: 10 % of the GPU's work from first activity to last, and 20 µs a launch for `few-blocks`; 30 % for
-    `main-kernel`. There is no price: how a kernel is written is not recorded.
-
-    Do: more blocks, with less work for each thread; Nsight Compute for the one kernel, whose sections say line by line
-    what it waits for.
-
-    Not when: the kernel is called once, and others matter in the program as it is used.
-    """
+    """Programs without a framework in which nothing iterates: the kernel that takes most of the time."""
     if step.name or step.is_of_framework or not len(step.kernels):
         return []
     return _few_blocks(step) or _main_kernel(step)

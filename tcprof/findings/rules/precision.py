@@ -1,31 +1,35 @@
-"""Rules on the precision of matrix multiplications: which of them could run in one that is faster."""
+"""Rules on the precision of matrix multiplications: which could run in a faster one, what 16 bits cost and need."""
+
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.kernels.names import OPTIMIZER, PRODUCT
+from tcprof.analysis.kernels.names import GRAPH, OPTIMIZER, PRODUCT
 from tcprof.analysis.kernels.summary import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule
-from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
+from tcprof.findings.pricing.builders import about_launches, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import (
     ATTENTION,
     BF16_CODE,
     FP16_CODE,
     HALVES,
+    SCALER_CODE,
     SLOW_SHARE,
     find_products,
     half_precision,
     has_halves,
     is_of_measured_chip,
+    is_product,
     lacks_precision,
     saved_by,
     saved_by_autocast,
     share_of_reached,
 )
-from tcprof.findings.pricing.step import Step
+from tcprof.findings.pricing.step import Levels, Step
 
 _IN_REPLICAS = (
     "# nn.DataParallel runs replicas in threads that autocast does not reach:",
@@ -49,26 +53,7 @@ _NOT_MEASURED = (
 
 @rule("fp32-matmul")
 def fp32_matmul(step: Step) -> list[Advice]:
-    """Matrix products and convolutions in FP32 on the CUDA cores.
-
-    What: kernels of products and convolutions that read FP32 and have no matrix instruction, by their name; where
-    tensor cycles were recorded, these count none in them. Products of a matrix and a vector are left out.
-
-    Why: Tensor Cores multiply in TF32, which has FP32's range and 10 bits of mantissa, 4 to 8 times as fast as CUDA
-    cores multiply in FP32 on an H200, and in BF16 6 to 16 times as fast (sizes 1024 and 4096, docs/lessons.md).
-
-    Thresholds: 1 % of a step. Gains are those of products that take as long, as measured on an H200, in proportion to
-    the chip's peaks, with a wider span on other chips; of convolutions a part of that. No more is won than the time
-    that the CPU leaves, which AMP makes longer.
-
-    Do: in PyTorch `torch.set_float32_matmul_precision("high")`, and `torch.backends.cudnn.allow_tf32 = True` for
-    convolutions; in JAX `jax.config.update("jax_default_matmul_precision", "tensorfloat32")`; in TensorFlow
-    `tf.config.experimental.enable_tensor_float_32_execution(True)`. Then autocast to bfloat16. Volta and Turing have
-    neither: autocast to float16, with a scaler. Where TF32's rate is not known, as on GeForce, autocast comes first.
-
-    Not when: the result needs all of FP32's bits, as derivatives of physics-informed networks do (their error grew 2.6
-    times, docs/lessons.md). Compare the loss after some hundred steps.
-    """
+    """Matrix products and convolutions in FP32 on the CUDA cores."""
     rows = find_products(step, "fp32")
     rows = rows[~rows["tensor_kernel"]]
     time = time_of(rows)
@@ -86,12 +71,11 @@ def fp32_matmul(step: Step) -> list[Advice]:
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
     is_sure = step.is_timed_alone or confidence == HIGH
     surer = "" if is_sure else "Record with --unprofiled to learn what recording costs."
-    about = about_kernels(step, rows.index)
+    about = about_launches(step, rows.index, "kernel")
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 
 
 def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
-    """What the chip has, that with a price first."""
     found = []
     if not lacks_precision(step, "tf32"):
         found.append(Option(_TF32, _ALLOW_TF32, step.price_kernels(saved_by(step, rows, "fp32", "tf32"))))
@@ -121,22 +105,7 @@ _TRY = "Try it for some hundred steps, and compare with 'tcprof compare'."
 
 @rule("tf32-matmul")
 def tf32_matmul(step: Step) -> list[Advice]:
-    """Matrix products in TF32 that could run in BF16.
-
-    What: tensor kernels that read TF32, also PyTorch's attention for float32, which is three products in TF32 for each;
-    and none in 16 bits: where AMP is on, it is not advised.
-
-    Why: BF16 has twice the rate of TF32 on the Tensor Cores, and half the bytes. Attention in 16 bits was 10 times as
-    fast as in float32 (fixtures transformer_tf32 and transformer_eager).
-
-    Thresholds: 1 % of a step. From the gain are taken what the casts of weights and gradients move, and the CPU's time,
-    which autocast made 1.4 times as long: so small networks are not advised to.
-
-    Do: in PyTorch `torch.autocast("cuda", dtype=torch.bfloat16)` around the forward pass and the loss.
-
-    Not when: the step waits for the CPU (see launch-bound), or nearly all weights are used only once, in a small batch:
-    in docs/lessons.md an MLP at a batch of 512 was slower in float16 than in TF32.
-    """
+    """Matrix products in TF32 that could run in BF16."""
     kernels = step.kernels[step.kernels["tensor_kernel"] & (step.kernels["precision"] == "tf32")]
     rows = kernels[kernels["work"].isin([PRODUCT, ATTENTION])]
     time = time_of(rows)
@@ -163,21 +132,7 @@ _CUBLAS = (
 
 @rule("fp64-matmul")
 def fp64_matmul(step: Step) -> list[Advice]:
-    """Products in FP64 that leave the Tensor Cores idle.
-
-    What: matrix products in FP64, by name, that took no tensor cycles, on a chip whose Tensor Cores multiply in FP64.
-
-    Why: they do that at twice the rate of the FP64 units, and in the same precision: A100, H100 and H200 have them.
-
-    Thresholds: 1 % of a step. Kernels of libraries are likely to become twice as fast, by the rates of both units.
-    Those of one's own are often far below the rate of their units: one was 5.2 times as fast by cuBLAS, and 4 times is
-    likely.
-
-    Do: call cuBLAS (`cublasDgemm`, `a @ b` in PyTorch or CuPy), cuSOLVER, or CUTLASS with `arch::OpClassTensorOp`: they
-    use the Tensor Cores in FP64 by themselves.
-
-    Not when: the product is tiny, or the matrix is a vector: then memory is the limit.
-    """
+    """Products in FP64 that leave the Tensor Cores idle."""
     has_dmma = step.chip.peak_flop_per_cycle("fp64") > 0
     products = find_products(step, "fp64")
     is_idle = ~products["tensor_kernel"] & (products["tensor_active_pct"] < 1) & (products["bound"] != MEMORY)
@@ -208,25 +163,7 @@ _IN_FP8 = (
 
 @rule("fp8")
 def fp8(step: Step) -> list[Advice]:
-    """Large products in 16 bits that could run in FP8.
-
-    What: matrix products in BF16 or FP16 on Hopper, where each takes so long that FP8 wins with all its casts and
-    scales; none that is slow for another reason (below two thirds of the rate of others of its size), no convolutions,
-    and nothing where products in FP8 run already.
-
-    Why: FP8 has twice the rate. But each product needs its factors rounded and scaled first, which is a pass over them:
-    in training a product that takes 0.03 ms in BF16 became slower, one of 0.17 ms 1.25 times and one of 1.4 ms 1.76
-    times as fast (docs/lessons.md), by code of torch.compile. In eager PyTorch all but the largest became slower.
-
-    Thresholds: likely 5 % of a step, since much is to be changed. The gain is what was measured for products that take
-    as long, in training or without; low, likely and high differ by how scales are found. That a fifth of the products
-    stays as it is, is assumed.
-
-    Do: torchao's `convert_to_float8_training`, or Transformer Engine's `fp8_autocast`, with `torch.compile`. Check the
-    accuracy against a run in BF16.
-
-    Not when: the loss gets worse, or the model is not compiled. Leave the first and the last layer as they are.
-    """
+    """Large products in 16 bits that could run in FP8."""
     kernels = step.kernels
     of_fp8 = kernels["exposed_ns"][kernels["tensor_kernel"] & (kernels["precision"] == "fp8")].sum()
     if step.chip.name != _MEASURED["chip"] or step.share_pct(float(of_fp8)) >= NOTABLE_PCT:
@@ -261,3 +198,73 @@ def _speedups(duration_ns: Floats, trains: bool) -> Floats:
     levels = _MEASURED["training" if trains else "inference"]
     found: Floats = np.array([np.interp(at, np.log(_MEASURED["duration_ns"]), level) for level in levels])
     return found
+
+
+@rule("fp16-without-scaler")
+def fp16_without_scaler(step: Step) -> list[Advice]:
+    """Training in float16 without a scaler: small gradients become 0."""
+    kernels, products = step.kernels, step.kernels[is_product(step)]
+    rows = products[products["tensor_kernel"] & (products["precision"] == "fp16")]
+    time = time_of(rows)
+    trains = bool(step.name) and bool(kernels["is_pytorch_optimizer"].any())
+    is_mostly = time > 0.9 * time_of(products) and step.share_pct(time) >= NOTABLE_PCT
+    if not trains or not is_mostly or (kernels["is_scaler"] | (kernels["work"] == GRAPH)).any():
+        return []
+    has_bf16 = not lacks_precision(step, "bf16")
+    said = (
+        f"Steps train in float16, and no scaler is seen: products in FP16 take {step.tell_share(time)}",
+        "Gradients below 6e-8 become 0 unless the loss is scaled." + " bfloat16 needs no scaler." * has_bf16,
+    )
+    share = units.format_pct(100 * time / time_of(products))
+    evidence = [f"{share} of the products' time is in FP16"]
+    options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
+    look = "Look whether the program multiplies its loss."
+    return [make_advice(step, "fp16-without-scaler", said, options, None, evidence, MEDIUM, look, rows)]
+
+
+_COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
+_LOSS = (
+    "@torch.compile  # the loss too: its casts are fused with the model's end",
+    "def loss_of(inputs, targets): return criterion(model(inputs), targets)",
+)
+_WEIGHTS = ("model = model.to(torch.bfloat16)  # FP32 copies in the optimizer",)
+_SCALER = (
+    'with torch.autocast("cuda", dtype=torch.bfloat16):  # instead of float16',
+    "    loss = criterion(model(inputs), targets)",
+    "loss.backward(); optimizer.step()  # no GradScaler",
+)
+
+
+@rule("mixed-precision-overhead", after=("fusion",))
+def mixed_precision_overhead(step: Step, found: Collection[str]) -> list[Advice]:
+    """What mixed precision itself costs: casts of weights and activations, and the unscaling of gradients."""
+    if not has_halves(step):
+        return []
+    casts, unscale = (step.kernels[step.kernels[kind]] for kind in ("is_cast", "is_unscaling"))
+    casts = casts[:0] if found else casts  # which fusion has in its price
+    time = time_of(casts) + time_of(unscale)
+    if step.share_pct(time) < 2.0:
+        return []
+    is_compiled = bool(step.kernels["is_of_compiler"].any())
+    options: list[tuple[str, tuple[str, ...], Levels]] = []
+    has_bf16 = not lacks_precision(step, "bf16")
+    if len(casts):
+        code = _LOSS if is_compiled else _COMPILE
+        code = (*code, "# or:", *_WEIGHTS) if has_bf16 else code
+        options.append(("fewer casts", code, MEASURED["assumed"]["casts"] * time_of(casts)))
+    if len(unscale) and has_bf16:
+        options.append(("bfloat16 without a scaler", _SCALER, np.array([0.9, 1.0, 1.0]) * time_of(unscale)))
+    if not options:
+        return []
+    options.sort(key=lambda option: -option[2][1])
+    priced = [Option(title, code, step.price_kernels(saved)) for title, code, saved in options]
+    take = "take" if len(casts) else "takes"
+    what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
+    said = (
+        f"{what} of mixed precision {take} {step.tell_share(time)}",
+        "The products gain more than that; part of it can be had back.",
+    )
+    parts = (("casts", casts), ("unscaling", unscale))
+    evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]
+    rows = pd.concat([casts, unscale]).sort_values("exposed_ns", ascending=False)
+    return [make_advice(step, "mixed-precision-overhead", said, priced, evidence=evidence, rows=rows)]

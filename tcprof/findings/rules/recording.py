@@ -7,7 +7,7 @@ from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.steps.iterations import FEWEST
 from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
-from tcprof.findings.pricing.builders import about_iteration, about_kernels, make_advice, time_of
+from tcprof.findings.pricing.builders import about_iteration, about_launches, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
 
@@ -26,17 +26,7 @@ def _record_again(
 
 @rule("few-iterations", "no-iterations", of_recording=True)
 def few_iterations(step: Step) -> list[Advice]:
-    """Too few iterations to be sure of (`few-iterations`), or none (`no-iterations`).
-
-    What and why: gains are of a mean step without the warm-up; where nothing iterates they are of all the work, warm-up
-    included.
-
-    Thresholds: under 5 iterations after warm-up. There is no price.
-
-    Do: record more steps, or name them with NVTX ranges.
-
-    Not when: the program is one piece of work, and not repeated.
-    """
+    """Too few iterations to be sure of (`few-iterations`), or none (`no-iterations`)."""
     if not step.name:
         said = (
             "Nothing iterates in the recording, so gains are of all its work, warm-up included",
@@ -51,17 +41,7 @@ def few_iterations(step: Step) -> list[Advice]:
 
 @rule("hidden-graphs", of_recording=True)
 def hidden_graphs(step: Step) -> list[Advice]:
-    """Kernels that the recording hides: CUDA graphs that were recorded as a whole.
-
-    What and why: which kernels ran in such a graph, and what would win there, cannot be told; where one is recorded as
-    a whole it hides 40 to 100 % of the time.
-
-    Thresholds: 1 % of the GPU's busy time. There is no price.
-
-    Do: `tcprof profile --cuda-graph-trace node`.
-
-    Not when: what lies in the graphs is known to be well.
-    """
+    """Kernels that the recording hides: CUDA graphs that were recorded as a whole."""
     rows = step.kernels[step.kernels["work"] == GRAPH]
     hidden = time_of(rows)
     if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < 1.0:
@@ -70,24 +50,13 @@ def hidden_graphs(step: Step) -> list[Advice]:
         f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels ran in them, and what would win there, cannot be told.",
     )
-    about, code = about_kernels(step, rows.index), ("tcprof profile --cuda-graph-trace node ...",)
+    about, code = about_launches(step, rows.index, "kernel"), ("tcprof profile --cuda-graph-trace node ...",)
     return [_record_again(step, "hidden-graphs", said, code, about)]
 
 
 @rule("idle-or-tracer", of_recording=True, after=("launch-bound",))
 def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
-    """Idle time of which recording may be the reason, since nsys adds to each launch.
-
-    What and why: the GPU idles while the CPU launches kernels, and the CPU is at work nearly all of the step; but less
-    work for it, as without nsys, would explain that, too.
-
-    Thresholds: 20 % of a step idle while the CPU launches, which half the CPU's time would explain: where launch-bound
-    does not fire. There is no price.
-
-    Do: `tcprof profile --unprofiled`.
-
-    Not when: the time of a step with and without recording is known: then that is what counts.
-    """
+    """Idle time of which recording may be the reason, since nsys adds to each launch."""
     idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
     of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
     is_idle = step.share_pct(min(of_all)) >= 20.0  # beside a GPU that works it waits for that one

@@ -1,4 +1,4 @@
-"""Rules on matrix multiplications that are slower than others of their size."""
+"""Rules on matrix multiplications and attention that are slower than others of their size."""
 
 from collections.abc import Collection
 
@@ -7,11 +7,19 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.analysis.kernels.patterns import read_attention
 from tcprof.analysis.kernels.summary import MEMORY
+from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
-from tcprof.findings.pricing.builders import about_kernels, list_kernels, make_advice, time_of
-from tcprof.findings.pricing.products import ATTENTION, SLOW_SHARE, is_product, share_of_reached
+from tcprof.findings.pricing.builders import (
+    about_launches,
+    kernels_of,
+    list_kernels,
+    make_advice,
+    time_of,
+)
+from tcprof.findings.pricing.products import ATTENTION, SLOW_SHARE, find_attention, is_product, share_of_reached
 from tcprof.findings.pricing.step import Step
 
 _ALIGNED = (
@@ -22,22 +30,7 @@ _ALIGNED = (
 
 @rule("unaligned-shapes")
 def unaligned_shapes(step: Step) -> list[Advice]:
-    """Products that are slow since their rows are not aligned.
-
-    What: tensor kernels whose name says that they load one or two values at a time (`align1`, `align2`), and whose
-    measured rate is below two thirds of what aligned products of as many FLOP reach on this chip.
-
-    Why: Tensor Cores are fed 16 bytes at a time: 8 values in 16 bits, 4 in TF32. A width of 4097 was 4 to 7 times as
-    slow as one of 4096 (docs/lessons.md). Convolutions are left out: those of the first layer have as many channels as
-    an image.
-
-    Thresholds: 1 % of a step, and the measured loss above. A size alone is no reason: cuBLAS uses Tensor Cores at any
-    size.
-
-    Do: round widths, vocabularies and head sizes up to a multiple of 8, better of 64: 4097 to 4104, 50257 to 50304.
-
-    Not when: the size is given by the data, and padding it costs more than it saves.
-    """
+    """Products that are slow since their rows are not aligned."""
     kernels = step.kernels
     is_product = kernels["tensor_kernel"] & (kernels["work"] == PRODUCT) & ~kernels["is_convolution"]
     rows = kernels[is_product & kernels["is_unaligned"]]
@@ -67,23 +60,7 @@ _NEWER = (
 
 @rule("old-products")
 def old_products(step: Step) -> list[Advice]:
-    """Products by instructions of the chip before: `mma.sync` where others of the same precision reach more.
-
-    What: aligned products on Tensor Cores by `mma.sync` (`sm80_`, `cutlass_80`, `s16816`), in a precision that the chip
-    multiplies faster by its newer instructions, and whose measured rate is below two thirds of what products of as many
-    FLOP reach on it.
-
-    Why: on Hopper `mma.sync` has two thirds of the rate of `wgmma` at most, in 16 bits half of it where an instruction
-    is 8 deep (`s1688`). Such kernels come with older libraries, and from code that was compiled for the chip before.
-
-    Thresholds: 1 % of a step, and the measured loss. The gain is to the rate that cuBLAS reached (docs/lessons.md).
-    Left out are products below 2.1 GFLOP, the smallest that were measured, those bound by memory, convolutions, of
-    which cuDNN has none by the newer instructions for few channels, and unaligned ones, which have a rule of their own.
-
-    Do: a PyTorch built for CUDA 12 or later, whose cuBLAS has kernels for Hopper; CUTLASS 3 with `arch::Sm90`.
-
-    Not when: the product does something that the library has no other kernel for.
-    """
+    """Products by instructions of the chip before: `mma.sync` where others of the same precision reach more."""
     kernels = step.kernels
     rows = kernels[is_product(step) & kernels["tensor_kernel"] & ~kernels["is_convolution"]]
     rows = rows[(rows["family"] == _OLD) & (rows["bound"] != MEMORY) & ~rows["is_unaligned"]]
@@ -132,27 +109,7 @@ _SIZES = (
 
 @rule("small-grid", "last-wave", after=("launch-bound",))
 def small_grid(step: Step, found: Collection[str]) -> list[Advice]:
-    """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them.
-
-    What: products and attention whose SMs were active less than those of products that fill the chip and take as long,
-    by 10 percentage points: measured, by the cycles in which an SM held a warp. The grid says which case it is: under
-    half as many blocks as SMs is `small-grid`, since twice the batch then still is one wave; with more it is
-    `last-wave`.
-
-    Why: an SM computes one block or several at a time. With 16 blocks, 116 of the 132 SMs of an H200 have nothing to
-    do; with 144, where one fits on an SM, the last 12 take as long as the 132 before them.
-
-    Thresholds: 2 % of a step, and the 10 points. High is what is lost against products that fill the chip; how much of
-    it another size wins is assumed. Left out are kernels bound by memory, those beside other kernels, NCCL's among
-    them, which hold SMs while they wait, and gradients of convolutions' weights (`wgrad`), whose grid is that of the
-    weights, whatever the batch.
-
-    Do: a larger batch, fewer but larger micro-batches, or requests that are answered together: the gain is that of a
-    sample, since such a step does more. The CPU's time that a sample then needs less is in it, unless launch-bound
-    fires. For a last wave, sizes whose blocks fill whole waves: a smaller batch may win, too.
-
-    Not when: the batch is given, by latency or by how the model learns.
-    """
+    """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them."""
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["is_weight_gradient"]
     rows = kernels[is_product & _are_alone(step) & (kernels["bound"] != MEMORY) & kernels["sm_active_pct"].notna()]
@@ -202,5 +159,82 @@ def _advise(step: Step, name: str, said: str, meaning: str, rows: pd.DataFrame, 
         f"{units.format_pct(row['sm_active_pct'])}"
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
-    about = about_kernels(step, rows.index)
+    about = about_launches(step, rows.index, "kernel")
     return make_advice(step, name, (f"{said}: {idle}", meaning), [option], about, list_kernels(rows, told))
+
+
+_MORE_BACKWARD = 1.5  # products of an attention, over those next to what lies between: two of six are not
+_FUSED = (
+    "out = torch.nn.functional.scaled_dot_product_attention(",
+    "    query, key, value, is_causal=True)  # dropout_p=... in training",
+    '# Hugging Face: from_pretrained(..., attn_implementation="sdpa")',
+    '# JAX: jax.nn.dot_product_attention(..., implementation="cudnn")',
+)
+
+
+@rule("attention-in-parts")
+def attention_in_parts(step: Step) -> list[Advice]:
+    """Attention computed in parts: product, mask, softmax, dropout, product."""
+    attention = find_attention(step)
+    between = attention[~attention["is_product"]]
+    time = float(between["exposed_ns"].sum()) / step.count
+    if step.share_pct(time) < 2.0:
+        return []
+    rows = kernels_of(step, between)
+    said = (
+        f"Attention is computed in parts: what lies between its two products takes {step.tell_share(time)}",
+        "A fused kernel keeps the scores on the chip.",
+    )
+    products = _MORE_BACKWARD * float(attention["exposed_ns"][attention["is_product"]].sum()) / step.count
+    saved = MEASURED["parts"]["between"] * time + MEASURED["parts"]["products"] * products
+    fewer = 1 - len(between) / len(step.launches)
+    gain = step.price_kernels(saved, cpu=np.array([1.0, fewer, fewer]))
+    about = about_launches(step, between["activity"])
+    option = Option("fused attention", _FUSED, gain)
+    return [make_advice(step, "attention-in-parts", said, [option], about, confidence=MEDIUM, rows=rows)]
+
+
+_OLD_ATTENTION = MEASURED["old_attention"]
+_CUDNN = (
+    "from torch.nn.attention import SDPBackend, sdpa_kernel",
+    "first = [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION]",
+    "with sdpa_kernel(first, set_priority=True):  # around forward and loss",
+    "    loss = criterion(model(inputs), targets)",
+    '# Hugging Face: from_pretrained(..., attn_implementation="sdpa")',
+)
+
+
+@rule("old-attention")
+def old_attention(step: Step) -> list[Advice]:
+    """Attention by instructions of the chip before: FlashAttention-2 on Hopper."""
+    if step.chip.name != _OLD_ATTENTION["chip"]:
+        return []
+    rows = step.kernels[step.kernels["is_flash_attention_2"] & (step.kernels["work"] == ATTENTION)]
+    time = time_of(rows)
+    if step.share_pct(time) < NOTABLE_PCT:
+        return []
+    gain = _attention_speedups(rows) - 1
+    ratio = 1 + gain * _OLD_ATTENTION["spread"][:, None]
+    saved = (rows["exposed_ns"].to_numpy() * (1 - 1 / ratio)).sum(axis=1)
+    said = (
+        f"Attention runs by FlashAttention-2, in instructions of the chip before: {step.tell_share(time)}",
+        "cuDNN's attention has those of Hopper, at twice the rate.",
+    )
+    times = units.format_ratio(time / (time - saved[1]))
+    evidence = [f"with heads of that size and sequences of that length cuDNN's was {times} as fast on an H200"]
+    option = Option("cuDNN's attention", _CUDNN, step.price_kernels(saved))
+    return [make_advice(step, "old-attention", said, [option], None, evidence, MEDIUM, rows=rows)]
+
+
+def _attention_speedups(rows: pd.DataFrame) -> Floats:
+    """How many times as fast each kernel's pass becomes."""
+    found = np.ones(len(rows))
+    for place, (name, geometry) in enumerate(zip(rows["name"], rows["launch_geometry"].astype(str), strict=True)):
+        way = "forward" if "flash_fwd" in name else "backward"
+        head, queries, keys = read_attention(name) or (64, 0, 0)
+        length = (queries if way == "forward" else keys) * float(geometry.partition("x")[0] or 0)
+        measured = max((each for each in map(float, _OLD_ATTENTION[way]) if each <= head), default=0.0)
+        if measured:
+            speedups = _OLD_ATTENTION[way][f"{measured:g}"]
+            found[place] = np.interp(np.log(max(length, 1.0)), np.log(_OLD_ATTENTION["length"]), speedups)
+    return found

@@ -14,7 +14,7 @@ from tcprof.arrays import Floats, Ints
 from tcprof.findings import Findings
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.outputs import replace_file
-from tcprof.render.chrome_trace.events import OUTSIDE, Drawing, Lane, Slices, Texts, clean_json, open_events, quoted
+from tcprof.render.chrome_trace.events import OUTSIDE, Drawing, Lane, Slices, Texts, open_drawing, quoted
 from tcprof.render.formats.json import plain
 from tcprof.version import __version__
 from tcprof.views.recording import recording_data
@@ -52,8 +52,7 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
         "faults": findings.faults,
         "warnings": findings.warnings,
     }
-    with replace_file(target) as path, open_events(path, about) as file:
-        drawing = Drawing(file, zero)
+    with replace_file(target) as path, open_drawing(path, about, zero) as drawing:
         if findings.faults:
             drawing.process("tcprof: read this before the figures", FAULTS)
             drawing.slices(FAULTS, _faults(analysis, findings.faults))
@@ -173,11 +172,8 @@ def _fitted(analysis: Analysis, rows: Ints) -> tuple[dict[str, Floats], Ints]:
 
 def _kernels(kernels: pd.DataFrame) -> pa.Array:
     """What is known of each kernel over all its launches, as an object."""
-    known = [
-        {name: value for name, value in row.items() if value is not None and value != ""}
-        for row in plain(kernels[list(_OF_KERNEL)].round(6))
-    ]
-    return pa.array([clean_json(row) for row in known], pa.string())
+    rows = plain(kernels[list(_OF_KERNEL)].round(6))
+    return quoted({name: value for name, value in row.items() if value is not None and value != ""} for row in rows)
 
 
 def _geometry(column: pd.Series) -> dict[str, Texts]:

@@ -3,10 +3,10 @@
 import gzip
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,60 +25,15 @@ _COMPRESSION = 4  # two thirds of the time of the usual 6, for an eighth more by
 _FRACTIONS = pa.array([f".{part:03d}" for part in range(1000)])
 
 
-class EventFile:
-    """A trace that is being written; what is known of the whole trace precedes the events."""
-
-    def __init__(self, file: BinaryIO, about: Mapping[str, Any]) -> None:
-        self._file = file
-        self._between = b""
-        head = {"displayTimeUnit": "ns", "otherData": about}
-        self._file.write(clean_json(head)[:-1].encode() + b',"traceEvents":[\n')
-
-    def write(self, lines: pa.Array) -> None:
-        """Events, each as ``join`` made it."""
-        if not len(lines):
-            return
-        joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), ",\n")
-        self._file.write(self._between)
-        self._file.write(joined[0].as_buffer())
-        self._between = b",\n"
-
-    def name(self, what: str, pid: int, tid: int, name: str, place: int) -> None:
-        """Name a ``process`` or a ``thread``, and give its position among the others."""
-        row = {"ph": "M", "pid": pid, "tid": tid}
-        events = (
-            {**row, "name": f"{what}_name", "args": {"name": name}},
-            {**row, "name": f"{what}_sort_index", "args": {"sort_index": place}},
-        )
-        self.write(pa.array([clean_json(event) for event in events]))
-
-
-@contextmanager
-def open_events(path: Path, about: Mapping[str, Any]) -> Iterator[EventFile]:
-    """A new trace, compressed if its name ends in .gz; the same events give the same bytes."""
-    with ExitStack() as stack:
-        file: BinaryIO = stack.enter_context(path.open("wb"))
-        if path.suffix == ".gz":
-            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=file, mtime=0)
-            file = stack.enter_context(io.BufferedWriter(stack.enter_context(packed), 1 << 20))
-        yield EventFile(file, about)
-        file.write(b"\n]}\n")
-
-
 def clean_json(value: Any) -> str:
     """A value as JSON in one line; lone surrogates, which no UTF-8 can hold, become U+FFFD."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def quoted(texts: Sequence[str]) -> pa.Array:
-    """Texts as JSON."""
-    return pa.array([clean_json(text) for text in texts], pa.string())
-
-
-def take(texts: pa.Array, rows: Ints) -> pa.Array:
-    """The texts with these numbers; -1 takes none."""
-    return texts.take(pa.array(rows, mask=rows < 0))
+def quoted(values: Iterable[Any]) -> pa.Array:
+    """Texts or objects as JSON."""
+    return pa.array([clean_json(value) for value in values], pa.string())
 
 
 def microseconds(time: Ints) -> pa.Array:
@@ -95,11 +50,6 @@ def numbers(values: Ints | Floats) -> pa.Array:
     return pa.array(rounded, mask=~np.isfinite(rounded)).cast(pa.string())
 
 
-def argument(key: str, values: pa.Array) -> pa.Array:
-    """``,"key":value`` for each value; null where it is null, so that ``join`` leaves it out."""
-    return pc.binary_join_element_wise(f",{clean_json(key)}:", values, "")
-
-
 def join(*parts: pa.Array | str) -> pa.Array:
     """The parts of each line, one after the other; nulls are left out. One part at least is an array."""
     return pc.binary_join_element_wise(*parts, "", null_handling="skip")
@@ -110,11 +60,6 @@ def chunks(rows: int, longest: int = 0) -> Iterator[slice]:
     step = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (longest + 1)))
     for first in range(0, rows, step):
         yield slice(first, min(first + step, rows))
-
-
-def longest_text(*texts: pa.Array) -> int:
-    """Bytes of the longest text of each array, added up."""
-    return sum(pc.max(pc.binary_length(array)).as_py() or 0 for array in texts)
 
 
 def assign_rows(lane: Ints, start: Ints, end: Ints) -> Ints:
@@ -185,17 +130,33 @@ class Slices:
 
 
 class Drawing:
-    """Writes one process of a trace after the other; times are counted from ``zero``, in ns."""
+    """A trace that is being written, one process after the other; times are counted from ``zero``, in ns."""
 
-    def __init__(self, file: EventFile, zero: int) -> None:
+    def __init__(self, file: BinaryIO, about: Mapping[str, Any], zero: int) -> None:
         self._file = file
         self._zero = zero
+        self._between = b""
         self._places = count()
         self._tids = count(_TIDS)
+        file.write(clean_json({"displayTimeUnit": "ns", "otherData": about})[:-1].encode() + b',"traceEvents":[\n')
+
+    def _write(self, lines: pa.Array) -> None:
+        """Write events, each as ``join`` made it."""
+        if len(lines):
+            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), ",\n")
+            self._file.write(self._between)
+            self._file.write(joined[0].as_buffer())
+            self._between = b",\n"
+
+    def _name(self, what: str, pid: int, tid: int, name: str) -> None:
+        """Name a ``process`` or a ``thread``, and place it under those before."""
+        row = {"ph": "M", "pid": pid, "tid": tid}
+        place = {**row, "name": f"{what}_sort_index", "args": {"sort_index": next(self._places)}}
+        self._write(quoted([{**row, "name": f"{what}_name", "args": {"name": name}}, place]))
 
     def process(self, name: str, pid: int) -> None:
         """Name a process, and place it under those before."""
-        self._file.name("process", pid, pid, name, next(self._places))
+        self._name("process", pid, pid, name)
 
     def slices(self, pid: int, slices: Slices) -> None:
         """Draw events with a duration; those of a lane that overlap, but do not nest, get rows of their own."""
@@ -205,61 +166,72 @@ class Drawing:
         place = lane * OUTSIDE + np.maximum(row, 0)
         places = np.unique(place)
         tids = np.array([self._thread(pid, slices.lanes[key // OUTSIDE], key % OUTSIDE) for key in places.tolist()])
-        longest = longest_text(slices.name[1], *(texts for _, texts in slices.shared.values()))
+        texts = (slices.name[1], *(texts for _, texts in slices.shared.values()))
+        longest = sum(pc.max(pc.binary_length(each)).as_py() or 0 for each in texts)
         for some in chunks(len(order), longest):
             tid, alone = tids[np.searchsorted(places, place[some])], row[some] < 0
-            self._file.write(self._complete(pid, slices, order[some][~alone], tid[~alone]))
-            self._file.write(self._asynchronous(pid, slices, order[some][alone], tid[alone]))
+            self._draw(pid, slices, order[some][~alone], tid[~alone], "X")
+            for phase in ("b", "e"):  # events that may overlap in any way: their begins, then their ends
+                self._draw(pid, slices, order[some][alone], tid[alone], phase)
 
     def _thread(self, pid: int, lane: Lane, level: int) -> int:
         tid = next(self._tids) if level or lane.tid is None else lane.tid
-        name = f"{lane.name}, overlapping {level}" if level else lane.name
-        self._file.name("thread", pid, tid, name, next(self._places))
+        self._name("thread", pid, tid, f"{lane.name}, overlapping {level}" if level else lane.name)
         return tid
 
-    def _complete(self, pid: int, slices: Slices, rows: Ints, tid: Ints) -> pa.Array:
-        """Events that have their end in them."""
-        return join(
-            f'{{"ph":"X","pid":{pid},"tid":',
-            *(numbers(tid), ',"ts":', microseconds(slices.start[rows] - self._zero)),
-            *(',"dur":', microseconds(slices.end[rows] - slices.start[rows])),
-            *_named(slices, rows),
-            *_arguments(slices, rows),
+    def _draw(self, pid: int, slices: Slices, rows: Ints, tid: Ints, phase: str) -> None:
+        """Draw events that have their end in them (phase X), or the begins (b) or ends (e) of others, tied by an id."""
+        times = slices.end if phase == "e" else slices.start
+        details: tuple[Any, ...] = (',"id":"', numbers(tid), ".", numbers(slices.number[rows]), '"')
+        if phase == "X":
+            details = ',"dur":', microseconds(slices.end[rows] - slices.start[rows])
+        name, category = (_take(texts, number[rows]) for number, texts in (slices.name, slices.category))
+        line = join(
+            f'{{"ph":"{phase}","pid":{pid},"tid":',
+            *(numbers(tid), ',"ts":', microseconds(times[rows] - self._zero)),
+            *details,
+            *(',"name":', name, ',"cat":', category, ',"args":{'),
+            *([] if phase == "e" else _arguments(slices, rows)),
             "}}",
         )
-
-    def _asynchronous(self, pid: int, slices: Slices, rows: Ints, tid: Ints) -> pa.Array:
-        """Events that may overlap in any way, each as its begin and its end, tied by an id."""
-        parts = []
-        for phase, times, more in (("b", slices.start, _arguments(slices, rows)), ("e", slices.end, [',"args":{'])):
-            line = join(
-                f'{{"ph":"{phase}","pid":{pid},"tid":',
-                *(numbers(tid), ',"ts":', microseconds(times[rows] - self._zero)),
-                *(',"id":"', numbers(tid), ".", numbers(slices.number[rows]), '"'),
-                *_named(slices, rows),
-                *more,
-                "}}",
-            )
-            parts.append(line)
-        return pa.concat_arrays(parts)
+        self._write(line)
 
     def counter(self, pid: int, name: str, unit: str, start: Ints, end: Ints, value: Floats) -> None:
         """Draw a track of one process from samples; the format knows no gaps: what is not known is 0."""
         head, key = f'{{"ph":"C","pid":{pid},"ts":', f',"name":"{name}","args":{{"{unit}":'
         for some in chunks(len(start)):
             times, values = _steps(start, end, value, some)
-            self._file.write(join(head, microseconds(times - self._zero), key, numbers(values), "}}"))
+            self._write(join(head, microseconds(times - self._zero), key, numbers(values), "}}"))
 
 
-def _named(slices: Slices, rows: Ints) -> list[pa.Array | str]:
-    name, category = (take(texts, number[rows]) for number, texts in (slices.name, slices.category))
-    return [',"name":', name, ',"cat":', category]
+@contextmanager
+def open_drawing(path: Path, about: Mapping[str, Any], zero: int) -> Iterator[Drawing]:
+    """A new trace, compressed if its name ends in .gz; what is known of it precedes its events.
+
+    The same events give the same bytes.
+    """
+    with ExitStack() as stack:
+        file: BinaryIO = stack.enter_context(path.open("wb"))
+        if path.suffix == ".gz":
+            packed = gzip.GzipFile(filename="", mode="wb", compresslevel=_COMPRESSION, fileobj=file, mtime=0)
+            file = stack.enter_context(io.BufferedWriter(stack.enter_context(packed), 1 << 20))
+        yield Drawing(file, about, zero)
+        file.write(b"\n]}\n")
 
 
-def _arguments(slices: Slices, rows: Ints) -> list[pa.Array | str]:
-    own = [argument(key, numbers(values[rows])) for key, values in slices.own.items()]
-    shared = [argument(key, take(texts, number[rows])) for key, (number, texts) in slices.shared.items()]
-    return [f',"args":{{"{slices.row}":', numbers(slices.number[rows]), *own, *shared]
+def _take(texts: pa.Array, rows: Ints) -> pa.Array:
+    """The texts with these numbers; -1 takes none."""
+    return texts.take(pa.array(rows, mask=rows < 0))
+
+
+def _arguments(slices: Slices, rows: Ints) -> Iterator[pa.Array | str]:
+    """``"key":value`` for each event, where it is known: ``join`` leaves out what is null."""
+    yield f'"{slices.row}":'
+    yield numbers(slices.number[rows])
+    own = ((key, numbers(values[rows])) for key, values in slices.own.items())
+    shared = ((key, _take(texts, number[rows])) for key, (number, texts) in slices.shared.items())
+    for key, values in chain(own, shared):
+        yield pc.binary_join_element_wise(f",{clean_json(key)}:", values, "")
 
 
 def _steps(start: Ints, end: Ints, value: Floats, some: slice) -> tuple[Ints, Floats]:

@@ -5,7 +5,7 @@ By the standard library: orjson refuses names with lone surrogates, and writes w
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcprof.render.formats import Style, Writer
@@ -34,42 +34,23 @@ def write_data(kind: str, data: Mapping[str, Any], file: Writer) -> None:
         if hasattr(value, "iloc"):  # a frame; pandas is not imported where there is none
             _write_rows(value, file)
         else:
-            file.write(_dump(plain(value), "  "))
+            file.write(_dump(value))
         between = ","
     file.write("\n}\n")
 
 
 def _write_rows(frame: "pd.DataFrame", file: Writer) -> None:
-    """The rows of a frame, each an object, as ``_dump`` would write the list of them."""
-    keys = ",\n".join(f"      {_dump(str(name)).replace('%', '%%')}: %s" for name in frame)
-    row = f"    {{\n{keys}\n    }}"
-    between = "[\n"
+    between = "["
     for first in range(0, len(frame), _ROWS_AT_ONCE):
-        some = frame.iloc[first : first + _ROWS_AT_ONCE]
-        columns = (_dump_all(some.iloc[:, place]) for place in range(some.shape[1]))
-        file.write(between + ",\n".join(row % cells for cells in zip(*columns, strict=True)))
-        between = ",\n"
+        rows = _dump(frame.iloc[first : first + _ROWS_AT_ONCE])
+        file.write(between + rows.removeprefix("[").removesuffix("\n  ]"))
+        between = ","
     file.write("\n  ]" if len(frame) else "[]")
 
 
-def _dump_all(values: "pd.Series[Any]") -> Iterable[str]:
-    """Each value of a column; equal texts, which most columns of texts have many of, only once."""
-    if values.dtype.kind in "fiub":
-        return [_dump(plain(value)) for value in values.tolist()]
-    known: dict[str, str] = {}
-    return [
-        (known.get(value) or known.setdefault(value, _dump(value)))
-        if isinstance(value, str)
-        else _dump(plain(value), "      ")
-        for value in values.tolist()
-    ]
-
-
-def _dump(value: Any, margin: str = "") -> str:
-    """A value that JSON knows; what it holds stands in lines of their own, each after the margin."""
-    indent = 2 if isinstance(value, dict | list) else None
-    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
-    return text.replace("\n", f"\n{margin}") if indent else text
+def _dump(value: Any) -> str:
+    """A value of a document as JSON, which stands in its margin."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False).replace("\n", "\n  ")
 
 
 def plain(value: Any) -> Any:

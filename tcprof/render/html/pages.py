@@ -32,15 +32,20 @@ from tcprof.views.recording.report import view_report
 VERSION = "4.1.1"
 FILE = f"plotly-basic-{VERSION}.min.js"
 _ADDRESS = f"https://cdn.plot.ly/{FILE}"
+# What a page's content security policy allows as scripts, besides those inside it.
+_SCRIPT_SOURCES = {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}
 # Characters that could end a script element, or a line of JavaScript, as JSON writes them within a string.
 _JSON_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 def write_page(path: Path, text: str, options: PageOptions) -> None:
-    """Write a page, and beside it what it needs."""
-    provide_script(path, options.plotlyjs)
-    with replace_file(path) as beside:
-        beside.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    """Write a page, and the script beside it, where it looks for it there; one that is there already is kept."""
+    beside = path.with_name(FILE)
+    if options.plotlyjs is PlotlyScript.DIRECTORY and not beside.exists():
+        with replace_file(beside) as written:
+            written.write_text(read_bundle(), encoding="utf-8")
+    with replace_file(path) as written:
+        written.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def render_page(template: str, values: Mapping[str, Any], options: PageOptions) -> str:
@@ -58,7 +63,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
             theme_script=read_asset("theme.js"),
             script=read_asset("page.js"),
             plotly=script_element(options.plotlyjs),
-            script_sources=script_sources(options.plotlyjs),
+            script_sources=_SCRIPT_SOURCES[options.plotlyjs],
             is_complete=options.plotlyjs is PlotlyScript.EMBED,
         )
     )
@@ -88,11 +93,9 @@ def _templates() -> Environment:
 
 
 def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
-    """The parts of a document as templates take them.
+    """The parts of a document as templates take them: lines of notes by their role, and sections.
 
-    Returns:
-        notes: Lines by their role; sections: name, title, linked and parts, each part with its kind, and a figure as
-        JSON. Sections of which no figure has anything to draw are left out.
+    Sections of which no figure has anything to draw are left out.
     """
     notes: dict[str, list[str]] = {}
     for part in parts:
@@ -100,7 +103,7 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
             notes.setdefault(part.role, []).extend(part.lines)
     found = [part for part in parts if isinstance(part, Section)]
     sections = [{**vars(part), "parts": [_with_kind(each) for each in part.parts]} for part in found]
-    return {"notes": notes, "sections": [section for section in sections if not _is_undrawn(section["parts"])]}
+    return {"notes": notes, "sections": [section for section in sections if _is_drawn(section["parts"])]}
 
 
 def _with_kind(part: Part) -> dict[str, Any]:
@@ -115,10 +118,10 @@ def _kind(part: Part) -> str:
     return type(part).__name__
 
 
-def _is_undrawn(parts: Any) -> bool:
-    """Whether a section has figures alone, and nothing to draw in them."""
+def _is_drawn(parts: Any) -> bool:
+    """Whether a section has more than figures with nothing to draw in them."""
     shown = [part for part in parts if part["kind"] != "Notes"]
-    return bool(shown) and all(part["kind"] == "Figure" and not part["json"] for part in shown)
+    return not shown or any(part["kind"] != "Figure" or part["json"] for part in shown)
 
 
 def read_asset(name: str) -> Markup:
@@ -147,19 +150,6 @@ def script_element(source: PlotlyScript) -> Markup:
     return Markup('<script src="{}"{}></script>').format(address, checked if source is PlotlyScript.CDN else "")
 
 
-def script_sources(source: PlotlyScript) -> str:
-    """What the page's content security policy allows as scripts, besides those inside it."""
-    return {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}[source]
-
-
-def provide_script(page: Path, source: PlotlyScript) -> None:
-    """Put the script beside a page that looks for it there; one that is there already is kept."""
-    beside = page.with_name(FILE)
-    if source is PlotlyScript.DIRECTORY and not beside.exists():
-        with replace_file(beside) as path:
-            path.write_text(read_bundle(), encoding="utf-8")
-
-
 def write_report(analysis: Analysis, findings: Findings, path: Path, options: PageOptions = USUAL) -> None:
     """Write the page of one recording.
 
@@ -173,7 +163,6 @@ def render_report(analysis: Analysis, findings: Findings, options: PageOptions =
     """The page of one recording, as text."""
     analysis, findings = keep_busiest(analysis, findings)
     document = view_report(analysis, findings, options.title or "")
-    parts = split_parts(document.parts)
     summaries = [part for part in document.parts if isinstance(part, Summary)]
     values = {
         "title": document.title,
@@ -182,8 +171,7 @@ def render_report(analysis: Analysis, findings: Findings, options: PageOptions =
         "summaries": summaries,
         "columns": _list_columns(summaries),
         "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
-        "notes": parts["notes"],
-        "sections": parts["sections"],
+        **split_parts(document.parts),
         "timeline": pack_timeline(analysis),
         "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
     }

@@ -242,7 +242,6 @@ def _bytes(column: pa.Array) -> pa.Array:
 
 
 def _checked(batch: pa.RecordBatch, query: Query, limits: dict[str, Limits]) -> Columns:
-    """A batch's columns, if all their numbers are what they may be."""
     for name, column in zip(query.defaults, batch.columns, strict=False):
         if column.type != pa.int64() or column.null_count:
             raise _WrongError(name)

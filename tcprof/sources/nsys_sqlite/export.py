@@ -180,7 +180,6 @@ class NsysExport:
 
 
 def _frequency(text: str) -> float:
-    """A frequency that was asked for, in Hz; NaN where the option has no such value."""
     return float(text) if re.fullmatch(r"[1-9][0-9]{0,6}", text) else float("nan")
 
 

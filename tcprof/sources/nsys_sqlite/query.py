@@ -9,23 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    LargeBinary,
-    Select,
-    Table,
-    and_,
-    case,
-    cast,
-    false,
-    func,
-    literal,
-    not_,
-    or_,
-    select,
-    true,
-)
+import sqlalchemy as sa
 
 from tcprof.nsys.schema import Limits
 
@@ -39,7 +23,7 @@ _TYPES = {"text": "text", "blob": "bytes", "real": "fractions", "null": "without
 class Query:
     """Rows of a table."""
 
-    table: Table  # the table
+    table: sa.Table  # the table
     required: tuple[str, ...] = ()  # columns of integers: a row without one of them is left out
     # Columns of integers that may be absent or NULL, and the number that is read then.
     optional: Mapping[str, int] = field(default_factory=dict)
@@ -49,7 +33,7 @@ class Query:
     texts: tuple[str, ...] = ()
     # A required column, and the numbers of it that are wanted; rows where it holds none count as wrong.
     among: tuple[str, tuple[int, ...]] | None = None
-    where: ColumnElement[bool] | None = None  # A further condition
+    where: sa.ColumnElement[bool] | None = None  # A further condition
     # Bytes of a text that are read. Those that have ``LONGEST_TEXT`` are told: nothing that is right has.
     longest: int = LONGEST_TEXT
 
@@ -58,7 +42,7 @@ class Query:
         """The columns of integers, and what is read in place of NULL."""
         return {**dict.fromkeys(self.required), **self.optional, **self.facts}
 
-    def plain(self, columns: set[str], thorough: bool) -> Select[Any]:
+    def plain(self, columns: set[str], thorough: bool) -> sa.Select[Any]:
         """The statement that reads a sound table.
 
         Args:
@@ -67,70 +51,70 @@ class Query:
         """
         numbers = (self._number(name, default, columns) for name, default in self.defaults.items())
         texts = (self._text(name, columns) for name in self.texts)
-        return select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
+        return sa.select(*numbers, *texts).select_from(self.table).where(self._wanted(thorough))
 
-    def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
+    def strict(self, columns: set[str], limits: Mapping[str, Limits]) -> sa.Select[Any]:
         """The same without the rows, and the facts, that are wrong."""
         facts = (
-            case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
+            sa.case((self._sound(name, limits[name]), self.table.c[name]), else_=default).label(name)
             if name in columns
-            else literal(default).label(name)
+            else sa.literal(default).label(name)
             for name, default in self.facts.items()
         )
         others = {**dict.fromkeys(self.required), **self.optional}
         numbers = (self._number(name, default, columns) for name, default in others.items())
         texts = (self._text(name, columns) for name in self.texts)
         sound = (self._allowed(name, limits[name]) for name in others if name in columns)
-        return select(*numbers, *facts, *texts).select_from(self.table).where(self._wanted(thorough=False), *sound)
+        return sa.select(*numbers, *facts, *texts).select_from(self.table).where(self._wanted(thorough=False), *sound)
 
-    def wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> dict[tuple[str, str], ColumnElement[int]]:
+    def wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> dict[tuple[str, str], sa.ColumnElement[int]]:
         """Counts of what is wrong: by column and what it is, in words."""
-        found: dict[tuple[str, str], ColumnElement[int]] = {}
+        found: dict[tuple[str, str], sa.ColumnElement[int]] = {}
         for name in (name for name in self.defaults if name in columns):
             c = self.table.c[name]
             for kind, words in _TYPES.items():
                 if kind != "null" or name in self.required:
-                    found[name, words] = _count(func.typeof(c) == kind)
-            beyond = and_(func.typeof(c) == "integer", not_(c.between(*limits[name])))
+                    found[name, words] = _count(sa.func.typeof(c) == kind)
+            beyond = sa.and_(sa.func.typeof(c) == "integer", sa.not_(c.between(*limits[name])))
             found[name, "out of range"] = _count(beyond)
         return found
 
-    def count_wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> Select[Any]:
+    def count_wrong(self, columns: set[str], limits: Mapping[str, Limits]) -> sa.Select[Any]:
         """The statement for the counts of ``wrong``, in their order."""
-        counts: list[ColumnElement[Any]] = list(self.wrong(columns, limits).values())
-        return select(*counts).select_from(self.table).where(self._wanted())
+        counts: list[sa.ColumnElement[Any]] = list(self.wrong(columns, limits).values())
+        return sa.select(*counts).select_from(self.table).where(self._wanted())
 
-    def _wanted(self, thorough: bool = True) -> ColumnElement[bool]:
-        where = true() if self.where is None else self.where
+    def _wanted(self, thorough: bool = True) -> sa.ColumnElement[bool]:
+        where = sa.true() if self.where is None else self.where
         if self.among is None:
             return where
         c = self.table.c[self.among[0]]
         if not thorough:
-            return and_(where, _among(c, self.among[1]))
+            return sa.and_(where, _among(c, self.among[1]))
         # Where the number is wrong, the row may be one that is wanted.
-        beyond = not_(c.between(*c.info["limits"]))
-        return and_(where, or_(_among(c, self.among[1]), beyond, c != cast(c, BigInteger), c.is_(None)))
+        beyond = sa.not_(c.between(*c.info["limits"]))
+        return sa.and_(where, sa.or_(_among(c, self.among[1]), beyond, c != sa.cast(c, sa.BigInteger), c.is_(None)))
 
-    def _number(self, name: str, default: int | None, columns: set[str]) -> ColumnElement[Any]:
+    def _number(self, name: str, default: int | None, columns: set[str]) -> sa.ColumnElement[Any]:
         c = self.table.c[name]
         if name not in columns:
-            return literal(default).label(name)
-        return c if default is None else func.coalesce(c, default).label(name)
+            return sa.literal(default).label(name)
+        return c if default is None else sa.func.coalesce(c, default).label(name)
 
-    def _text(self, name: str, columns: set[str]) -> ColumnElement[Any]:
-        text = func.coalesce(self.table.c[name], "") if name in columns else literal("")
-        return func.substr(cast(text, LargeBinary), 1, self.longest).label(name)
+    def _text(self, name: str, columns: set[str]) -> sa.ColumnElement[Any]:
+        text = sa.func.coalesce(self.table.c[name], "") if name in columns else sa.literal("")
+        return sa.func.substr(sa.cast(text, sa.LargeBinary), 1, self.longest).label(name)
 
-    def _sound(self, name: str, limits: Limits) -> ColumnElement[bool]:
+    def _sound(self, name: str, limits: Limits) -> sa.ColumnElement[bool]:
         c = self.table.c[name]
-        return and_(func.typeof(c) == "integer", c.between(*limits))
+        return sa.and_(sa.func.typeof(c) == "integer", c.between(*limits))
 
-    def _allowed(self, name: str, limits: Limits) -> ColumnElement[bool]:
+    def _allowed(self, name: str, limits: Limits) -> sa.ColumnElement[bool]:
         sound = self._sound(name, limits)
-        return sound if name in self.required else or_(self.table.c[name].is_(None), sound)
+        return sound if name in self.required else sa.or_(self.table.c[name].is_(None), sound)
 
 
-def _among(column: ColumnElement[Any], numbers: tuple[int, ...]) -> ColumnElement[bool]:
+def _among(column: sa.ColumnElement[Any], numbers: tuple[int, ...]) -> sa.ColumnElement[bool]:
     """Whether a column holds one of some numbers.
 
     They are compared run by run: SQLite looks for more than two of ``IN`` in a tree, which takes as long as reading.
@@ -140,8 +124,8 @@ def _among(column: ColumnElement[Any], numbers: tuple[int, ...]) -> ColumnElemen
         return column.in_(ordered)
     breaks = [0, *(place for place in range(1, len(ordered)) if ordered[place] != ordered[place - 1] + 1), len(ordered)]
     runs = [(ordered[low], ordered[high - 1]) for low, high in pairwise(breaks)]
-    return or_(false(), *(column == low if low == high else column.between(low, high) for low, high in runs))
+    return sa.or_(sa.false(), *(column == low if low == high else column.between(low, high) for low, high in runs))
 
 
-def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+def _count(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+    return sa.func.coalesce(sa.func.sum(sa.case((condition, 1), else_=0)), 0)

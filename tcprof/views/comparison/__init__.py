@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.verdict import list_gpus
 from tcprof.frames import quantity_of
-from tcprof.untrusted import printable
+from tcprof.untrusted import one_line, printable
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
-from tcprof.views.comparison.sides import describe_left_out, describe_recordings, list_sides, name_sides
+from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Document, Notes
 from tcprof.views.paths import WHOLE_CAPTURE
@@ -47,7 +47,8 @@ def view_comparison(
     advice = [compare_advice(each) for each in comparisons]
     judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(findings, rows, advice, strict=True)]
-    base = tuple(describe_left_out([side for _, side in name_sides(comparisons)]))
+    sides = [side for _, side in name_sides(comparisons)]
+    base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
     tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
     faults, warnings = name_findings(findings)
     won = describe_compared(comparisons[0], advice[0]) if len(comparisons) == 1 else ()
@@ -114,10 +115,7 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
 
 
 def _data(
-    findings: ComparedFindings,
-    rows: pd.DataFrame,
-    advice: Sequence[ComparedAdvice],
-    judged: Sequence[Judgement],
+    findings: ComparedFindings, rows: pd.DataFrame, advice: Sequence[ComparedAdvice], judged: Sequence[Judgement]
 ) -> dict[str, Any]:
     comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
@@ -134,15 +132,10 @@ def _data(
         "new_matched_pct": comparison.matching.new_matched_pct,
         "noise_floor": comparison.noise_floor,
         "advice": [asdict(each) for each in advice],
-        "gate": [_judgement_data(each) for each in judged],
+        "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
         "faults": findings.faults,
         "warnings": findings.warnings,
     }
-
-
-def _judgement_data(judgement: Judgement) -> Mapping[str, Any]:
-    figures = {name: asdict(found) for name, found in ((MEDIAN, judgement.median), (MEAN, judgement.mean))}
-    return {**asdict(judgement), **figures, "condition": judgement.condition.text}
 
 
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
@@ -177,8 +170,8 @@ def view_gate(gate: Gate) -> GateView:
     judgements = gate.judgements
     unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
     doubt = printable("; ".join(unsure))
-    helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
-    counts = Counter(judgement.verdict for judgement in judgements)
+    helps = any(each.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for each in judgements)
+    counts = Counter(each.verdict for each in judgements)
     counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
     return GateView(
         conditions=tuple(

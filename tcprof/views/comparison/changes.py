@@ -1,6 +1,6 @@
 """The modules and the kernels whose time changed."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tcprof import units
@@ -11,27 +11,13 @@ from tcprof.comparison.statistics.verdicts import INCONCLUSIVE
 from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.verdict import iteration_name
 from tcprof.findings.notes import are_resolved
-from tcprof.frames import KERNEL_CHANGES, MODULE_CHANGES
+from tcprof.frames import KERNEL_CHANGES, MODULE_CHANGES, Schema
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.paths import LONGEST_NAME, keep_largest
 from tcprof.views.recording.kernels import SHORT_NAME, fitted_cell
 from tcprof.views.recording.modules import ALL_KERNELS
-from tcprof.views.tables import (
-    BECAME,
-    Cell,
-    Heading,
-    Row,
-    Table,
-    change_cell,
-    change_interval_cell,
-    heading,
-    number_cell,
-    p_cell,
-    signed_time_cell,
-    sort_key,
-    word_cell,
-)
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table, sort_key
 
 MOST_MODULES = 20
 _SIDES, _UNKNOWN = ("base", "new"), Cell(units.UNKNOWN)
@@ -77,7 +63,7 @@ def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOS
 
 
 def _module_heading(name: str, spare: int = 0) -> Heading:
-    return heading(MODULE_CHANGES[name], short=SHORT_TITLES.get(name, ""), spare=spare)
+    return Heading.of(MODULE_CHANGES[name], short=SHORT_TITLES.get(name, ""), spare=spare)
 
 
 def _interval_heading(name: str, **changes: Any) -> Heading:
@@ -96,8 +82,8 @@ _HEADINGS = (
     _module_heading("tensor_active_difference_pct", spare=1),
     _interval_heading("tensor_active_difference_pct", brief=False),
     _interval_heading("difference_ns", brief=False),
-    heading(MODULE_CHANGES["p_value"], title="p", brief=False),
-    heading(MODULE_CHANGES["verdict"], brief=False),
+    Heading.of(MODULE_CHANGES["p_value"], title="p", brief=False),
+    Heading.of(MODULE_CHANGES["verdict"], brief=False),
 )
 
 
@@ -114,29 +100,25 @@ def _module_row(row: Mapping[Any, Any]) -> Row:
 
 def _cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
     """In the order of the headings; Tensor Active is unknown as far as the samples do not resolve it."""
-    known = [bool(row[f"{side}_resolved"]) for side in _SIDES]
-    active = [
-        number_cell(row[name], MODULE_CHANGES[name]) if is_known else _UNKNOWN
-        for name, is_known in zip((f"{side}_tensor_active_pct" for side in _SIDES), known, strict=True)
-    ]
+    known = [side for side in _SIDES if row[f"{side}_resolved"]]
     change, ends = (_UNKNOWN, _UNKNOWN)
-    if all(known):
-        change = change_cell(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
+    if len(known) == len(_SIDES):
+        change = Cell.change(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
         low, high = (row[end] for end in _ENDS["tensor_active_difference_pct"])
-        ends = change_interval_cell(low, high, True)
-    lowest, highest = (signed_time_cell(row[end]) for end in _ENDS["difference_ns"])
+        ends = Cell.change_interval(low, high, True)
+    lowest, highest = (Cell.signed_time(row[end]) for end in _ENDS["difference_ns"])
     interval = f"{lowest.text} to {highest.text}" if lowest.sort and highest.sort else units.UNKNOWN
     return (
-        signed_time_cell(row["difference_ns"], mark=_mark(row["verdict"])),
-        *(number_cell(row[f"{side}_ns"], MODULE_CHANGES[f"{side}_ns"]) for side in _SIDES),
+        Cell.signed_time(row["difference_ns"], mark=_mark(row["verdict"])),
+        *_pair(MODULE_CHANGES, row, _SIDES, "ns"),
         Cell(units.format_ratio(row["ratio"]), sort_key(row["ratio"])),
-        change_interval_cell(row["ratio_low"], row["ratio_high"], False),
-        *active,
+        Cell.change_interval(row["ratio_low"], row["ratio_high"], False),
+        *_pair(MODULE_CHANGES, row, known, "tensor_active_pct"),
         change,
         ends,
         Cell(interval, values=(lowest.sort, highest.sort)),
-        p_cell(row["p_value"]),
-        word_cell(row["verdict"]),
+        Cell.p_value(row["p_value"]),
+        Cell.word(row["verdict"]),
     )
 
 
@@ -159,7 +141,6 @@ _STATUSES = (
     "same: name and launch geometry agree; renamed: matched by place or by name, with another name or geometry; new "
     "and removed have no counterpart; hidden ones may be in a CUDA graph that the other side recorded as a whole."
 )
-_NONE = Cell(units.UNKNOWN)
 
 
 def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = None) -> Table:
@@ -172,7 +153,7 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
         title=f"kernels, by change per {iteration_name(comparison)}",
         first="Kernel",
         headings=tuple(
-            heading(
+            Heading.of(
                 KERNEL_CHANGES[name],
                 brief=name in _BRIEF,
                 shown=name not in _FURTHER,
@@ -199,41 +180,40 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
         for side in (comparison.base, comparison.new)
         if len(side.recordings) > 1
     ]
-    told = [
+    return (
         f"Per {iteration_name(comparison)}, those whose time changed most first.",
         f"Matched kernels have {base} of the baseline's kernel time, and {new} of the other side's.",
-    ]
-    if named:
-        told.append(f"They are those of one typical recording of a side: {', '.join(named)}.")
-    return (*told, _STATUSES)
+        *([f"They are those of one typical recording of a side: {', '.join(named)}."] if named else []),
+        _STATUSES,
+    )
 
 
 def _kernel_row(row: Mapping[Any, Any]) -> Row:
-    sides = [side for side in ("base", "new") if row[f"{side}_name"]]
+    sides = [side for side in _SIDES if row[f"{side}_name"]]
     names, short = (
         BECAME.join(dict.fromkeys(short_name(row[f"{side}_name"], length) for side in sides))
         for length in (LONGEST_NAME, SHORT_NAME)
     )
     full = dict.fromkeys(one_line(f"{row[f'{side}_name']} {row[f'{side}_geometry']}", LONGEST_NAME) for side in sides)
     cells = (
-        word_cell(row["status"]),
-        signed_time_cell(row["difference_ns"]),
-        *_pair(row, sides, "ns"),
+        Cell.word(row["status"]),
+        Cell.signed_time(row["difference_ns"]),
+        *_pair(KERNEL_CHANGES, row, sides, "ns"),
         *(
-            fitted_cell(row[f"{side}_tensor_active_pct"], row[f"{side}_fit"]) if side in sides else _NONE
-            for side in ("base", "new")
+            fitted_cell(row[f"{side}_tensor_active_pct"], row[f"{side}_fit"]) if side in sides else _UNKNOWN
+            for side in _SIDES
         ),
         _words(*(row[f"{side}_precision"] for side in sides)),
         _words(*(row[f"{side}_class"] for side in sides)),
         _words(row["path"]),
-        *_pair(row, sides, "count"),
+        *_pair(KERNEL_CHANGES, row, sides, "count"),
     )
     return Row(names, cells, full=BECAME.join(full), short=short, group=part_label(part_of_kernel(row)))
 
 
-def _pair(row: Mapping[Any, Any], sides: list[str], figure: str) -> list[Cell]:
-    names = {side: f"{side}_{figure}" for side in ("base", "new")}
-    return [number_cell(row[name], KERNEL_CHANGES[name]) if side in sides else _NONE for side, name in names.items()]
+def _pair(schema: Schema, row: Mapping[Any, Any], known: Sequence[str], figure: str) -> list[Cell]:
+    names = {side: f"{side}_{figure}" for side in _SIDES}
+    return [Cell.number(row[name], schema[name]) if side in known else _UNKNOWN for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:

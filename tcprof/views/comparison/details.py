@@ -35,7 +35,7 @@ from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
-from tcprof.views.tables import Heading, Row, Table, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (
     "Medians per iteration without warm-up, and the change with its 95 % interval; below one its mean, where that says "
@@ -59,11 +59,7 @@ _MOVED = (
     f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are "
     "drawn, if their FLOP and bytes are known."
 )
-_ADVICE_HEADINGS = (
-    Heading("finding", words=True),
-    Heading("predicted", words=True),
-    Heading("now", words=True),
-)
+_ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
 _ADVICE = (
     "Each prediction is of its advice alone; the time is what all that differs between the sides won together. “tcprof "
     "advise” explains each by its name."
@@ -112,16 +108,8 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
     parts, advice = [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
         at = _Place(comparison, gpu, number, f": {name}" if name else "")
-        sections = (
-            _view_quantities(at),
-            *_view_step(at),
-            *_view_parts(at),
-            *_view_advice(at, advice),
-            _view_ranges(at),
-            *_view_modules(at),
-            *_view_kernels(at),
-            *_view_roofline(at),
-        )
+        step, tables = (_view_quantities(at), *_view_step(at)), _view_tables(at)
+        sections = (*step, *_view_parts(at), *_view_advice(at, advice), *tables, *_view_roofline(at))
         parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
     return tuple(parts)
 
@@ -144,18 +132,14 @@ def _view_step(at: _Place) -> tuple[Section, ...]:
 
 
 def _view_parts(at: _Place) -> list[Section]:
-    told = {
-        TIME: (f"Where the time of the mean {at.unit} goes", "time"),
-        TENSOR_ACTIVE: ("Why its mean Tensor Active changed", "Tensor Active"),
-    }
+    titles = {TIME: f"Where the time of the mean {at.unit} goes", TENSOR_ACTIVE: "Why its mean Tensor Active changed"}
     sections: list[Part] = []
     for quantity, table in list_parts(at.comparison, at.gpu).items():
-        title, what = told[quantity]
+        what = "time" if quantity == TIME else "Tensor Active"
         caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean"
         make = partial(figure_waterfall, at.comparison, at.gpu, quantity, at.kernels)
-        sections.append(
-            at.section(quantity, title, (at.figure(f"waterfall-{quantity}", caption, make), at.table(table)))
-        )
+        figure = at.figure(f"waterfall-{quantity}", caption, make)
+        sections.append(at.section(quantity, titles[quantity], (figure, at.table(table))))
     if not sections:
         return []
     key = ColorKey((_PARTS,), "key", colors=((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
@@ -165,7 +149,7 @@ def _view_parts(at: _Place) -> list[Section]:
 def _view_advice(at: _Place, advice: Sequence[ComparedAdvice]) -> tuple[Section, ...]:
     """The advice on the baseline and whether it is gone, and what is new; nothing where there is none."""
     rows = tuple(
-        Row(each.rule, tuple(map(word_cell, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
+        Row(each.rule, tuple(map(Cell.word, (each.sentence, each.predicted or units.UNKNOWN, each.now))))
         for each in advice
         if each.gpu == at.gpu
     )
@@ -177,24 +161,19 @@ def _view_advice(at: _Place, advice: Sequence[ComparedAdvice]) -> tuple[Section,
     return (at.section("advised", "What became of the advice, and what is new", parts, "Advice"),)
 
 
-def _view_ranges(at: _Place) -> Section:
-    table = list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS)
-    caption = f"Ranges on {title_of(at.comparison, at.gpu)}"
-    return at.section("all-ranges", "Ranges", (Notes((NOTE,)), at.table(table, caption)))
-
-
-def _view_modules(at: _Place) -> tuple[Section, ...]:
-    table = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")
-    return (Section(f"{table.name}-part", "Modules", (Notes((MEANING,)), table)),) if table.rows else ()
-
-
-def _view_kernels(at: _Place) -> tuple[Section, ...]:
-    table = list_kernel_changes(at.comparison, at.gpu, MOST_KERNELS)
-    if not table.rows:
-        return ()
-    notes = Notes((" ".join(describe_kernels(at.comparison)),))
-    caption = f"Kernels on {title_of(at.comparison, at.gpu)}"
-    return (at.section("all-kernels", "Kernels", (notes, at.table(table, caption))),)
+def _view_tables(at: _Place) -> list[Section]:
+    """The ranges, and modules and kernels where there are any."""
+    on = f"on {title_of(at.comparison, at.gpu)}"
+    ranges = at.table(list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS), f"Ranges {on}")
+    modules = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")
+    kernels = at.table(list_kernel_changes(at.comparison, at.gpu, MOST_KERNELS), f"Kernels {on}")
+    sections = [at.section("all-ranges", "Ranges", (Notes((NOTE,)), ranges))]
+    if modules.rows:
+        sections.append(Section(f"{modules.name}-part", "Modules", (Notes((MEANING,)), modules)))
+    if kernels.rows:
+        notes = Notes((" ".join(describe_kernels(at.comparison)),))
+        sections.append(at.section("all-kernels", "Kernels", (notes, kernels)))
+    return sections
 
 
 def _view_roofline(at: _Place) -> tuple[Section, ...]:
@@ -226,18 +205,13 @@ def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
     longest = float(drawn["time_ns"].max())
     for side, symbol, color in zip(side_names(comparison), ("circle-open", "circle"), SIDE_COLORS, strict=False):
         rows = drawn[drawn["side"] == side]
+        look = {"color": color, "symbol": symbol, "opacity": 0.8, "line": {"width": 1.5}}
         figure.add_scatter(
             x=rows["intensity"].to_numpy(),
             y=1e12 * rows["tflops"].to_numpy(),
             mode="markers",
             name=label(side, LONGEST_NAME),
-            marker={
-                **size_circles(rows["time_ns"].to_numpy(np.float64), longest),
-                "color": color,
-                "symbol": symbol,
-                "opacity": 0.8,
-                "line": {"width": 1.5},
-            },
+            marker={**size_circles(rows["time_ns"].to_numpy(np.float64), longest), **look},
             hovertext=[_describe(row) for row in rows.to_dict("records")],
         )
     return figure.update_layout(layout_of(box), meta=as_table(drawn, _COLUMNS))
@@ -250,14 +224,8 @@ def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> N
         np.column_stack([*(pairs[f"{name}_{side}"] for side in ("base", "new")), gap])
         for name in ("intensity", "tflops")
     )
-    figure.add_scatter(
-        x=x.ravel(),
-        y=1e12 * y.ravel(),
-        mode="lines",
-        line={"color": _LINE, "width": 1},
-        hoverinfo="skip",
-        name="matched kernels",
-    )
+    look = {"mode": "lines", "line": {"color": _LINE, "width": 1}, "hoverinfo": "skip"}
+    figure.add_scatter(x=x.ravel(), y=1e12 * y.ravel(), **look, name="matched kernels")
 
 
 def _describe(row: Mapping[Any, Any]) -> str:

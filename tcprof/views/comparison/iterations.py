@@ -118,23 +118,14 @@ def box_traces(values: Floats, place: float, color: str, name: str) -> list[Sett
     inside = values[(values >= first - reach) & (values <= third + reach)]
     low, high = inside.min(), inside.max()
     box, cap, gap = (place - _HALF, place + _HALF), (place - _HALF / 2, place + _HALF / 2), np.nan
-    outline = scatter(
-        x=[*box, *box[::-1], box[0], gap, *box, gap, place, place, gap, *cap, gap, place, place, gap, *cap],
-        y=[first] * 2
-        + [third] * 2
-        + [first, gap, median, median, gap, third, high, gap, high, high, gap, first, low, gap, low, low],
-        mode="lines",
-        line={"width": 1.5, "color": color},
-        meta={"role": "band"},
-    )
+    x = [*box, *box[::-1], box[0], gap, *box, gap, place, place, gap, *cap, gap, place, place, gap, *cap]
+    y = [first, first, third, third, first, gap, median, median]
+    y += [gap, third, high, gap, high, high, gap, first, low, gap, low, low]
+    band = {"role": "band"}
+    outline = scatter(x=x, y=y, mode="lines", line={"width": 1.5, "color": color}, meta=band)
     shown = values if len(values) <= _MOST_DOTS else values[(values < low) | (values > high)]
-    points = scatter(
-        x=place + _HALF * ((np.arange(len(shown)) * _GOLDEN) % 1 - 0.5),
-        y=shown,
-        mode="markers",
-        marker={"size": 3, "opacity": 0.5, "color": color},
-        meta={"role": "band"},
-    )
+    beside = place + _HALF * ((np.arange(len(shown)) * _GOLDEN) % 1 - 0.5)
+    points = scatter(x=beside, y=shown, mode="markers", marker={"size": 3, "opacity": 0.5, "color": color}, meta=band)
     return [trace.set(name=name, hoverinfo="y") for trace in (outline, points) if len(trace["y"])]
 
 
@@ -243,7 +234,14 @@ def _named(shown: ShownSide, panel: Panel, what: str) -> str:
 
 def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
     """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
-    texts = _hover(panel, series)
+    form = units.format_pct if panel.is_percent else units.format_seconds
+    texts = [
+        f"<b>{series.name}</b><br>iteration {x:,.0f}"
+        + (f" to {x + series.block - 1:,.0f}, median" if series.block > 1 else "")
+        + (", warm-up" if warm_up else "")
+        + f"<br>{panel.name} {form(y)}"
+        for x, y, warm_up in zip(series.x, series.y, series.warm_up, strict=True)
+    ]
     figure.add_scatter(
         x=series.x,
         y=series.y,
@@ -266,17 +264,6 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
         figure.add_annotation(**arrow, **place)
 
 
-def _hover(panel: Panel, series: Series) -> list[str]:
-    form = units.format_pct if panel.is_percent else units.format_seconds
-    return [
-        f"<b>{series.name}</b><br>iteration {x:,.0f}"
-        + (f" to {x + series.block - 1:,.0f}, median" if series.block > 1 else "")
-        + (", warm-up" if warm_up else "")
-        + f"<br>{panel.name} {form(y)}"
-        for x, y, warm_up in zip(series.x, series.y, series.warm_up, strict=True)
-    ]
-
-
 def _add_distribution(
     figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
 ) -> None:
@@ -284,7 +271,7 @@ def _add_distribution(
     known = steady[~np.isnan(steady)]
     if len(known):
         for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
-            figure.add_trace(trace.set(_placed(shown, ("x2", axis))))
+            figure.data.append(trace.set(_placed(shown, ("x2", axis))))
 
 
 _BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn at the edge

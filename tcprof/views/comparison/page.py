@@ -85,11 +85,12 @@ def view_comparison_page(
     faults, _ = name_findings(findings)
     noise = list_noise(comparisons)
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
+    hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
     return Document(
         kind="comparison",
         parts=(
             *_summaries(sides, findings),
-            *_count_cautions(cautions),
+            *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
             *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
             *(
                 replace(_view_side(shown, len(sides), of_side), baseline=number)
@@ -125,37 +126,20 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
     return found
 
 
-def _count_cautions(cautions: Sequence[str]) -> list[Notes]:
-    if not cautions:
-        return []
-    things = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
-    return [Notes((f"{things} these recordings hard to compare: see below.",), LINKED)]
-
-
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
     parts: list[Part] = [table for table in list_sides(comparisons) if several and table.gpu == gpu]
-    parts.append(Notes((_ITERATIONS,)))
-    parts.append(
-        Figure(
-            f"iterations-{gpu}",
-            "Time and Tensor Active of each iteration, of all sides over each other",
-            partial(figure_iterations, comparisons, gpu),
-            (_BLOCKS,) if _has_blocks(comparisons, gpu) else (),
-            _NO_ITERATIONS,
-        )
-    )
+    recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
+    has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
+    caption = "Time and Tensor Active of each iteration, of all sides over each other"
+    notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_iterations, comparisons, gpu)
+    parts += [Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)]
     if several:
         make = partial(figure_small_multiples, comparisons, gpu)
         multiples = Figure(f"multiples-{gpu}", "The same, with a strip for each side", make)
         parts.append(Section(f"each-{gpu}", "Each side by itself", (Notes((_MULTIPLES,)), multiples)))
     return Section(f"iterations-of-{gpu}", f"{title}: Iterations" if title else "Iterations", tuple(parts))
-
-
-def _has_blocks(comparisons: Sequence[Comparison], gpu: int) -> bool:
-    recordings = [each for shown in shown_sides(comparisons) for each in shown.side.recordings]
-    return any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:

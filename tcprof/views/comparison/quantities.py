@@ -15,19 +15,7 @@ from tcprof.findings.compared.verdict import Row as ComparedRow
 from tcprof.findings.compared.verdict import find_row, is_shown, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
-from tcprof.views.tables import (
-    Cell,
-    Heading,
-    Row,
-    Strip,
-    Table,
-    change_cell,
-    change_interval_cell,
-    heading,
-    p_cell,
-    sort_key,
-    word_cell,
-)
+from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
 SCALE = (
@@ -70,12 +58,12 @@ def _quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) 
     cells = (
         side_cell(quantity, row, "base"),
         side_cell(quantity, row, "new"),
-        change_cell(row[change], quantity.in_points),
-        change_interval_cell(
+        Cell.change(row[change], quantity.in_points),
+        Cell.change_interval(
             row[f"{change}_low"], row[f"{change}_high"], quantity.in_points, strip=_strip(quantity, row)
         ),
-        p_cell(row["p_value"]),
-        replace(word_cell(row["verdict"]), tone=tone_of(quantity, row)),
+        Cell.p_value(row["p_value"]),
+        replace(Cell.word(row["verdict"]), tone=tone_of(quantity, row)),
     )
     return Row(title, cells, depth, nested=depth > 1, full=quantity.name)
 
@@ -147,7 +135,7 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
 
 
 def _range_heading(quantity: Quantity, brief: bool) -> Heading:
-    return heading(
+    return Heading.of(
         quantity.column,
         brief=brief,
         shown=quantity.gate_name in _SHOWN_RANGES,
@@ -164,7 +152,7 @@ def _figures(quantity: Quantity) -> tuple[str, ...]:
 
 def _range_cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
     *numbers, verdict = _figures(quantity)
-    return change_cell(
+    return Cell.change(
         row[quantity.change],
         quantity.in_points,
         before=tuple(side_cell(quantity, row, side).text for side in ("base", "new")),

@@ -12,25 +12,8 @@ from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import side_cell
 from tcprof.views.document import Facts
-from tcprof.views.recording import (
-    describe_recording,
-    describe_source,
-    gpu_title,
-    gpu_title_of_several,
-    list_provenance,
-)
-from tcprof.views.tables import (
-    Cell,
-    Heading,
-    Row,
-    Table,
-    change_cell,
-    change_interval_cell,
-    heading,
-    number_cell,
-    time_cell,
-    word_cell,
-)
+from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 # Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
 # is orange, which is Tensor Active.
@@ -86,11 +69,6 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
     return [*lines, *(distinct if len(distinct) == 1 else (f"{name}: {source}" for name, source in sources))]
 
 
-def describe_left_out(sides: Sequence[Side]) -> list[str]:
-    """What is left out of each side's figures, below its name."""
-    return list(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
-
-
 def list_left_out(side: Side) -> list[str]:
     """Iterations that are no ranges, and warm-up; said once for recordings of which the same is said."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up)
@@ -118,8 +96,8 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         Heading("ratio"),
         Heading("95 % interval", columns=("low", "high"), spare=1),
         Heading("verdict", words=True),
-        heading(HEADLINE.column, spare=2),
-        heading(_SHARE.column, spare=3),
+        Heading.of(HEADLINE.column, spare=2),
+        Heading.of(_SHARE.column, spare=3),
     )
     for gpu in shared_gpus(comparisons):
         rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
@@ -134,10 +112,10 @@ def _side_row(shown: ShownSide, gpu: int) -> Row:
     change = [_NONE] * 3
     if side == "new":
         row = decisive(time)
-        interval = change_interval_cell(row["ratio_low"], row["ratio_high"], False)
+        interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
         verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-        change = [change_cell(row["ratio"], False), interval, word_cell(verdict)]
-    return Row(shown.name, (time_cell(time[side]), *change, *shares))
+        change = [Cell.change(row["ratio"], False), interval, Cell.word(verdict)]
+    return Row(shown.name, (Cell.time(time[side]), *change, *shares))
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -149,8 +127,8 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
             title = gpu_title_of_several(comparisons[0].base.first, gpu)
             headings = (
                 Heading("side", words=True),
-                heading(NOISE_FLOOR["recording_count"], title="recordings"),
-                heading(NOISE_FLOOR["ratio"], title="largest / smallest"),
+                Heading.of(NOISE_FLOOR["recording_count"], title="recordings"),
+                Heading.of(NOISE_FLOOR["ratio"], title="largest / smallest"),
             )
             name = f"noise-{len(tables) + 1}"
             tables.append(Table(name, title, "median per iteration", headings, rows, gpu=gpu))
@@ -159,17 +137,12 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
 
 def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
     rows = comparison.noise_floor[comparison.noise_floor["gpu"] == gpu]
-    return [
-        Row(
-            quantity_of(row["quantity"]).column.title,
-            (
-                word_cell(one_line(row["side"], 40)),
-                number_cell(row["recording_count"], NOISE_FLOOR["recording_count"]),
-                change_cell(row["ratio"], False),
-            ),
-        )
-        for row in rows.to_dict("records")
-    ]
+    listed = []
+    for row in rows.to_dict("records"):
+        count = Cell.number(row["recording_count"], NOISE_FLOOR["recording_count"])
+        cells = (Cell.word(one_line(row["side"], 40)), count, Cell.change(row["ratio"], False))
+        listed.append(Row(quantity_of(row["quantity"]).column.title, cells))
+    return listed
 
 
 def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:

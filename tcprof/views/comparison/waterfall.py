@@ -15,7 +15,7 @@ from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.figures import AXIS, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.tables import BECAME, Heading, Row, Table, change_cell, signed_time_cell, time_cell
+from tcprof.views.tables import BECAME, Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
@@ -26,14 +26,14 @@ def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
     if time:
         headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
         rows = [
-            Row(part_label(row), (time_cell(row["base"]), time_cell(row["new"]), signed_time_cell(row["change"])))
+            Row(part_label(row), (Cell.time(row["base"]), Cell.time(row["new"]), Cell.signed_time(row["change"])))
             for row in time
             if row["base"] or row["new"]
         ]
         tables[TIME] = (f"where the mean {iteration_name(comparison)} goes", headings, rows)
     if active:
         headings = (Heading("change", columns=("change_points",)),)
-        rows = [Row(part_label(row), (change_cell(row["change"], True),)) for row in active]
+        rows = [Row(part_label(row), (Cell.change(row["change"], True),)) for row in active]
         tables[TENSOR_ACTIVE] = ("why the mean Tensor Active changed", headings, rows)
     return {
         quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)

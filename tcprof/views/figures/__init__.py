@@ -61,17 +61,13 @@ class PlotlyFigure:
         self.data: list[Settings] = []
         self.layout = Settings()
 
-    def add_trace(self, trace: Settings) -> None:
-        """Draw something."""
-        self.data.append(trace)
-
     def add_scatter(self, **settings: Any) -> None:
         """Draw points, lines or areas."""
-        self.add_trace(scatter(**settings))
+        self.data.append(scatter(**settings))
 
     def add_bar(self, **settings: Any) -> None:
         """Draw bars."""
-        self.add_trace(bar(**settings))
+        self.data.append(bar(**settings))
 
     def add_annotation(self, **settings: Any) -> None:
         """Write something."""

@@ -124,9 +124,8 @@ def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
     """
     told = _told(analysis.kernels)
     rows = keep_longest(told[told["dram_pct"].notna()])
-    return _draw(
-        analysis, rows, rows["dram_pct"], _layout({}, "share of the memory's bandwidth"), [*_COLUMNS, "dram_pct"]
-    )
+    layout = _layout({}, "share of the memory's bandwidth")
+    return _draw(analysis, rows, rows["dram_pct"], layout, [*_COLUMNS, "dram_pct"])
 
 
 def _told(kernels: pd.DataFrame) -> pd.DataFrame:
@@ -146,7 +145,7 @@ def _draw(
             said = [_describe(row, circles) for row in mine.to_dict("records")]
             active = mine["tensor_active_pct"].to_numpy()
             trace = circles.draw(mine, active, height[mine.index].to_numpy(), said)
-            figure.add_trace(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
+            figure.data.append(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
     return figure.update_layout(layout, meta=as_table(rows, columns))
 
 

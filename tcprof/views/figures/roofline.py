@@ -1,6 +1,6 @@
 """The roofline: FLOP/s of kernels over their FLOP for each byte of DRAM or of the L2 cache."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -53,7 +53,7 @@ def figure_roofline(analysis: Analysis) -> PlotlyFigure:
         mine = rows[rows["arithmetic"] == precision]
         said = [_describe(row, circles) for row in mine.to_dict("records")]
         trace = circles.draw(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), said)
-        figure.add_trace(
+        figure.data.append(
             trace.set(name=name_precision(precision), marker={"color": _COLORS.get(precision, _OTHER_COLOR)})
         )
     top = 1e12 * max((roof.tflops for roof in roofs), default=box[3] / 1e12)
@@ -112,12 +112,7 @@ def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequen
         figure.add_annotation(text=name, showarrow=False, **place)
 
 
-def _add_roofs(
-    figure: PlotlyFigure,
-    roofs: Sequence[Roof],
-    slopes: Mapping[int, float],
-    box: Box,
-) -> None:
+def _add_roofs(figure: PlotlyFigure, roofs: Sequence[Roof], slopes: Mapping[int, float], box: Box) -> None:
     """The peaks, each from where the memory allows it; those that read the same are one line."""
     left, right, _, _ = box
     alike: dict[str, list[Roof]] = {}
@@ -125,23 +120,17 @@ def _add_roofs(
         alike.setdefault(units.format_flops(roof.tflops), []).append(roof)
     every = {roof.gpu for roof in roofs}
     for text, same in alike.items():
-        precisions = _name_each(roof.precision for roof in same)
+        found = {roof.precision for roof in same}  # none that may be either of two which are there themselves
+        precisions = sorted((p for p in found if "/" not in p or not found.issuperset(p.split("/"))), key=_order)
         peak = 1e12 * same[0].tflops
         starts = [peak / slopes[roof.gpu] if roof.gpu in slopes else left for roof in same]
-        name = (
-            f"{_which(sorted({roof.gpu for roof in same}), every)}{', '.join(map(name_precision, precisions))}: {text}"
-        )
+        where = _which(sorted({roof.gpu for roof in same}), every)
+        name = f"{where}{', '.join(map(name_precision, precisions))}: {text}"
         color = _COLORS.get(precisions[0], _OTHER_COLOR) if len(precisions) == 1 else _OTHER_COLOR
         source = "<br>".join(label(each, 100) for each in sorted({roof.source for roof in same}) if each)
         _add_line(figure, [min(starts), right], [peak, peak], name, source, color)
         place = {"x": np.log10(right), "y": np.log10(peak), "xanchor": "right", "yanchor": "bottom"}
         figure.add_annotation(text=name, showarrow=False, **place)
-
-
-def _name_each(precisions: Iterable[str]) -> list[str]:
-    """The precisions of a roof in their order; none that may be either of two which are there themselves."""
-    found = set(precisions)
-    return sorted((name for name in found if "/" not in name or not found.issuperset(name.split("/"))), key=_order)
 
 
 def _which(numbers: Sequence[int], every: Any) -> str:
@@ -200,8 +189,8 @@ def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float
         for gpu in analysis.gpus.to_dict("records")
         if gpu["gpu"] in set(rows["gpu"])
     }
-    found = {gpu: (board.l2_bandwidth_bytes_per_s, board.l2_source) for gpu, board in boards.items()}
-    return {gpu: (rate, source) for gpu, (rate, source) in found.items() if rate > 0}
+    known = {gpu: board for gpu, board in boards.items() if board.l2_bandwidth_bytes_per_s > 0}
+    return {gpu: (board.l2_bandwidth_bytes_per_s, board.l2_source) for gpu, board in known.items()}
 
 
 def add_cache(
@@ -225,7 +214,7 @@ def add_cache(
     trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, said)
     symbols = [f"{symbol}-open" for symbol in trace.get("marker", {}).get("symbol", ())]
     shared = {"legendgroup": CACHE, "visible": "legendonly"}
-    figure.add_trace(trace.set(name=CACHE, marker={"color": _CACHE_COLOR, "symbol": symbols}, **shared))
+    figure.data.append(trace.set(name=CACHE, marker={"color": _CACHE_COLOR, "symbol": symbols}, **shared))
     for rate, source in sorted(set(rates.values())):
         left, low, high = box
         start, end = max(left, low / rate), high / rate
@@ -234,7 +223,7 @@ def add_cache(
             line = scatter(x=[start, end], y=[start * rate, end * rate], mode="lines+text", name=name)
             line.set(text=["", name], textposition="top left", showlegend=False, line={"color": _CACHE_COLOR})
             hover = f"<b>{name}</b><br>{label(source, 100)}"
-            figure.add_trace(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
+            figure.data.append(line.set(hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", **shared))
 
 
 def _describe_cached(row: Mapping[Any, Any], circles: KernelCircles) -> str:

@@ -10,26 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import Envelope, Lanes, band_points, choose_lanes, compute_envelope, step_points
 from tcprof.analysis.intervals import StepFunction, union
 from tcprof.arrays import Floats, rows_of_gpu
-from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter
-from tcprof.views.figures.traces import (
-    BUSY,
-    MEASURED,
-    MEASURED_PIXELS,
-    METRICS,
-    OTHERS_PIXELS,
-    PERCENT_AXIS,
-    TENSOR,
-    TENSOR_PIXELS,
-    TENSOR_SCALE,
-    Metric,
-    empty_band,
-    empty_line,
-    lane_traces,
-    measured_axis,
-    shown_gpus,
-    tensor_axis,
-    tensor_peak,
-)
+from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter, traces
 
 TITLE_PIXELS = 26
 _TOP, _BOTTOM, _COLORS = 44, 52, 48
@@ -67,13 +48,13 @@ def stack_panels(panels: Sequence[Panel], analysis: Analysis, colors: bool = Tru
         for trace in panel.traces:
             first = trace.get("showlegend", True) and trace["name"] not in legend
             legend |= {trace["name"]} if first else set()
-            figure.add_trace(trace.set(yaxis=axis, showlegend=first))
+            figure.data.append(trace.set(yaxis=axis, showlegend=first))
     last, _ = axis_names("y", max(len(panels) - 1, 0))
     legend_place = {**LEGEND, "yref": "paper"}
     figure.update_layout(xaxis=_time_axis(analysis, last), barmode="overlay", legend=legend_place)
     if has_colors:
         colored = {"color": [0], "coloraxis": "coloraxis"}
-        figure.add_trace(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
+        figure.data.append(scatter(x=[None], y=[None], marker=colored, hoverinfo="skip", showlegend=False))
         figure.update_layout(coloraxis=_color_axis(inner))
     return figure
 
@@ -106,7 +87,7 @@ def highest_range(analysis: Analysis) -> float:
 
 def _color_axis(inner: int) -> dict[str, object]:
     return {
-        "colorscale": [list(stop) for stop in TENSOR_SCALE],
+        "colorscale": [list(stop) for stop in traces.TENSOR_SCALE],
         "cmin": 0,
         "cmax": 100,
         "colorbar": {
@@ -136,7 +117,7 @@ def figure_timeline(analysis: Analysis) -> PlotlyFigure:
     Long captures are drawn as an envelope, and of very many ranges only the longest: the page says so.
     """
     panels: list[Panel] = []
-    gpus = shown_gpus(analysis)
+    gpus = traces.shown_gpus(analysis)
     for gpu in gpus:
         lanes = choose_lanes(analysis, gpu, BARS // 2 // len(gpus))
         mine = [*_sample_panels(analysis, gpu, max(BINS // len(gpus), 200)), *_lane_panels(lanes, gpu)]
@@ -149,25 +130,30 @@ def _sample_panels(analysis: Analysis, gpu: int, bins: int) -> list[Panel]:
     """Tensor Active on its own scale, the other percentages from 0 to 100 %, and each other metric in its unit."""
     samples = rows_of_gpu(analysis.samples, gpu)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    drawn = {each: compute_envelope(start, end, each.values(samples), bins) for each in (TENSOR, *METRICS, *MEASURED)}
+    drawn = {
+        each: compute_envelope(start, end, each.values(samples), bins)
+        for each in (traces.TENSOR, *traces.METRICS, *traces.MEASURED)
+    }
     drawn = {metric: envelope for metric, envelope in drawn.items() if len(envelope)}
     panels = []
-    if TENSOR in drawn:
-        traces = [_line(drawn[TENSOR], TENSOR, True)]
-        if drawn[TENSOR].bin_ns:
-            x, y = band_points(drawn[TENSOR])
-            traces.insert(0, empty_band().set(x=x, y=y.astype(np.float32)))
-        panels.append(Panel(TENSOR.name, TENSOR_PIXELS, traces, tensor_axis(tensor_peak(analysis))))
-    others = [_line(drawn[metric], metric, metric.visible) for metric in METRICS if metric in drawn]
+    if traces.TENSOR in drawn:
+        curves = [_line(drawn[traces.TENSOR], traces.TENSOR, True)]
+        if drawn[traces.TENSOR].bin_ns:
+            x, y = band_points(drawn[traces.TENSOR])
+            curves.insert(0, traces.empty_band().set(x=x, y=y.astype(np.float32)))
+        panels.append(
+            Panel(traces.TENSOR.name, traces.TENSOR_PIXELS, curves, traces.tensor_axis(traces.tensor_peak(analysis)))
+        )
+    others = [_line(drawn[metric], metric, metric.visible) for metric in traces.METRICS if metric in drawn]
     busy = _busy(analysis, gpu, bins)
     if len(busy):
-        others.append(_line(busy, BUSY, True if not others else "legendonly"))
+        others.append(_line(busy, traces.BUSY, True if not others else "legendonly"))
     if others:
         title = "SM Active and other metrics" if len(others) > 1 else "GPU busy: kernels, copies, sets"
-        panels.append(Panel(title, OTHERS_PIXELS, others, PERCENT_AXIS))
-    for metric in (each for each in MEASURED if each in drawn):
-        axis = measured_axis(metric, drawn[metric].high.max())
-        panels.append(Panel(metric.name, MEASURED_PIXELS, [_line(drawn[metric], metric, metric.visible)], axis))
+        panels.append(Panel(title, traces.OTHERS_PIXELS, others, traces.PERCENT_AXIS))
+    for metric in (each for each in traces.MEASURED if each in drawn):
+        axis = traces.measured_axis(metric, drawn[metric].high.max())
+        panels.append(Panel(metric.name, traces.MEASURED_PIXELS, [_line(drawn[metric], metric, metric.visible)], axis))
     return panels
 
 
@@ -185,19 +171,19 @@ def _busy(analysis: Analysis, gpu: int, bins: int) -> Envelope:
     return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
 
 
-def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
+def _line(envelope: Envelope, metric: traces.Metric, visible: bool | str) -> Settings:
     """A metric as steps; the pointer shows a bin's smallest and largest value as well."""
     table = np.column_stack((envelope.mean, envelope.low, envelope.high))
     x, y = step_points(envelope, table)
     binned = bool(envelope.bin_ns) and bool((envelope.high > envelope.low).any())
-    line = empty_line(metric, visible)
+    line = traces.empty_line(metric, visible)
     of_bin = "<br>mean of the bin; smallest %{customdata[1]}, largest %{customdata[2]}" if binned else ""
     told = np.array([[units.format_value(value, metric.unit) for value in row] for row in y.tolist()], dtype=object)
     return line.set(
         x=x,
         y=y[:, 0].astype(np.float32),
         customdata=told.reshape(y.shape)[:, : 3 if binned else 1],
-        fill="tozeroy" if metric is TENSOR and not binned else None,
+        fill="tozeroy" if metric is traces.TENSOR and not binned else None,
         hovertemplate=f"<b>{metric.name}</b> %{{customdata[0]}}<br>at %{{x}}{of_bin}<extra></extra>",
     )
 
@@ -205,9 +191,9 @@ def _line(envelope: Envelope, metric: Metric, visible: bool | str) -> Settings:
 def _lane_panels(lanes: Lanes, gpu: int) -> list[Panel]:
     panels = []
     for window, title in (("host", "NVTX ranges on the CPU"), ("gpu", "Their work on the GPU, first activity to last")):
-        traces = lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")
-        if traces:
-            depths = int(max(traces[0]["y"]))
+        bars = traces.lane_traces(lanes, window, f"GPU {gpu}, {window} ranges")
+        if bars:
+            depths = int(max(bars[0]["y"]))
             axis = {"range": [depths + 0.5, 0.5], "showgrid": False, "tickvals": list(range(1, depths + 1))}
-            panels.append(Panel(title, _LANE_PIXELS * depths + 4, traces, axis))
+            panels.append(Panel(title, _LANE_PIXELS * depths + 4, bars, axis))
     return panels

@@ -14,17 +14,7 @@ from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.arrays import Floats
 from tcprof.findings.finding import class_title
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
-from tcprof.views.figures import (
-    GRID,
-    LEGEND,
-    PlotlyFigure,
-    Settings,
-    bar,
-    base_layout,
-    label,
-    scatter,
-    unit_ticks,
-)
+from tcprof.views.figures import GRID, LEGEND, PlotlyFigure, Settings, bar, base_layout, label, scatter, unit_ticks
 
 TENSOR_COLOR = "#D55E00"
 TENSOR_BAND = "rgba(213,94,0,0.28)"
@@ -190,15 +180,7 @@ def _describe(row: Mapping[Any, Any], where: str) -> str:
 
 
 # Shown where there are any.
-SELDOM = (
-    "unresolved_kernel",
-    "graph",
-    "communication",
-    "small_grid",
-    "issue_bound",
-    "fp32_bound",
-    "memory_bound",
-)
+SELDOM = ("unresolved_kernel", "graph", "communication", "small_grid", "issue_bound", "fp32_bound", "memory_bound")
 CLASS_COLORS = {
     "tensor_kernel": TENSOR_COLOR,
     "memory_bound": "#0072B2",

@@ -76,13 +76,9 @@ def describe_base(analysis: Analysis) -> tuple[str, ...]:
 
 def describe_date(analysis: Analysis) -> str:
     """GPUs, time and length of a recording in one line."""
-    recording = analysis.recording
-    facts = name_gpus(analysis)
-    if recording.started_utc:
-        facts.append(f"recorded {recording.started_utc}")
-    if recording.duration_ns > 0:
-        facts.append(f"{units.format_ns(recording.duration_ns)} long")
-    return " · ".join(facts)
+    started, length_ns = analysis.recording.started_utc, analysis.recording.duration_ns
+    facts = [f"recorded {started}" if started else "", f"{units.format_ns(length_ns)} long" if length_ns > 0 else ""]
+    return " · ".join(filter(None, (*name_gpus(analysis), *facts)))
 
 
 def recording_data(analysis: Analysis) -> dict[str, Any]:
@@ -115,7 +111,7 @@ def make_document(
     """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
     data = document_data(analysis, findings, frames)
     known = {"faults": findings.faults, "warnings": findings.warnings, "data": data}
-    return Document(kind=kind, parts=parts, **{**known, **further})
+    return Document(kind, parts, **{**known, **further})
 
 
 def make_table(

@@ -30,22 +30,18 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
     advice = advise(analysis)
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
-    sections = (
-        Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
-        for number, each in enumerate(shown, 1)
-    )
     parts: tuple[Part, ...] = (
         Notes((describe_recording(analysis),)),
         Notes(findings.verdict),
-        *sections,
-        Notes((*(said for said, _ in _fold(folded)), *base)),
+        *(
+            Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
+            for number, each in enumerate(shown, 1)
+        ),
+        Notes((*(line for line, _ in _fold(folded)), *base)),
     )
-    further = {
-        "data": {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]},
-        "rows": list_advice(advice),
-        "if_empty": "No rule has anything to advise on this recording.",
-    }
-    return make_document(analysis, findings, "advice", parts, {}, base=base, **further)
+    data = {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]}
+    empty, rows = "No rule has anything to advise on this recording.", list_advice(advice)
+    return make_document(analysis, findings, "advice", parts, {}, base=base, data=data, rows=rows, if_empty=empty)
 
 
 def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
@@ -65,19 +61,11 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
     for each in shown:
         count[each.rule] += 1
         gain = describe_futile(each.gain) if each.gain.is_futile else describe_gain(each.gain)
+        gain = as_sentence(gain).removesuffix(".") if each.gain.is_known else ""
         name = each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}"
-        about = _links_of(analysis, kernels, each)
-        leads.append(
-            Lead(
-                name=name,
-                rule=each.rule,
-                sentence=f"{each.sentence}.",
-                gain=as_sentence(gain).removesuffix(".") if each.gain.is_known else "",
-                about=about,
-                place=name_gpus(each.gpus) if several else "",
-                link=link("finding", name) if about else "",
-            )
-        )
+        about, place = _links_of(analysis, kernels, each), name_gpus(each.gpus) if several else ""
+        selects = link("finding", name) if about else ""
+        leads.append(Lead(name, each.rule, f"{each.sentence}.", gain, about, place, selects))
     return leads
 
 
@@ -122,8 +110,8 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
     leads = _make_leads(analysis, [*shown, *folded])
     told = {id(each): (lead, *_detail(each, True)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
     parts: list[Part] = [part for each in shown for part in told[id(each)]]
-    for number, (said, of_fold) in enumerate(_fold(folded)):
-        parts.append(Section(f"folded-{number}", said, tuple(part for each in of_fold for part in told[id(each)])))
+    for number, (line, of_fold) in enumerate(_fold(folded)):
+        parts.append(Section(f"folded-{number}", line, tuple(part for each in of_fold for part in told[id(each)])))
     return tuple(parts)
 
 

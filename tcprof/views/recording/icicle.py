@@ -82,8 +82,8 @@ class _Tree:
         number = {node: place for place, node in enumerate(kept)}
         active = [100 * self.active[node] / self.time[node] for node in kept]
         texts: dict[str, int] = {"": 0}
-        named = [[texts.setdefault(self.places[node].name, len(texts)) for node in kept]]
-        named.append([texts.setdefault(self.places[node].link, len(texts)) for node in kept])
+        names = [texts.setdefault(self.places[node].name, len(texts)) for node in kept]
+        links = [texts.setdefault(self.places[node].link, len(texts)) for node in kept]
         return {
             "kind": [KINDS.index(self.places[node].kind) for node in kept],
             "parent": [number.get(self.parent[node], -1) for node in kept],
@@ -91,8 +91,8 @@ class _Tree:
             "launches": [round(self.launches[node], 1) for node in kept],
             "start": [round(self.start[node]) for node in kept],
             "active": [None if math.isnan(each) else round(float(min(each, 100.0)), 3) for each in active],
-            "name": named[0],
-            "link": named[1],
+            "name": names,
+            "link": links,
             "texts": list(texts),
         }
 
@@ -111,7 +111,8 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
     named = {RANGES: _range_chains(analysis, gpu, mean)}
     if (mean.parts["module"] >= 0).any():
         named[MODULES] = _module_chains(analysis, gpu, mean)
-    unit = "of an iteration" if mean.count else "of the GPU's time"
+    colors = scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
+    *scale, unknown = ({"color": color, "text": text_on(color)} for color in (*colors, UNKNOWN_COLOR))
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
@@ -119,13 +120,10 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
         gpu=gpu,
         trees=tuple(named),
         data={
-            "unit": unit,
+            "unit": "of an iteration" if mean.count else "of the GPU's time",
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
-            "colors": [
-                {"color": color, "text": text_on(color)}
-                for color in scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
-            ],
-            "unknown": {"color": UNKNOWN_COLOR, "text": text_on(UNKNOWN_COLOR)},
+            "colors": scale,
+            "unknown": unknown,
         },
     )
 

@@ -23,40 +23,27 @@ from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
 from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
-from tcprof.views.tables import Cell, Row, Table, heading, number_cell, plus_minus_cell, share_cell, sort_key, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_SEVERAL = {"total_ns": ("total_ns", "share_pct"), "tensor_active_pct": _TENSOR_ACTIVE}
-_AFTER = {"total_ns": ("Time %",), "tensor_active_pct": ("95 %",)}
-# What matters at a glance comes first.
-_BRIEF = (
-    "total_ns",
-    "tensor_active_pct",
-    "precision",
-    "bound",
-    "launch_count",
-    "median_ns",
-    "tensor_tflops",
-    "name_verdict",
-)
-# On a narrow terminal; the last one first.
-_SPARE = ("precision", "bound", "name_verdict", "launch_count", "median_ns", "tensor_tflops")
 _FURTHER = (
-    "lost_ns",
-    "fit",
-    "tensor_peak_pct",
-    "hfu_pct",
-    "tensor_cycles_per_launch",
-    "dram_pct",
-    "dram_bandwidth",
-    "fma_pct",
-    "l1_pct",
-    "l2_pct",
-    "sm_issue_pct",
-    "path",
+    *("fit", "tensor_peak_pct", "hfu_pct", "tensor_cycles_per_launch", "dram_pct", "dram_bandwidth"),
+    *("fma_pct", "l1_pct", "l2_pct", "sm_issue_pct"),
 )
-# On a page, before its reader has chosen.
-_SHOWN = ("total_ns", "tensor_active_pct", "precision", "bound", "launch_count", "tensor_tflops", "lost_ns", "path")
+_COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes first; settings of each one's heading
+    "total_ns": {"brief_value": False, "columns": ("total_ns", "share_pct"), "after": ("Time %",)},
+    "tensor_active_pct": {"columns": _TENSOR_ACTIVE, "after": ("95 %",)},
+    "precision": {"spare": 1},
+    "bound": {"spare": 2},
+    "launch_count": {"spare": 4},
+    "median_ns": {"spare": 5, "shown": False},
+    "tensor_tflops": {"spare": 6},
+    "name_verdict": {"spare": 3, "shown": False},
+    "lost_ns": {"brief": False},
+    **{name: {"brief": False, "shown": False} for name in _FURTHER},
+    "path": {"brief": False},
+}
+_HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
 _LEFT_OUT = (
     "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
 )
@@ -94,39 +81,33 @@ def view_kernels(
 def list_kernels(
     analysis: Analysis, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
 ) -> list[Table]:
-    """Kernels, one table for each GPU; what the arguments are is said at ``view_kernels``."""
-    headings = tuple(
-        heading(
-            KERNELS[name],
-            brief=name in _BRIEF,
-            spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
-            brief_value=name != "total_ns",
-            columns=_SEVERAL.get(name, (name,)),
-            after=_AFTER.get(name, ()),
-            shown=name in _SHOWN,
-        )
-        for name in (*_BRIEF, *_FURTHER)
-    )
+    """Kernels, one table for each GPU, see ``view_kernels``."""
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu.head(limit) if limit else of_gpu
         listed = [_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True)]
-        listed = _under_paths(listed, kept["path"]) if by_path else listed
+        if by_path:  # the kernels of each path below a row with its name; that of the longest kernel comes first
+            below: dict[str, list[Row]] = {}
+            for path, row in zip(kept["path"], listed, strict=True):
+                title = one_line(without_repeats(path), LONGEST_NAME) or "(no range)"
+                below.setdefault(path, [Row(title, ())]).append(replace(row, depth=2, nested=True, tag=""))
+            listed = [row for several in below.values() for row in several]
         further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "items": "kernels", "search": "part of a name"}
-        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", headings, listed, **further))
+        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", _HEADINGS, listed, **further))
     return tables
 
 
 def _row(row: Mapping[Any, Any], item: int) -> Row:
     share = row["share_pct"]
     cells = {
-        name: word_cell(one_line(row[name])) if KERNELS[name].is_text else number_cell(row[name], KERNELS[name])
-        for name in (*_BRIEF, *_FURTHER)
+        name: Cell.word(one_line(row[name])) if KERNELS[name].is_text else Cell.number(row[name], KERNELS[name])
+        for name in _COLUMNS
     }
-    cells["total_ns"] = share_cell(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
-    cells["tensor_active_pct"] = plus_minus_cell(*(row[name] for name in _TENSOR_ACTIVE))
-    cells["precision"] = word_cell(row["precision"].upper())
-    cells["name_verdict"] = word_cell(mark_fit(row["fit"], row["name_verdict"]))
+    cells["total_ns"] = Cell.share(row["total_ns"], 100 * row["total_ns"] / share if share > 0 else np.nan)
+    cells["tensor_active_pct"] = Cell.plus_minus(*(row[name] for name in _TENSOR_ACTIVE))
+    cells["precision"] = Cell.word(row["precision"].upper())
+    fit, verdict = row["fit"], row["name_verdict"]
+    cells["name_verdict"] = Cell.word(fit if fit in UNDECIDED else f"{verdict}, {POOLED}" if fit == POOLED else verdict)
     return Row(
         short_name(row["name"], LONGEST_NAME),
         tuple(cells.values()),
@@ -137,32 +118,10 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
     )
 
 
-def _under_paths(rows: list[Row], paths: "pd.Series[Any]") -> list[Row]:
-    """The kernels of each path below a row with its name; the path of the kernel that took longest comes first."""
-    found: dict[str, list[Row]] = {}
-    for path, row in zip(paths, rows, strict=True):
-        found.setdefault(path, []).append(replace(row, depth=2, nested=True, tag=""))
-    titles = (one_line(without_repeats(path), LONGEST_NAME) or "(no range)" for path in found)
-    return [line for title, of in zip(titles, found.values(), strict=True) for line in (Row(title, ()), *of)]
-
-
-def mark_fit(fit: str, verdict: str) -> str:
-    """Whether the fit fails to resolve it, otherwise what counter and name say; and whether the figure is a pool's."""
-    if fit in UNDECIDED:
-        return fit
-    return ", ".join([verdict, *[POOLED] * (fit == POOLED)])
-
-
-def fitted_text(value: float, fit: str) -> str:
-    """A percentage from the fit of a kernel: unknown where that did not resolve it; marked where it is a pool's."""
-    if fit in UNDECIDED:
-        return units.UNKNOWN
-    return f"{units.format_pct(value)} {POOLED}" if fit == POOLED else units.format_pct(value)
-
-
 def fitted_cell(value: float, fit: str) -> Cell:
-    """The same as a cell of a table."""
-    return Cell(fitted_text(value, fit), sort_key(value))
+    """A percentage from the fit of a kernel: unknown where that did not resolve it; marked where it is a pool's."""
+    text = units.UNKNOWN if fit in UNDECIDED else units.format_pct(value)
+    return Cell(f"{text} {POOLED}" if fit == POOLED else text, sort_key(value))
 
 
 ROOFLINE, TENSOR_TIME, MEMORY_TENSOR = "roofline", "tensor-time", "memory-tensor"
@@ -232,20 +191,15 @@ def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:
     """Which kernels have no place in the roofline, and why; and those that are too many to be drawn."""
     placed = place_kernels(analysis.kernels, analysis.gpus)
     total = placed["total_ns"].sum()
-    said = []
-    for reason, why in (
-        (NO_FLOP, "no known FLOP"),
-        (NO_BYTES, "bytes of device memory that the samples do not resolve"),
-    ):
+    lines, rest = [], len(placed) - MOST_KERNELS
+    reasons = {NO_FLOP: "no known FLOP", NO_BYTES: "bytes of device memory that the samples do not resolve"}
+    for reason, why in reasons.items():
         rows = placed[placed["place"] == reason]
+        rest -= len(rows)
         if len(rows):
-            said.append(f"{_count(rows, total)} {'has' if len(rows) == 1 else 'have'} {why}, and so no place here.")
-    rest = len(placed) - sum((placed["place"] == reason).sum() for reason in (NO_FLOP, NO_BYTES)) - MOST_KERNELS
+            share = units.format_pct(100 * rows["total_ns"].sum() / total if total > 0 else None)
+            have = f"{units.format_things(len(rows), 'kernel')} with {share} of the kernel time"
+            lines.append(f"{have} {'has' if len(rows) == 1 else 'have'} {why}, and so no place here.")
     if rest > 0:
-        said.append(f"Of the others the {MOST_KERNELS} that took longest are drawn.")
-    return tuple(said)
-
-
-def _count(rows: pd.DataFrame, total_ns: float) -> str:
-    share = units.format_pct(100 * rows["total_ns"].sum() / total_ns if total_ns > 0 else None)
-    return f"{units.format_count(len(rows))} kernel{'s' * (len(rows) != 1)} with {share} of the kernel time"
+        lines.append(f"Of the others the {MOST_KERNELS} that took longest are drawn.")
+    return tuple(lines)

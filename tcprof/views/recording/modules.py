@@ -30,7 +30,7 @@ from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest
 from tcprof.views.recording import describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Heading, Row, Table, column_cell, heading, interval_cell, number_cell, share_cell
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -42,10 +42,8 @@ _FURTHER = ("tensor_kernel_share_pct", "hfu_pct", "mfu_pct", "uncovered_cycles_p
 _SUMS = ("useful_flop", "tensor_flop", "lost_ns", "kernel_count")  # over all steps
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 # On a page, before its reader has chosen.
-_HIDDEN = frozenset(
-    ("useful_flop", "tensor_flop", *(f"{phase}_kernel_ns" for phase in _PER_PHASE), *_ACTIVE, "hfu_pct")
-)
-_HIDDEN |= {"mfu_pct", "uncovered_cycles_pct", "kernel_count"}
+_HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count", *_ACTIVE}
+_HIDDEN |= {f"{phase}_kernel_ns" for phase in _PER_PHASE}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = (
     "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
@@ -116,8 +114,8 @@ def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _steps(analysis: Analysis) -> dict[int, int]:
     """How many iterations the figures of each GPU are over; 0 where nothing iterates."""
-    counts = analysis.modules.drop_duplicates("gpu")
-    return {int(gpu): int(count) for gpu, count in zip(counts["gpu"], counts["iteration_count"], strict=True)}
+    counts: dict[int, int] = analysis.modules.drop_duplicates("gpu").set_index("gpu")["iteration_count"].to_dict()
+    return counts
 
 
 def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -133,7 +131,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
     each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
         replace(
-            heading(MODULES[name], brief=name == _ACTIVE[0]),
+            Heading.of(MODULES[name], brief=name == _ACTIVE[0]),
             title=f"{phase.capitalize()}: {MODULES[name].title}",
             short=f"Tensor Active\n{phase}" if name == _ACTIVE[0] else "",
             columns=(f"{phase}_{name}",),
@@ -142,7 +140,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
         for phase in _PER_PHASE
     ]
     found = (
-        heading(
+        Heading.of(
             MODULES["kernel_ns"],
             title=time,
             meaning=f"{MODULES['kernel_ns'].meaning.rstrip('.')}, {each}.",
@@ -150,11 +148,11 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
             after=("Share %",),
         ),
         *per_phase[:2],
-        *(heading(MODULES[name], spare=spare) for name, spare in {**_RATES, **useful}.items()),
-        heading(MODULES["lost_ns"], short="Lost", spare=1),
+        *(Heading.of(MODULES[name], spare=spare) for name, spare in {**_RATES, **useful}.items()),
+        Heading.of(MODULES["lost_ns"], short="Lost", spare=1),
         *per_phase[2:],
-        heading(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
-        *(heading(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),
+        Heading.of(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
+        *(Heading.of(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),
     )
     return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
 
@@ -206,22 +204,22 @@ def _cells(
 ) -> tuple[Cell, ...]:
     column = MODULES[_ACTIVE[0]]
     active = [
-        mark_unresolved(number_cell(phase.get(column.name, np.nan), column), phase.get("resolved", True))
+        mark_unresolved(Cell.number(phase.get(column.name, np.nan), column), phase.get("resolved", True))
         for phase in phases
     ]
     per_step = {**module, **{name: module[name] / steps for name in _SUMS}}
     rates = [  # useful FLOP alone do not rest on Tensor Active
-        mark_unresolved(column_cell(per_step, MODULES[name]), module["resolved"] or name == "useful_flop")
+        mark_unresolved(Cell.of_column(per_step, MODULES[name]), module["resolved"] or name == "useful_flop")
         for name in (*_RATES, *useful, "lost_ns")
     ]
-    times = [number_cell(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
+    times = [Cell.number(phase.get("kernel_ns", np.nan) / steps, MODULES["kernel_ns"]) for phase in phases]
     return (
-        share_cell(module["kernel_ns"] / steps, whole_ns),
+        Cell.share(module["kernel_ns"] / steps, whole_ns),
         *active,
         *rates,
         *times,
-        interval_cell(*(module[name] for name in _ACTIVE)),
-        *(column_cell(per_step, MODULES[name]) for name in _FURTHER if useful or name != "mfu_pct"),
+        Cell.interval(*(module[name] for name in _ACTIVE)),
+        *(Cell.of_column(per_step, MODULES[name]) for name in _FURTHER if useful or name != "mfu_pct"),
     )
 
 

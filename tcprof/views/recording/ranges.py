@@ -12,7 +12,7 @@ from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
-from tcprof.views.paths import LEFT_OUT, MOST_ROWS, keep_largest, path_rows
+from tcprof.views.paths import LEFT_OUT, keep_largest, path_rows
 from tcprof.views.recording import (
     describe_base,
     describe_recording,
@@ -21,7 +21,7 @@ from tcprof.views.recording import (
     make_table,
     split_by_gpu,
 )
-from tcprof.views.tables import Cell, Heading, Table, column_cell, heading, interval_cell, share_cell
+from tcprof.views.tables import Cell, Heading, Table
 
 # The window that figures are taken over, which comes first.
 _WINDOW_COLUMNS = {"gpu": "gpu_window_ns", "host": "host_ns", "busy": "busy_ns"}
@@ -53,16 +53,10 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
         Notes((describe_recording(analysis),)),
         Notes((*findings.verdict, *summarize_checks(findings.checks))),
         Notes((describe_source(analysis), *base)),
-        *list_ranges(analysis, _largest(rows, limit), rows),
+        *list_ranges(analysis, rows, limit),
     )
     notes = {"warnings": (*findings.warnings, *remarks), "base": (*base, *describe_peaks(analysis))}
     return make_document(analysis, findings, "ranges", parts, {"rows": rows}, rows=rows, **notes)
-
-
-def _largest(rows: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    if limit is None or len(rows) <= limit:
-        return rows
-    return keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
 
 
 def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
@@ -71,18 +65,21 @@ def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
 
 
-def list_ranges(analysis: Analysis, rows: pd.DataFrame, every: pd.DataFrame | None = None) -> list[Table]:
-    """The range summary, one table for each GPU; the rows may be chosen from ``every`` one."""
+def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None) -> list[Table]:
+    """The range summary, one table for each GPU; of more than ``limit`` rows those with most time on the GPU."""
+    every = rows
+    if limit is not None and len(rows) > limit:
+        rows = keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
     columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
     is_estimated = analysis.tensor_source == "none"
     for gpu, kept in split_by_gpu(rows):
-        of_gpu = kept if every is None else every[every["gpu"] == gpu]
+        hidden = int((every["gpu"] == gpu).sum()) - len(kept)
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
-        further = {"hidden": len(of_gpu) - len(kept), "more": LEFT_OUT.format(command="ranges --limit 0")}
+        further = {"hidden": hidden, "more": LEFT_OUT.format(command="ranges --limit 0")}
         further |= {"items": "ranges", "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Ranges on", "Range", headings, listed, **further))
     return tables
@@ -92,15 +89,15 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
     over = RANGES[_WINDOW_COLUMNS[analysis.window]]
     notes = {"hfu_pct": " ".join(describe_peaks(analysis))}
     found = [
-        (over, heading(over, columns=(over.name, "share_pct"))),
-        (HEADLINE.column, heading(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
+        (over, Heading.of(over, columns=(over.name, "share_pct"))),
+        (HEADLINE.column, Heading.of(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
     for name in (*_BRIEF, *_FURTHER, *others):
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
             shown = name not in (*_FURTHER, *_HIDDEN)
-            made = heading(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
+            made = Heading.of(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
             found.append((column, made))
     return found
 
@@ -108,15 +105,10 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
 def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_estimated: bool) -> tuple[Cell, ...]:
     over = columns[0]
     window = row[over.name] if row[over.name] > 0 else float("nan")
-    cells = {column.name: column_cell(row, column) for column in columns}
-    cells[over.name] = share_cell(window, whole_ns)
-    cells[HEADLINE.name] = interval_cell(*(row[name] for name in _TENSOR_ACTIVE))
+    cells = {column.name: Cell.of_column(row, column) for column in columns}
+    cells[over.name] = Cell.share(window, whole_ns)
+    cells[HEADLINE.name] = Cell.interval(*(row[name] for name in _TENSOR_ACTIVE))
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:
         cells[_TENSOR_KERNELS] = replace(share, text=f"~{share.text}")
     return tuple(cells.values())
-
-
-def cut_ranges(analysis: Analysis) -> list[Table]:
-    """The range summary for a page: of very many paths those with most time on the GPU."""
-    return list_ranges(analysis, _largest(analysis.ranges, MOST_ROWS), analysis.ranges)

@@ -32,7 +32,7 @@ from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import cut_ranges, keep_largest_of_gpus, list_ranges
+from tcprof.views.recording.ranges import keep_largest_of_gpus, list_ranges
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import (
     MEANING,
@@ -45,6 +45,7 @@ from tcprof.views.recording.time import (
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 _ADVICE = "Advice: what to do first, and what it is likely to win"
+_LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
     "on an iteration shows it in the timeline."
@@ -74,16 +75,13 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("consists", "What the time consists of", icicles),
         Section("iterations", "Iterations", _iterations(analysis)),
         Section("modules", "Modules", _modules(analysis)),
-        Section("ranges", "Ranges", (Notes((_about_ranges(analysis),)), *cut_ranges(analysis))),
+        Section(
+            "ranges", "Ranges", (Notes((_about_ranges(analysis),)), *list_ranges(analysis, analysis.ranges, MOST_ROWS))
+        ),
         Section("kernels", "Kernels", _kernels(analysis)),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
         Section("time", "Where the time went", _time(analysis)),
-        Section(
-            "ledger",
-            "Ledger: what the figures rest on",
-            _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)),
-            linked="Ledger",
-        ),
+        Section("ledger", _LEDGER, _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger"),
         Section("provenance", "Where the figures come from", (Facts(provenance),)),
     )
     parts: tuple[Part, ...] = (

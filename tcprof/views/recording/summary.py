@@ -85,9 +85,8 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
     busy_ns = row["busy_ns"] if row["activity_count"] or not traced else 0.0  # without a trace it is not known
     busy_pct = 100 * busy_ns / row["window_ns"] if row["window_ns"] > 0 else math.nan
-    interval, active = (
-        (_rounding_interval(analysis, gpu), f"mean {over}{rounded}") if known else ("", _unsampled(analysis))
-    )
+    interval = _rounding_interval(analysis, gpu) if known else ""
+    active = f"mean {over}{rounded}" if known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
         Tile("Tensor Active", HEADLINE.format(row), interval, active),
@@ -135,9 +134,7 @@ def _rate_tiles(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Tile]
         mark = units.at_least if is_bound else str
         of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
         of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
-        rest = (
-            f"; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP" if is_bound else ""
-        )
+        rest = f"; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP" * is_bound
         tiles.append(Tile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}"))
     if not rates["mfu_pct"].isna().any():
         tiles.append(Tile("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))

@@ -33,7 +33,7 @@ from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, keep_longest, link, path_rows
 from tcprof.views.recording import describe_base, describe_recording, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
-from tcprof.views.tables import Cell, Row, Table, heading, share_cell, sort_key, time_cell, word_cell
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
@@ -59,11 +59,7 @@ _NO_ITERATIONS = (
 
 
 def view_timeline(
-    analysis: Analysis,
-    findings: Findings,
-    rows: pd.DataFrame,
-    gpu: int | None = None,
-    limit: int | None = ROWS_SHOWN,
+    analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None, limit: int | None = ROWS_SHOWN
 ) -> Document:
     """Where the time went.
 
@@ -74,14 +70,8 @@ def view_timeline(
     frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
     base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
-    notes = (
-        describe_recording(analysis),
-        describe_fit(analysis),
-        MEANING,
-        *describe_iterations(analysis),
-        *describe_clocks(analysis.clocks),
-        *base,
-    )
+    about = (describe_recording(analysis), describe_fit(analysis), MEANING)
+    notes = (*about, *describe_iterations(analysis), *describe_clocks(analysis.clocks), *base)
     parts: tuple[Part, ...] = (Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
     warnings = (*list_remedies(analysis.ledger), *findings.warnings)
     return make_document(analysis, findings, "timeline", parts, frames, warnings=warnings, base=base, rows=rows)
@@ -91,35 +81,25 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
     """The share of each time class in the paths that took longest, of all GPUs ``most``; only classes that occur."""
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
-    headings = (
-        heading(TIMELINE["window_ns"]),
-        *(
-            heading(
-                TIMELINE[column],
-                unit="pct",
-                columns=(column, f"{name}_pct"),
-                spare=_SPARE.index(name) + 1 if name in _SPARE else 0,
-            )
-            for name, column in zip(classes, columns, strict=True)
-        ),
-    )
+    headings = [Heading.of(TIMELINE["window_ns"])]
+    for name, column in zip(classes, columns, strict=True):
+        spare = _SPARE.index(name) + 1 if name in _SPARE else 0
+        headings.append(Heading.of(TIMELINE[column], unit="pct", columns=(column, f"{name}_pct"), spare=spare))
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
         kept = of_gpu
         if most is not None:
             kept = keep_longest(of_gpu, of_gpu["window_ns"], most // rows["gpu"].nunique())
-        cells = [_time_cells(row, columns) for row in kept.to_dict("records")]
-        further = {"hidden": len(of_gpu) - len(kept), "more": LEFT_OUT.format(command="timeline --limit 0")}
-        listed = path_rows(kept, cells)
-        tables.append(
-            make_table(analysis, gpu, "Time on", "Range", headings, listed, search="part of a path", **further)
-        )
+        listed = path_rows(kept, [_time_cells(row, columns) for row in kept.to_dict("records")])
+        more = LEFT_OUT.format(command="timeline --limit 0")
+        further = {"hidden": len(of_gpu) - len(kept), "more": more, "search": "part of a path"}
+        tables.append(make_table(analysis, gpu, "Time on", "Range", tuple(headings), listed, **further))
     return tables
 
 
 def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
     window = row["window_ns"] if row["window_ns"] > 0 else math.nan
-    cells = [time_cell(window)]
+    cells = [Cell.time(window)]
     for column in columns:
         share = 100 * row[column] / window
         values = (sort_key(row[column]), sort_key(share))
@@ -130,18 +110,18 @@ def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
     """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
     headings = (
-        heading(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
-        heading(LEDGER["remedy"], brief=False),
+        Heading.of(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
+        Heading.of(LEDGER["remedy"], brief=False),
     )
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
         listed: list[Row] = []
         for account, parts in of_gpu.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
-            listed.append(Row(str(account), (share_cell(total_ns, total_ns, "s"), Cell("", ""))))
+            listed.append(Row(str(account), (Cell.share(total_ns, total_ns, "s"), Cell("", ""))))
             for entry in parts.to_dict("records"):
                 remedy = one_line(entry["remedy"], 200) if entry["seconds"] > 0 else ""
-                cells = (share_cell(1e9 * entry["seconds"], total_ns, "s"), word_cell(remedy))
+                cells = (Cell.share(1e9 * entry["seconds"], total_ns, "s"), Cell.word(remedy))
                 name, around = one_line(entry["entry"], 90), f"{account}: "
                 listed.append(Row(name, cells, depth=2, ancestors=around, nested=True))
         tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
@@ -152,10 +132,8 @@ def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
     """What would record better, for the parts of the ledger that matter."""
     wanted = ledger[(ledger["remedy"] != "") & (ledger["share_pct"] >= NOTABLE_PCT)]
     return tuple(
-        f"{units.format_pct(share)} of the {account}: {entry}. To fix this: {remedy}."
-        for account, entry, share, remedy in zip(
-            wanted["account"], wanted["entry"], wanted["share_pct"], wanted["remedy"], strict=True
-        )
+        f"{units.format_pct(row['share_pct'])} of the {row['account']}: {row['entry']}. To fix this: {row['remedy']}."
+        for row in wanted.to_dict("records")
     )
 
 
@@ -165,24 +143,20 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
     for gpu, of_gpu in iterations.groupby("gpu", sort=True):
         rest = of_gpu[~of_gpu["warm_up"]]
         where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
+        host, window, kernels = (
+            units.format_ns(rest[column].median()) for column in ("host_ns", "gpu_window_ns", "kernel_ns")
+        )
         lines.append(
-            f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time "
-            f"{units.format_ns(rest['host_ns'].median())}, GPU window "
-            f"{units.format_ns(rest['gpu_window_ns'].median())}, kernels "
-            f"{units.format_ns(rest['kernel_ns'].median())}, Tensor Active "
-            f"{units.format_pct(rest[HEADLINE.name].median())}."
+            f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time {host}, GPU window "
+            f"{window}, kernels {kernels}, Tensor Active {units.format_pct(rest[HEADLINE.name].median())}."
         )
     return tuple(lines) or (_NO_ITERATIONS,)
 
 
 def view_iterations(analysis: Analysis, findings: Findings) -> Document:
     """What an iteration takes, for one of several recordings of a program."""
-    return Document(
-        kind="iterations",
-        parts=(Notes(describe_iterations(analysis)),),
-        faults=findings.faults,
-        warnings=findings.warnings,
-    )
+    parts = (Notes(describe_iterations(analysis)),)
+    return Document("iterations", parts, faults=findings.faults, warnings=findings.warnings)
 
 
 MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
@@ -225,9 +199,8 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
             figures = find_typical(analysis, int(str(gpu)))
             if figures is not None:
                 _add_median(figure, getattr(figures, quantity), scale, axis, color)
-            figure.add_trace(
-                _points(_thinned(rows), column, scale, top, number).set(yaxis=axis, marker={"color": color})
-            )
+            points = _points(_thinned(rows), column, scale, top, number)
+            figure.data.append(points.set(yaxis=axis, marker={"color": color}))
     _mark_warm_up(figure, iterations)
     drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])
     across = number_axis(axis, int(iterations["number"].max()))

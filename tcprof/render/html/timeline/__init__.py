@@ -28,22 +28,8 @@ from tcprof.render.html.timeline.lanes import (
     name_work,
 )
 from tcprof.render.html.timeline.packing import ArrayStore, add_instances, add_launches, add_totals, add_windows
-from tcprof.views.figures import label
+from tcprof.views.figures import label, traces
 from tcprof.views.figures.timeline import highest_range
-from tcprof.views.figures.traces import (
-    CLASS_COLORS,
-    CLOCK,
-    FLOP_RATE,
-    MEASURED,
-    METRICS,
-    TENSOR,
-    TENSOR_SCALE,
-    UNKNOWN_COLOR,
-    Metric,
-    scale_colors,
-    shown_gpus,
-    text_on,
-)
 from tcprof.views.paths import kernel_names, range_names
 from tcprof.views.recording import gpu_title
 
@@ -68,7 +54,7 @@ class PackedTimeline:
 
 def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     """What the page's timeline is drawn from; nothing where there is nothing to draw."""
-    gpus = shown_gpus(analysis)
+    gpus = traces.shown_gpus(analysis)
     if not gpus:
         return None
     store = ArrayStore()
@@ -84,16 +70,15 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
         if lanes.merged:
-            note.append(
-                f"{units.format_count(lanes.merged)} short bars are drawn as fewer: neighbours of one name are merged."
-            )
+            merged = units.format_count(lanes.merged)
+            note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
     header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
-    key = tuple((class_title(name), CLASS_COLORS[name]) for name in shown)
+    key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
-    scale = tuple(color for _, color in TENSOR_SCALE)
+    scale = tuple(color for _, color in traces.TENSOR_SCALE)
     top = units.format_pct(highest) if highest else ""
     return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, scale, top, tuple(notes))
 
@@ -101,11 +86,11 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
-    colors = scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
+    colors = traces.scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
     return {
         "highestRange": highest_range(analysis),
-        "rangeColors": [_painted(color) for color in [*colors, UNKNOWN_COLOR]],
-        "classes": [{"name": class_title(name), **_painted(CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "rangeColors": [_painted(color) for color in [*colors, traces.UNKNOWN_COLOR]],
+        "classes": [{"name": class_title(name), **_painted(traces.CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
         "gpuOfKernel": analysis.kernels["gpu"].tolist(),
@@ -115,27 +100,25 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
             "geometry": [label(text) for text in work["launch_geometry"]],
             "class": work["time_class"].tolist(),
             "kernels": len(analysis.kernels),
-            **{side: _plain(work[side]) for side in ("low", "high")},
+            **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
         },
     }
 
 
 def _painted(color: str) -> Header:
-    return {"color": color, "text": text_on(color)}
-
-
-def _plain(values: pd.Series) -> list[float | None]:
-    return [None if value != value else round(float(value), 3) for value in values]
+    return {"color": color, "text": traces.text_on(color)}
 
 
 def _add_samples(
     store: ArrayStore, analysis: Analysis, gpu: int, most: int
-) -> tuple[dict[Metric, float], list[Header], list[str]]:
+) -> tuple[dict[traces.Metric, float], list[Header], list[str]]:
     """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
     samples = rows_of_gpu(analysis.samples, gpu)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    values = {metric: metric.values(samples) for metric in (TENSOR, *METRICS, CLOCK, *MEASURED)}
-    values[FLOP_RATE] = flop_rate(analysis, gpu, start, end)
+    values = {
+        metric: metric.values(samples) for metric in (traces.TENSOR, *traces.METRICS, traces.CLOCK, *traces.MEASURED)
+    }
+    values[traces.FLOP_RATE] = flop_rate(analysis, gpu, start, end)
     values = {metric: value for metric, value in values.items() if np.isfinite(value).any()}
     peaks = {metric: float(np.nanmax(value)) for metric, value in values.items()}
     if not values:
@@ -164,20 +147,16 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
     }
 
 
-def _add_curve(store: ArrayStore, metric: Metric, peak: float, *values: Floats) -> Header:
+def _add_curve(store: ArrayStore, metric: traces.Metric, peak: float, *values: Floats) -> Header:
     step = _step_of(metric, peak)
-    unit = "FLOP/s" if metric is FLOP_RATE else units.symbol_of(metric.unit)
-    return {
-        "metric": metric.name,
-        "unit": unit,
-        "step": step,
-        "values": [_add_values(store, each, step) for each in values],
-    }
+    unit = "FLOP/s" if metric is traces.FLOP_RATE else units.symbol_of(metric.unit)
+    kept = [_add_values(store, each, step) for each in values]
+    return {"metric": metric.name, "unit": unit, "step": step, "values": kept}
 
 
-def _step_of(metric: Metric, peak: float) -> float:
+def _step_of(metric: traces.Metric, peak: float) -> float:
     """The step in which values are kept: 0.01 % or finer for percentages, a 60,000th of the largest for the rest."""
-    if metric in (FLOP_RATE, CLOCK, *MEASURED):
+    if metric in (traces.FLOP_RATE, traces.CLOCK, *traces.MEASURED):
         return max(peak, 1.0) / 60_000
     step = PERCENT_STEP
     while 0 < peak < _FINEST_STEPS * step and step > 1e-5:

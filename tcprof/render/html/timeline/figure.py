@@ -11,31 +11,14 @@ from typing import Any
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.render.html.timeline.lanes import STREAM_ROWS, GpuLanes
-from tcprof.views.figures import PlotlyFigure, Settings, scatter, unit_ticks
+from tcprof.views.figures import PlotlyFigure, Settings, scatter, traces, unit_ticks
 from tcprof.views.figures.timeline import Panel, stack_panels
-from tcprof.views.figures.traces import (
-    CLOCK,
-    FLOP_RATE,
-    MEASURED,
-    MEASURED_PIXELS,
-    METRICS,
-    OTHERS_PIXELS,
-    PERCENT_AXIS,
-    TENSOR,
-    TENSOR_PIXELS,
-    Metric,
-    empty_band,
-    empty_line,
-    measured_axis,
-    tensor_axis,
-    tensor_peak,
-)
 
 _RATE_PIXELS, _CLOCK_PIXELS, _ROW_PIXELS = 80, 44, 21
 
 
 def draw_skeleton(
-    analysis: Analysis, curves: Mapping[Metric, float], lanes: GpuLanes, place: int = 0, head: str = ""
+    analysis: Analysis, curves: Mapping[traces.Metric, float], lanes: GpuLanes, place: int = 0, head: str = ""
 ) -> PlotlyFigure:
     """Strips of a GPU one below the other, with traces that have no points.
 
@@ -44,39 +27,39 @@ def draw_skeleton(
         place: The GPU's place among those of the page.
         head: What the first title begins with.
     """
-    panels = [*_curve_panels(curves, place, tensor_peak(analysis)), *_lane_panel(lanes, place)]
+    panels = [*_curve_panels(curves, place, traces.tensor_peak(analysis)), *_lane_panel(lanes, place)]
     if panels:
         panels[0] = replace(panels[0], title=f"{head}{panels[0].title}")
     figure = stack_panels(panels, analysis, colors=False)  # the page has a key of its own
     return figure.update_layout(hoverdistance=14, margin={"l": 84})
 
 
-def _curve_panels(curves: Mapping[Metric, float], place: int, peak: float) -> list[Panel]:
-    rate = curves.get(FLOP_RATE, 0.0)
+def _curve_panels(curves: Mapping[traces.Metric, float], place: int, peak: float) -> list[Panel]:
+    rate = curves.get(traces.FLOP_RATE, 0.0)
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
-    clock = curves.get(CLOCK, 1.0)
+    clock = curves.get(traces.CLOCK, 1.0)
     clocks = {"range": [0, 1.15 * clock], **unit_ticks(0, clock, "Hz", 3)}
-    kinds: tuple[tuple[str, tuple[Metric, ...], int, dict[str, Any], str], ...] = (
-        (TENSOR.name, (TENSOR,), TENSOR_PIXELS, tensor_axis(peak), "%"),
-        ("Tensor FLOP/s, from the fit of the kernels", (FLOP_RATE,), _RATE_PIXELS, rates, "FLOP/s"),
-        ("SM Active and other metrics", METRICS, OTHERS_PIXELS, PERCENT_AXIS, "%"),
-        ("Clock of the SMs", (CLOCK,), _CLOCK_PIXELS, clocks, "Hz"),
+    kinds: tuple[tuple[str, tuple[traces.Metric, ...], int, dict[str, Any], str], ...] = (
+        (traces.TENSOR.name, (traces.TENSOR,), traces.TENSOR_PIXELS, traces.tensor_axis(peak), "%"),
+        ("Tensor FLOP/s, from the fit of the kernels", (traces.FLOP_RATE,), _RATE_PIXELS, rates, "FLOP/s"),
+        ("SM Active and other metrics", traces.METRICS, traces.OTHERS_PIXELS, traces.PERCENT_AXIS, "%"),
+        ("Clock of the SMs", (traces.CLOCK,), _CLOCK_PIXELS, clocks, "Hz"),
         *(
-            (m.name, (m,), MEASURED_PIXELS, measured_axis(m, curves.get(m, 0.0)), units.symbol_of(m.unit))
-            for m in MEASURED
+            (m.name, (m,), traces.MEASURED_PIXELS, traces.measured_axis(m, curves.get(m, 0.0)), units.symbol_of(m.unit))
+            for m in traces.MEASURED
         ),
     )
     panels = []
     for title, metrics, pixels, axis, unit in kinds:
-        traces: list[Settings] = []
+        lines: list[Settings] = []
         for metric in metrics:
-            if metric in curves and (metric is not FLOP_RATE or rate > 0):
+            if metric in curves and (metric is not traces.FLOP_RATE or rate > 0):
                 meta = {"gpu": place, "curve": metric.name}
-                traces += [empty_band().set(meta={**meta, "role": "band"})] if metric is TENSOR else []
-                line = empty_line(metric, metric.visible)
-                traces.append(line.set(meta={**meta, "role": "curve", "unit": unit}))
-        if traces:
-            panels.append(Panel(title, pixels, traces, axis))
+                lines += [traces.empty_band().set(meta={**meta, "role": "band"})] if metric is traces.TENSOR else []
+                line = traces.empty_line(metric, metric.visible)
+                lines.append(line.set(meta={**meta, "role": "curve", "unit": unit}))
+        if lines:
+            panels.append(Panel(title, pixels, lines, axis))
     return panels
 
 

@@ -1,0 +1,287 @@
+"""Rules on idle time of the GPU while the CPU launches, waits for it, or does other work."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.host import (
+    FROM_MEMORY,
+    FULL_QUEUE,
+    LAUNCH_THAT_BLOCKS,
+    LAUNCHES,
+    LONG_NS,
+    OF_QUEUE,
+    OF_SCALER,
+    TO_GPU,
+    WAITS,
+    WORK,
+)
+from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing.advice import (
+    HIGH,
+    LOW,
+    MEDIUM,
+    NOTABLE_PCT,
+    UNPRICED,
+    Advice,
+    Gain,
+    IdleTime,
+    Option,
+    rule,
+)
+from tcprof.findings.pricing.builders import (
+    TRY,
+    about_iteration,
+    about_ranges,
+    are_pinned,
+    make_advice,
+    replays_graphs,
+    tell_guess,
+)
+from tcprof.findings.pricing.products import lacks_precision
+from tcprof.findings.pricing.step import ALL, NONE, Step
+from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
+from tcprof.untrusted import one_line
+
+_LEAST_PCT = 5.0
+_FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
+_GRAPHS = (
+    "# CUDA graphs of forward and backward:",
+    'model = torch.compile(model, mode="reduce-overhead")',
+    "# or of all of a step, with its inputs always in the same memory:",
+    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    "# one launch for many parameters:",
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
+)
+_MORE_GRAPHS = (
+    "# all of a step in one graph, with its inputs always in the same memory:",
+    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    *_GRAPHS[-2:],
+)
+_ABOUT_OPS = (
+    "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules "
+    "--unprofiled."
+)
+_ABOUT_RECORDING = "Record with --unprofiled: recording adds to each launch, and how much is only assumed here."
+_BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",)
+
+
+@rule("launch-bound", idle=IdleTime.REST)
+def launch_bound(step: Step) -> list[Advice]:
+    """The GPU waits while the CPU launches kernels."""
+    idle = step.host.idle_ns[LAUNCHES]
+    if not step.is_cpu_bound or step.host.is_blocking:
+        return []
+    waits = step.host.waits["count"]
+    inside = waits[~waits.index.isin([*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER])]
+    removed = "removed" if inside.sum() < _FEW_WAITS else "removed_beside_waits"  # which no graph can hold
+    # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
+    gain = step.price_launches(
+        MEASURED["graphs"][removed],
+        MEASURED["graphs"]["busy"],
+        step.host.idle_ns[WAITS] + step.host.work_of_launching_ns,
+    )
+    if gain.likely_pct < _LEAST_PCT or gain.low_pct < NOTABLE_PCT:
+        return []
+    count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
+    evidence = (
+        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average; the GPU "
+        f"works {step.tell_share(step.busy_ns)}",
+        f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
+    )
+    has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
+    said = (
+        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels",
+        "Mixed precision will not help: it adds launches. Fewer launches do.",
+    )
+    options = [
+        Option("CUDA graphs of more of the step", _MORE_GRAPHS, gain)
+        if replays_graphs(step)
+        else Option("CUDA graphs", _GRAPHS, gain),
+        Option("twice the batch", _BATCH, step.price_batch(NONE)),
+    ]
+    surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
+    about = about_iteration(step)
+    return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
+
+
+def _confidence(step: Step, gain: Gain) -> str:
+    if step.is_timed_alone and gain.low_pct > _LEAST_PCT:
+        return HIGH
+    has_ops = (step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()
+    return LOW if has_ops or not step.name else MEDIUM
+
+
+_REMOVED = np.array([0.0, 0.6, 1.0])  # of the idle time: nothing, where workers cost what they save
+_AHEAD = (
+    "loader = DataLoader(dataset, batch_size, num_workers=4, pin_memory=True,",
+    "                    persistent_workers=True, prefetch_factor=4)",
+    "inputs = inputs.to(device, non_blocking=True)",
+)
+_FASTER = (
+    "num_workers=os.process_cpu_count()  # more than now, one for each CPU core",
+    "# data that are in memory: whole batches at once, without workers:",
+    "batch = images[indices].to(device, non_blocking=True)",
+    "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
+)
+_NOTABLE = 0.01  # of the idle time, to be named
+_IN_LAUNCHING = (
+    "Most of it is in ranges that launch kernels, too, so that these do not tell whether it is loading: a profiler of "
+    "the CPU does."
+)
+_TOO_SLOW = "Copies come from pinned memory: if something loads ahead already, it is too slow."
+_IN_MPI = "Most of it is in calls of MPI, which wait for other processes or for the network."
+_MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
+_FIND = ("py-spy record --native -o profile.svg -- python train.py",)
+_NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
+
+
+@rule("cpu-work", idle=IdleTime.SHARED)
+def cpu_work(step: Step) -> list[Advice]:
+    """The GPU waits while the CPU does something other than launching: loading data, for the most part."""
+    idle = step.host.idle_ns[WORK]
+    gain = step.price_idle(_REMOVED * idle)
+    if not step.name or gain.likely_pct < _LEAST_PCT:
+        return []
+    work = step.host.work[step.host.work > _NOTABLE * idle]
+    named = [
+        f"{units.format_ns(time)} in {f'“{one_line(name, 40)}”' if name else 'no range'}"
+        for name, time in work.head(3).items()
+    ]
+    is_pinned = are_pinned(step)
+    is_of_launching = 2 * step.host.work_of_launching_ns > idle
+    is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
+    is_loading = not is_of_launching and not is_of_mpi
+    ahead = f"If that is loading data, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
+    why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _TOO_SLOW if is_pinned else ahead
+    said = (f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels", why)
+    evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and is_loading])
+    load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
+    find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
+    options = [load if is_loading else find_it]
+    about = about_ranges(step, work.index)
+    confidence = MEDIUM if step.is_timed_alone else LOW
+    surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
+    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
+
+
+_RESULTS = (
+    "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
+    "if step % 100 == 0: print(total.item() / 100)",
+)
+_PAGEABLE = (
+    "loader = DataLoader(dataset, batch_size, pin_memory=True)",
+    "inputs = inputs.pin_memory()  # of data that no loader makes",
+    "inputs = inputs.to(device, non_blocking=True)",
+)
+_PINNED = ("inputs = inputs.to(device, non_blocking=True)  # its memory is pinned",)
+_SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
+_NO_SCALER = (
+    "# or bfloat16, which needs no scaler:",
+    'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
+)
+_OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
+_KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
+_FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
+_LOOP = 10  # calls one after another that are a loop
+_SHOWN, _NOTABLE_WAIT = 3, 0.01  # calls, and share of the waiting time, to be named
+
+
+@rule("synchronizing-calls", idle=IdleTime.SHARED)
+def synchronizing_calls(step: Step) -> list[Advice]:
+    """The CPU waits for the GPU within the step, and the GPU then waits for the CPU."""
+    idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
+    if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < NOTABLE_PCT:
+        return []
+    waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE])]
+    gain = _price(step, idle)
+    if step.replay is None or not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
+        return []
+    lost = step.replay.length_ns() - step.replay.length_ns(waits=False)
+    said = (
+        f"Calls that wait for the GPU leave it idle: {step.tell_share(lost)}",
+        "Nothing is queued when they return, so the GPU waits for the launches that follow.",
+    )
+    waits = waits[waits["time_ns"] >= _NOTABLE_WAIT * waits["time_ns"].sum()]
+    options = _list_options(step, waits, gain)
+    confidence = MEDIUM if step.is_timed_alone else LOW
+    surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
+    about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
+    evidence += tell_guess(step) * (TO_GPU in waits.index)
+    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
+
+
+def _price(step: Step, idle: float) -> Gain:
+    """What the waits cost; likely less than that where other work of the CPU may set the pace."""
+    low, likely, high = MEASURED["assumed"]["waits"]
+    cpu = np.maximum(0.0, 1 - MEASURED["assumed"]["looping"] * _time_loops(step) / step.cpu_ns)
+    paced = step.host.idle_ns[WORK] > idle
+    gain = step.price_waits(np.array([0.0 if paced else low, likely, high]), cpu)
+    most = [step.share_pct(idle)] * paced
+    if step.replay and not step.is_timed_alone:
+        # That waits are longer with a faster CPU is assumed, so high alone has it.
+        lost = step.replay.length_ns() - step.replay.length_ns(cpu[1], waits=False)
+        most.append(100 * likely * max(0.0, lost) / gain.step_ns)
+    return gain.with_shares((gain.low_pct, min(gain.likely_pct, *most), gain.high_pct)) if most else gain
+
+
+def _time_loops(step: Step) -> float:
+    """CPU time of a step in loops that wait in each turn, as for the norm of each gradient."""
+    windows, waits = step.windows, step.analysis.waits.sort_values("start_ns")
+    inside = waits["start_ns"].between(windows[0].min(), windows[1].max())
+    gaps = waits["start_ns"].shift(-1) - waits["end_ns"]
+    is_near = inside & (gaps < LONG_NS) & (waits["process"] == waits["process"].shift(-1))
+    turns = is_near.groupby((~is_near).cumsum()).transform("sum")
+    return float(gaps[is_near & (turns >= _LOOP)].sum()) / step.count
+
+
+def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
+    """What makes the calls needless, those first that wait longest; the gain is that of all."""
+    guess = PINNED if TO_GPU in waits.index and are_pinned(step) else PAGEABLE
+    memory = {kind: waits.index.isin([name, TO_GPU][: 1 + (kind == guess)]) for kind, name in FROM_MEMORY.items()}
+    of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith("cudaDeviceSynchronize")
+    of_results = ~of_scaler & ~of_device & ~memory[PAGEABLE] & ~memory[PINNED]
+    fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
+    groups = [
+        (of_scaler, *fused),
+        (memory[PAGEABLE], "copies from pinned memory, which do not block", _PAGEABLE),
+        (memory[PINNED], "copies that do not block", _PINNED),
+        (of_device, "no wait for the whole device", _OF_DEVICE),
+        (of_results, _KEEP, _RESULTS),
+    ]
+    options = [(float(waits["time_ns"][which].sum()), title, code) for which, title, code in groups]
+    used = sorted((option for option in options if option[0] > 0), reverse=True)
+    return [Option(title, code, UNPRICED if place else gain) for place, (_, title, code) in enumerate(used)]
+
+
+def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
+    return tuple(
+        f"{str(name).partition('_v')[0]}: {units.format_ns(row['time_ns'])} of waiting in "
+        f"{units.format_things(row['count'], 'call')} a step"
+        + (f", mostly in “{one_line(row['range'], 40)}”" if row["range"] else "")
+        for name, row in waits.head(_SHOWN).iterrows()
+    )
+
+
+_UNSET = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and where the program sets it",)
+_AGAIN = "Record again without it: other advice may change."
+
+
+@rule("blocking-launches")
+def blocking_launches(step: Step) -> list[Advice]:
+    """Each launch waits until its kernel has ended."""
+    if not step.host.is_blocking:
+        return []
+    gain = step.price_waits(ALL, MEASURED["blocking"]["cpu"])
+    if gain.is_known and gain.likely_pct < NOTABLE_PCT:
+        return []
+    waits = step.host.waits.loc[LAUNCH_THAT_BLOCKS]
+    launches = units.format_things(waits["count"], "launch", "launches")
+    said = (
+        f"Launches wait until their kernel has ended, and the GPU idles {step.tell_share(step.idle_ns)}",
+        "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes them wait.",
+    )
+    evidence = (f"{launches} in a step return after their kernel has ended: {units.format_ns(waits['time_ns'])}",)
+    options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
+    about = about_iteration(step)
+    return [make_advice(step, "blocking-launches", said, options, about, evidence, MEDIUM, _AGAIN)]

@@ -1,0 +1,16 @@
+"""What tests of commands take: the fixtures ``run`` and ``golden`` of conftest.py."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Outcome(NamedTuple):
+    """What a command left."""
+
+    status: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+Golden = Callable[[str, str], None]

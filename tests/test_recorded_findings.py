@@ -1,0 +1,52 @@
+"""Each finding that exists fires on a recording made on a real GPU."""
+
+from pathlib import Path
+
+import pytest
+
+import tcprof
+from tcprof.findings.rules import rules_of_findings
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+# Others have a recording of their own in fixtures/findings.
+GALLERY = {
+    "cpu-work": "mnist_amp",
+    "exposed-copies": "inference_fp32",
+    "few-iterations": "transformer_tf32",
+    "fp32-matmul": "mlp_fp32",
+    "fusion": "mlp_fp16",
+    "hidden-graphs": "jax_mlp",
+    "idle-or-tracer": "mlp_fp16",
+    "last-wave": "matmul",
+    "launch-bound": "polynomial",
+    "layout-changes": "mnist_amp",
+    "low-clock": "mlp_tf32_4097",
+    "main-kernel": "wmma",
+    "mixed-precision-overhead": "mlp_fp16",
+    "no-iterations": "wmma",
+    "small-grid": "inference_fp32",
+    "synchronizing-calls": "mlp_fp16",
+    "tf32-matmul": "mlp_tf32",
+    "unaligned-shapes": "matmul",
+    "unfused-optimizer": "polynomial",
+}
+NEEDS = {
+    "exposed-communication": "several GPUs: one alone copies what it sends to itself",
+    "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
+    "uneven-gpus": "several GPUs",
+}
+
+
+@pytest.mark.parametrize("finding", sorted({*rules_of_findings()} - {*NEEDS}))
+def test_a_finding_fires_on_the_recording_that_is_named_for_it(finding: str) -> None:
+    path = FIXTURES / f"{GALLERY.get(finding, f'findings/{finding}')}.sqlite"
+    assert finding in {each.rule for each in tcprof.read(path).advice}
+
+
+def test_no_recording_is_without_its_finding() -> None:
+    """Nor is one named twice, or missed where there is one."""
+    recorded = {path.stem for path in (FIXTURES / "findings").glob("*.sqlite")}
+    assert not recorded & {*GALLERY}
+    assert recorded | {*GALLERY} == {*rules_of_findings()} - {*NEEDS}
