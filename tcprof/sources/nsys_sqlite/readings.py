@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy import Table
 
-from tcprof.arrays import Ints
+from tcprof.arrays import Ints, return_freed_memory
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import FROM_COUNTS
 from tcprof.nsys import schema
@@ -125,15 +125,19 @@ def read_table(database: Database, wanted: Wanted) -> tuple[dict[int, Readings],
     batches = database.collect(query, partial(_by_key, keys=keys))
     if len({sum(len(batch[code][0]) for batch in batches if code in batch) for code in columns}) > 1:
         database.look_through(query)  # a sample is a row of each metric
-    parts = {code: collected for code in keys if (collected := [batch[code] for batch in batches if code in batch])}
+    parts = {code: [batch.pop(code) for batch in batches if code in batch] for code in keys}
     readings: dict[int, Readings] = {}
     lost: dict[int, list[tuple[Ints, Ints]]] = {}
-    for code in list(parts):
+    for code in [code for code, found in parts.items() if found]:
         times, values = (np.concatenate(column) for column in zip(*parts.pop(code), strict=True))
+        return_freed_memory()  # what was joined, and is as large as all readings
         gpu = (code >> 16) & 0xFF
         if code in columns:
             column, metric = columns[code]
-            readings.setdefault(gpu, {})[column] = make_reading(database, schema.METRICS, column, metric, times, values)
+            of_gpu = readings.setdefault(gpu, {})
+            reading = make_reading(database, schema.METRICS, column, metric, times, values)
+            same = (other.times for other in of_gpu.values() if np.array_equal(other.times, reading.times))
+            of_gpu[column] = reading._replace(times=next(same, reading.times))  # held once
         else:
             lost.setdefault(gpu, []).append((times, unwrap(values)))
     return readings, {gpu: _union(database, stretches) for gpu, stretches in lost.items()}
