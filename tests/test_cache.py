@@ -8,16 +8,13 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-import test_cli
-from test_cli import Outcome
+from commands import Run
 from test_redact import recording
 
 import tcprof
 from tcprof.saved import cache
 from tcprof.saved.cache import Cache
 
-run = test_cli.run
-Run = Callable[..., Outcome]
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
