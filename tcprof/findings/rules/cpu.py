@@ -50,20 +50,24 @@ _GRAPHS = (
     'model = torch.compile(model, mode="reduce-overhead")',
     "# or of all of a step, with its inputs always in the same memory:",
     "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
-    "# one launch for many parameters:",
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
 _MORE_GRAPHS = (
     "# all of a step in one graph, with its inputs always in the same memory:",
     "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
-    *_GRAPHS[-2:],
+)
+_FUSED = (
+    "# one launch for many parameters:",
+    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
 _ABOUT_OPS = (
     "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules "
     "--unprofiled."
 )
 _ABOUT_RECORDING = "Record with --unprofiled: recording adds to each launch, and how much is only assumed here."
-_BATCH = ("loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",)
+_BATCH = (
+    "loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",
+    "# a server: twice as many requests at once",
+)
 
 
 @rule("launch-bound", idle=IdleTime.REST)
@@ -94,10 +98,12 @@ def launch_bound(step: Step) -> list[Advice]:
         f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels",
         "Mixed precision will not help: it adds launches. Fewer launches do.",
     )
+    is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
+    title, graphs = (
+        ("CUDA graphs of more of the step", _MORE_GRAPHS) if replays_graphs(step) else ("CUDA graphs", _GRAPHS)
+    )
     options = [
-        Option("CUDA graphs of more of the step", _MORE_GRAPHS, gain)
-        if replays_graphs(step)
-        else Option("CUDA graphs", _GRAPHS, gain),
+        Option(title, graphs + _FUSED * int(is_unfused), gain),
         Option("twice the batch", _BATCH, step.price_batch(NONE)),
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
