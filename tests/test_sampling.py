@@ -12,6 +12,7 @@ from slow import first
 
 from tcprof.analysis.samples import interval_estimates, sampling
 from tcprof.analysis.samples.interval_estimates import BLOCKS, bootstrap_interval
+from tcprof.analysis.samples.sample_splitting import even_rates, launch_errors
 from tcprof.analysis.samples.sampling import (
     Windows,
     measure,
@@ -274,3 +275,12 @@ def test_blocks_hold_nearly_as_many_instances_each():
     part[::2] = 1
     low, high = interval(part)
     assert (low, high) == (0.5, 0.5)  # each block holds a 0 and a 1
+
+
+@pytest.mark.parametrize("unknown", [math.inf, math.nan, 1e300])
+def test_launches_that_no_sample_tells_are_off_by_all_of_it_while_they_run(unknown: float) -> None:
+    """Two at once on two streams, then one that is known: cast to whole units, an infinity would cancel another."""
+    start, end = np.array([0, 0, 300]), np.array([100, 200, 400])
+    error = np.array([unknown, unknown, 0.25])
+    errors = launch_errors(even_rates(start, end, np.full(3, 0.5), error, error))
+    assert errors.error.value.tolist() == errors.spread.value.tolist() == [2.0, 1.0, 0.0, 0.25]

@@ -150,7 +150,8 @@ class LaunchErrors:
 
 def launch_errors(launches: Rates) -> LaunchErrors:
     """How far the rates of the launches of one GPU may be off."""
-    columns = np.ones(len(launches.start)), launches.error, launches.spread
+    # A rate is from 0 to 1: where no sample tells it, it is off by that at most.
+    columns = np.ones(len(launches.start)), np.fmin(launches.error, 1.0), np.fmin(launches.spread, 1.0)
     running, error, spread = (sum_open(launches.start, launches.end, column) for column in columns)
     launched = replace(running, value=(running.value > 0).astype(np.float64))
     return LaunchErrors(launched, error, spread, launches.inside, launches.late_ns, launches.stamp_ns)
