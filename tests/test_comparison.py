@@ -192,7 +192,7 @@ def test_a_recording_with_itself(tmp_path):
     analysis = analyzed(steps(5, 10_000, 30), tmp_path)
     comparison = compare(analysis, analysis)
     assert cautions_of(comparison) == (
-        "Both sides have the same recording: trace.sqlite. A recording shows no change against itself. Give each side "
+        "Both sides have the same recording: a.sqlite. A recording shows no change against itself. Give each side "
         "recordings of its own.",
         ASSUMED,
     )
