@@ -44,6 +44,9 @@ class Written:
     def end(self, handle: str) -> None:
         LOG.append("  " * self.depth + f"] {handle}")
 
+    def mark(self, name: str) -> None:
+        LOG.append("  " * self.depth + f"- {name}")
+
 
 assert "torch" not in sys.modules
 tcprof.annotate.open_ranges = Written

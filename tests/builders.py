@@ -28,6 +28,7 @@ import pandas as pd
 from sqlalchemy import Table
 
 from tcprof.analysis import Analysis, analyze
+from tcprof.annotate.steps import DOMAIN
 from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite import NsysExport
 
@@ -171,6 +172,17 @@ class TraceBuilder:
             domainId=self._domain(domain, process),
             textId=self._string(name) if registered and name is not None else None,
             text=None if registered else name,
+        )
+
+    def mark(self, name: str, at: int, *, thread: int = 1, process: int = PROCESS, domain: str = DOMAIN) -> Self:
+        """An NVTX mark."""
+        return self.row(
+            schema.NVTX,
+            start=at,
+            eventType=schema.NVTX_MARK,
+            globalTid=global_id(process, thread),
+            domainId=self._domain(domain, process),
+            text=name,
         )
 
     def _domain(self, name: str, process: int) -> int:

@@ -19,6 +19,7 @@ PACKAGE = Path(tcprof.__file__).parent / "annotate"
 PROGRAMS = Path(__file__).with_name("annotated_programs.py")
 OLDEST_PYTHON = (3, 8)  # that PyTorch 2.3 runs on
 NET = "Net(Net.layers.0(Net.layers.0.proj))"
+FIRST_ORDER = ["Net.layers.0", "Net.layers.0.proj"]
 TRAINED = f"forward({NET}) backward optimizer"
 
 
@@ -35,11 +36,11 @@ def run_python(*args: str, **environment: str) -> subprocess.CompletedProcess[st
 
 
 def outline(log: list[str]) -> str:
-    """Ranges as one line: ``outer(inner inner)``."""
+    """Ranges as one line: ``outer(inner inner)``; marks are left out."""
     text = ""
     for line in log:
-        mark, _, name = line.strip().partition(" ")
-        text += f" {name}(" if mark in (">", "[") else ")"
+        kind, _, name = line.strip().partition(" ")
+        text += {">": f" {name}(", "[": f" {name}(", "-": ""}.get(kind, ")")
     return text.replace("()", "").replace("( ", "(").strip()
 
 
@@ -50,11 +51,17 @@ def how(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def outlines(how: str) -> dict[str, str]:
+def logs(how: str) -> dict[str, list[str]]:
     done = run_python(str(PROGRAMS), *([how] if how == "hooks" else []))
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    return {name: outline(log) for name, log in json.loads(done.stdout).items()}
+    found: dict[str, list[str]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def outlines(logs: dict[str, list[str]]) -> dict[str, str]:
+    return {name: outline(log) for name, log in logs.items()}
 
 
 class TestRanges:
@@ -129,6 +136,53 @@ class TestRanges:
     def test_each_thread_has_steps_of_its_own(self, outlines: dict[str, str]) -> None:
         steps = " ".join([f"inference Net(forward({NET}))"] * 2)
         assert outlines["threads"] == f"{steps} {steps.replace('Net', 'Net#2')}"
+
+
+class TestBackward:
+    """Marks where the backward pass comes to the nodes of another module."""
+
+    @pytest.mark.parametrize(
+        ("program", "expected"),
+        [
+            ("training", ["MSELoss", "Net.layers.0", "Net.layers.0.proj"] * 2),
+            ("accumulation", ["backward", "Net.layers.0", "Net.layers.0.proj"] * 4),
+            (
+                "two_models",
+                [f"{net}.layers.0{part}" for _ in range(3) for net in ("Net", "Net#2") for part in ("", ".proj")],
+            ),
+            ("compiled", ["backward", "Net"]),
+            ("inference", []),
+        ],
+    )
+    def test_a_mark_names_the_module_that_made_the_nodes(
+        self, logs: dict[str, list[str]], program: str, expected: list[str]
+    ) -> None:
+        assert [each for each in marks(logs[program]) if program != "two_models" or each != "backward"] == expected
+
+    def test_a_checkpoint_goes_on_where_it_was_after_its_own_backward_pass(self, logs: dict[str, list[str]]) -> None:
+        layers = [["Checkpointed", f"Checkpointed.layers.{n}", f"Checkpointed.layers.{n}.proj"] for n in (1, 0)]
+        assert marks(logs["checkpointing_reentrant"]) == ["backward", *layers[0], *layers[1], "Checkpointed"]
+
+    @pytest.mark.parametrize("program", ["data_parallel", "gradient_penalty"])
+    def test_nodes_that_other_threads_may_have_made_are_in_no_module(
+        self, logs: dict[str, list[str]], program: str
+    ) -> None:
+        """Each thread numbers its own from 0: replicas, and autograd where it makes a graph of the backward pass."""
+        assert marks(logs[program]) == (["backward", *FIRST_ORDER] if program == "gradient_penalty" else [])
+
+    def test_a_graph_that_is_kept_is_marked_once_each_time(self) -> None:
+        script = (
+            "import torch, tcprof.annotate as a; log = []; nothing = lambda *_: None;"
+            "R = dict(push=nothing, pop=nothing, start=nothing, end=nothing, mark=lambda _, name: log.append(name));"
+            "a.open_ranges = type('R', (), R); a.start(); n = torch.nn.Linear(1, 1); y = n(torch.ones(1))\n"
+            "for _ in range(3): y.backward(retain_graph=True)\n"
+            "print(log)"
+        )
+        assert run_forked(script).stdout == "['Linear', 'Linear', 'Linear']\n"
+
+
+def marks(log: list[str]) -> list[str]:
+    return [line.strip()[2:] for line in log if line.strip().startswith("- ")]
 
 
 def calls(model: str, *, between: str = "", first: bool = True) -> str:
@@ -255,8 +309,8 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
     def test_the_context_annotates_what_is_within(self) -> None:
         script = (
             "import torch, tcprof, tcprof.annotate; log = []; nothing = lambda *_: None;"
-            "R = type('R', (), dict(push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing));"
-            "tcprof.annotate.open_ranges = R; n = torch.nn.Linear(1, 1); x = torch.ones(1); n(x)\n"
+            "R = dict(push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing, mark=None);"
+            "tcprof.annotate.open_ranges = type('R', (), R); n = torch.nn.Linear(1, 1); x = torch.ones(1); n(x)\n"
             "with tcprof.annotate(): n(x)\n"
             "n(x); print(log)"
         )
@@ -268,7 +322,7 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
 import torch, tcprof, tcprof.annotate
 log, nothing = [], lambda *_: None
 tcprof.annotate.open_ranges = type("R", (), dict(
-    push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing))
+    push=lambda _, name: log.append(name), pop=nothing, start=nothing, end=nothing, mark=None))
 class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()

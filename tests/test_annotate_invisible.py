@@ -379,7 +379,7 @@ import sys, tcprof.annotate as annotation
 names = []
 class Written:
     push = start = lambda _, name: names.append(name)
-    pop = end = lambda *_: None
+    pop = end = mark = lambda *_: None
 annotation.open_ranges = Written
 annotation.start()
 """

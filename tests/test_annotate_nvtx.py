@@ -10,6 +10,7 @@ from source_tree import PACKAGE
 USE = "r.push('outer'); h = r.start('step'); r.push('outer'); r.pop(); r.end(h); r.pop()"
 OLD = """
 def push_range(message=None, color="blue", domain=None): print("push", message, domain)
+def mark(message=None, color="blue", domain=None): print("mark", message, domain)
 def pop_range(domain=None): print("pop", domain)
 def start_range(message=None, color="blue", domain=None): print("start", message, domain); return message
 def end_range(range_id): print("end", range_id)

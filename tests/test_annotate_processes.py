@@ -36,6 +36,9 @@ class Numbered:
     def pop(self):
         self.stack.pop()
 
+    def mark(self, name):
+        pass
+
 annotation.open_ranges = Numbered
 
 def train():

@@ -137,6 +137,38 @@ def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
     }
 
 
+def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read: Read) -> None:
+    step = forward_pass(Step()).works(120).ours("backward", 450, 700)
+    for name, at in (("Net.fc2", 480), ("backward", 520), ("Net.fc1", 560)):
+        step.mark(name, at * US, thread=AUTOGRAD)
+    step.mark("Net.fc1", 500 * US, thread=3).mark("Net.fc1", 500 * US, thread=AUTOGRAD, domain="another")
+    for at in (460, 490, 510, 530, 570, 690, 710):
+        step.works(at, thread=AUTOGRAD)
+    again = step.ours("backward", 800, 900).works(820, thread=AUTOGRAD)  # marks of an earlier pass say nothing of it
+    assert times(read(again.sampled())) == {
+        ("Net", "forward"): 10,
+        ("Net.fc2", "forward"): 10,
+        ("Net", "backward"): 40,
+        ("Net.fc2", "backward"): 20,
+        ("Net.fc1", "backward"): 20,
+        ("(backward)", "backward"): 30,
+        ("(other)", "other"): 10,
+    }
+
+
+def test_a_forward_pass_in_the_backward_pass_is_recomputation_whatever_was_marked(read: Read) -> None:
+    step = forward_pass(Step()).ours("backward", 450, 700).mark("Net.fc2", 480 * US, thread=AUTOGRAD)
+    step.ours("recompute", 500, 560, thread=AUTOGRAD).ours("Net.fc1", 510, 550, thread=AUTOGRAD)
+    for at in (490, 520, 570):
+        step.works(at, thread=AUTOGRAD)
+    assert times(read(step.sampled())) == {
+        ("Net", "backward"): 20,
+        ("Net.fc2", "backward"): 20,
+        ("Net", "recompute"): 10,
+        ("Net.fc1", "recompute"): 10,
+    }
+
+
 def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: Read) -> None:
     step = Step().ours("inference Net", 100, 500).ours("forward", 100, 300).ours("Net", 110, 290).ours("data", 400, 450)
     step.ours("CrossEntropyLoss", 350, 370).ours("inference Net", 510, 900).ours("forward", 510, 700)

@@ -15,7 +15,18 @@ from commands import Run
 
 import tcprof
 from tcprof.errors import InputError, OutputError
-from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES, SAMPLES, UNPROFILED, WAITS, Schema
+from tcprof.frames import (
+    ACTIVITIES,
+    API_CALLS,
+    DIAGNOSTICS,
+    GPUS,
+    MARKS,
+    NVTX_RANGES,
+    SAMPLES,
+    UNPROFILED,
+    WAITS,
+    Schema,
+)
 from tcprof.outputs import replace_file
 from tcprof.sources import InvalidValues, Recording, Samples, SourceType, nsys, registry
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -43,6 +54,9 @@ class JsonSource:
 
     def ranges(self) -> pd.DataFrame:
         return self._frame(NVTX_RANGES)
+
+    def marks(self) -> pd.DataFrame:
+        return self._frame(MARKS)
 
     def api_calls(self) -> pd.DataFrame:
         return self._frame(API_CALLS)

@@ -149,7 +149,20 @@ def analyze(
     means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
-    evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
+    marks = source.marks()
+    evidence = Evidence(
+        activities,
+        recorded.api_calls,
+        marks,
+        samples,
+        gpus,
+        hierarchy,
+        attribution,
+        instances,
+        work,
+        peak_tflops,
+        window,
+    )
     frames = {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,

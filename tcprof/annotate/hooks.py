@@ -10,6 +10,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from tcprof.annotate.backward import Backward
 from tcprof.annotate.calls import Calls, hook, leave_to_python
 from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.names import Names, is_replica, own
@@ -56,10 +57,12 @@ class Hooks:
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
         self._calls = Calls(self._is_compiling, (self._enter, self._leave), guard)
+        self._backward = Backward(ranges.mark)
         self._forget()
 
     def _forget(self) -> None:
         """Start anew; in a child process what was open belongs to the parent."""
+        self._backward.forget()
         self._optimizers = Optimizers()
         self._names = Names(NAMES)
         self._trained: set[str] = set()
@@ -153,6 +156,7 @@ class Hooks:
             name, is_new = self._enter_outermost(module), True
         if is_new:
             self._push(name)
+            self._backward.note(name)
         calls.append((module, name, is_new))
 
     def _enter_outermost(self, module: Module) -> str:
@@ -171,6 +175,7 @@ class Hooks:
         name = self._names.called(module)
         if is_replica(module):  # on a thread of its own, within a call of its original that is in a step already
             self._ops.follow()
+            self._backward.is_on = False  # threads number their nodes alike
             return name
         if self._names.is_model(name):
             generations = self._thread.generations
@@ -213,6 +218,7 @@ class Hooks:
             left, name, has_range = calls.pop()
             if has_range:
                 self._pop()
+                self._backward.note(calls[-1][1] if calls else "")
         if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
             self._thread.generations.begin_between()
@@ -248,11 +254,13 @@ class Hooks:
         self._unwind()
         self._begin().begin_data(trains=self._trains() and not is_exhausted(batches))
 
-    def _begin_backward(self, *_: Any, accumulate_grad: bool = False, **__: Any) -> None:
+    def _begin_backward(self, outputs: Any = (), *args: Any, accumulate_grad: bool = False, **_: Any) -> None:
         if not self._is_in_backward():
             self._begin().begin_backward(ends_forward=accumulate_grad)  # torch.autograd.grad does not
+        self._backward.begin(() if self._ops.are_wanted else outputs, *args[1:3])
 
     def _end_backward(self, *_: Any, **__: Any) -> None:
+        self._backward.end()
         if not self._is_in_backward():
             self._thread.steps.end_phase()
 

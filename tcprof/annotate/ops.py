@@ -64,6 +64,11 @@ class Ops:
             self._attach()
             self._torch.cuda._lazy_call(self.follow)  # now, if CUDA is initialised
 
+    @property
+    def are_wanted(self) -> bool:
+        """Whether there are ranges for ops."""
+        return self._wanted is not None
+
     def _attach(self) -> None:
         """Give way to observers of the program's own."""
         if self._enable is not None:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DOMAIN = "tcprof"
 STEP, DATA, FORWARD, BACKWARD, OPTIMIZER = "step", "data", "forward", "backward", "optimizer"
@@ -22,6 +25,10 @@ INFERENCE = "inference"  # a step that trains nothing is named after the model: 
 
 class Ranges(Protocol):
     """Opens and closes ranges. ``push`` and ``pop`` nest on a thread; ``start`` and ``end`` need not."""
+
+    @property
+    def mark(self) -> Callable[[str], object] | None:
+        """Writes a mark on this thread; None where marks would stand among the program's own, or are not wanted."""
 
     def push(self, name: str) -> None:
         """Open a range on this thread."""
@@ -59,6 +66,7 @@ class _OwnDomain:
         self._attributes_of = domain.get_event_attributes
         self._push, self.pop = domain.push_range, domain.pop_range
         self._start, self.end = domain.start_range, domain.end_range
+        self._mark = domain.mark
         self._known: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
 
     def _learn(self, name: str) -> Any:
@@ -70,6 +78,9 @@ class _OwnDomain:
     def start(self, name: str) -> Any:
         return self._start(self._known[name] if name in self._known else self._learn(name))
 
+    def mark(self, name: str) -> None:
+        self._mark(self._known[name] if name in self._known else self._learn(name))
+
 
 class _NamedDomain:
     """The ranges of nvtx before 0.2.12, which are given their domain each time."""
@@ -78,6 +89,7 @@ class _NamedDomain:
         import nvtx
 
         self._push, self._pop, self._start, self.end = nvtx.push_range, nvtx.pop_range, nvtx.start_range, nvtx.end_range
+        self._mark = nvtx.mark
 
     def push(self, name: str) -> None:
         self._push(name, domain=DOMAIN)
@@ -88,9 +100,14 @@ class _NamedDomain:
     def start(self, name: str) -> Any:
         return self._start(name, domain=DOMAIN)
 
+    def mark(self, name: str) -> None:
+        self._mark(name, domain=DOMAIN)
+
 
 class _DefaultDomain:
     """PyTorch's ranges, which stand among the program's own."""
+
+    mark: Callable[[str], object] | None = None
 
     def __init__(self) -> None:
         from torch.cuda import nvtx
@@ -247,6 +264,8 @@ def is_exhausted(batches: Any) -> bool:
 
 class StepTimes:
     """Writes a line for each step that has ended to a file per process: whether it trains, begin and end in ns."""
+
+    mark: Callable[[str], object] | None = None
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

@@ -101,6 +101,17 @@ NVTX_RANGES = Schema(
     ),
 )
 
+MARKS = Schema(
+    "marks",
+    "NVTX marks of the annotation: the module whose backward pass the thread comes to.",
+    (
+        Int("process", "Process that made the mark."),
+        Int("thread", "Thread that made the mark, within its process."),
+        Category("name", "The module's path; backward for none."),
+        START,
+    ),
+)
+
 API_CALLS = Schema(
     "api_calls",
     "CUDA API calls that started work on a GPU.",

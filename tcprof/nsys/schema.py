@@ -90,6 +90,7 @@ ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
 
 # NVTX_EVENTS.eventType
+NVTX_MARK = 34
 NVTX_PUSH_POP = 59
 NVTX_START_END = 60
 NVTX_DOMAIN_CREATE = 75

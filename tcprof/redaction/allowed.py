@@ -83,7 +83,8 @@ _SETTINGS = {
     schema.OLD_EXPORT_METADATA.name: _EXPORT_SETTINGS,
     schema.SYSTEM.name: _SYSTEM_SETTINGS,
 }
-_NVTX_KINDS = (schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, 34, 76)  # marks, domain ends
+_DOMAIN_END = 76
+_NVTX_KINDS = (schema.NVTX_MARK, schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, _DOMAIN_END)
 # Tables of names with values.
 SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
 # The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.

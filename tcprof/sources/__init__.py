@@ -65,6 +65,9 @@ class Source(Protocol):
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
+    def marks(self) -> pd.DataFrame:
+        """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+
     def api_calls(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
 

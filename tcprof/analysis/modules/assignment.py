@@ -24,7 +24,7 @@ from tcprof.analysis.modules.tree import (
     Tree,
     find_modules,
 )
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain, launches_of
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
@@ -56,17 +56,24 @@ class ModuleAssignment:
     phase: Ints  # its phase, as a number in ``PHASES``
 
 
-def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
+def assign_modules(
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    activities: pd.DataFrame,
+    launches: pd.DataFrame,
+    marks: pd.DataFrame,
+) -> ModuleAssignment:
     """Bring each activity to its module and phase.
 
     What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
     engine belongs to the module of the op that made it; of two around a launch, that counts which began last: the
     engine may call modules, to compute activations again. What another thread launched has the phase, not the module.
-    Recomputation is told by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
+    Without ops, the last mark of the launching thread says which module the backward pass has come to. Recomputation is
+    known by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
     """
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
-    place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)
-    op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
+    place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, len(activities))
+    op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, len(activities))  # ops are never inherited
     start = np.append(hierarchy.ranges["start_ns"].to_numpy(), np.iinfo(np.int64).min)
     own = np.where(inherited, -1, place)
     module, phase = np.append(tree.module_of_range, NO_MODULE)[own], np.append(tree.phase_of_range, OTHER_CODE)[place]
@@ -77,10 +84,25 @@ def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: i
     phase = np.where(again, RECOMPUTE_CODE, np.where(in_engine, BACKWARD_CODE, phase))
     in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
     phase = np.where(in_optimizer, OPTIMIZER_CODE, phase)
+    is_open = (module == NO_MODULE) & (phase == BACKWARD_CODE) & (op < 0)
+    if is_open.any() and len(marks):
+        module[is_open] = _modules_by_marks(tree, marks, activities[is_open], launches, start[place[is_open]])
     outside = np.flatnonzero(module == NO_MODULE)
     others, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
     module[outside] = row
     return ModuleAssignment(MODULE_TREE.concat([tree.modules, others]), module, phase)
+
+
+def _modules_by_marks(
+    tree: Tree, marks: pd.DataFrame, activities: pd.DataFrame, launches: pd.DataFrame, since: Ints
+) -> Ints:
+    """For each activity the module of its thread's last mark before its launch, if that is no older than ``since``."""
+    launch = launches.iloc[launches_of(launches, activities)]  # all are known: their launches are in ranges
+    thread, time = pd.factorize(np.append(_thread(marks), _thread(launch)))[0], launch["start_ns"].to_numpy()
+    mark = _last_before(thread[len(marks) :], time, thread[: len(marks)], marks["start_ns"].to_numpy())
+    is_new = (mark >= 0) & (marks["start_ns"].to_numpy()[mark] >= since)
+    module = pd.Index(tree.modules["module"]).get_indexer(marks["name"])  # that of no module is none
+    return np.where(is_new, module[mark], NO_MODULE)
 
 
 def _modules_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:

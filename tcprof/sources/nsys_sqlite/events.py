@@ -8,8 +8,9 @@ import pyarrow as pa
 from pandas.api.types import union_categoricals
 from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 
+from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
-from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, NVTX_RANGES, OPS_DOMAIN, WAITS
+from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, MARKS, NVTX_RANGES, OPS_DOMAIN, WAITS
 from tcprof.nsys import schema
 from tcprof.sources import UNNAMED_DOMAIN
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
@@ -64,6 +65,32 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     )
 
 
+def read_marks(database: Database) -> pd.DataFrame:
+    """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+    found = database.read(_nvtx_events(schema.NVTX_MARK, "start"))
+    if not len(found["start"]):
+        return MARKS.empty()
+    process = (found["globalTid"] >> 24) & 0xFFFFFF
+    is_ours = np.asarray(_domains(database, process, found["domainId"]) == DOMAIN)
+    columns = {
+        "process": process,
+        "thread": found["globalTid"] & 0xFFFFFF,
+        "name": _names(database, found["text"], found["textId"]),
+        "start_ns": found["start"],
+    }
+    return MARKS.conform(pd.DataFrame(columns)[is_ours])
+
+
+def _nvtx_events(kind: int, *required: str) -> Query:
+    return Query(
+        schema.NVTX,
+        required=("eventType", *required),
+        optional={"globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
+        texts=("text",),
+        among=("eventType", (kind,)),
+    )
+
+
 def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
     """The domains, with one for ops: else they would lie between the program's ranges, and end what these inherit."""
     if not is_op.any():
@@ -88,15 +115,7 @@ def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categori
 
 def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     """The names of the ranges' domains. Domain 0 is the default one and has none."""
-    created = database.read(
-        Query(
-            schema.NVTX,
-            required=("eventType",),
-            optional={"globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
-            texts=("text",),
-            among=("eventType", (schema.NVTX_DOMAIN_CREATE,)),
-        )
-    )
+    created = database.read(_nvtx_events(schema.NVTX_DOMAIN_CREATE))
     ids = created["textId"].tolist()
     strings = database.strings(ids)
     owners = zip(((created["globalTid"] >> 24) & 0xFFFFFF).tolist(), created["domainId"].tolist(), strict=True)

@@ -25,6 +25,7 @@ from tcprof.sources.nsys_sqlite.events import (
     count_lost_launches,
     read_activities,
     read_launches,
+    read_marks,
     read_ranges,
     read_waits,
 )
@@ -97,6 +98,10 @@ class NsysExport:
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
         return read_ranges(self._database, self._duration)
+
+    def marks(self) -> pd.DataFrame:
+        """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+        return read_marks(self._database)
 
     def api_calls(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""

@@ -1,0 +1,120 @@
+"""Which module the backward pass is in: a mark where it comes from the nodes of one module to those of another.
+
+PyTorch numbers the nodes of autograd's graph on each thread as the forward pass makes them, and runs those that are
+ready from the highest number down. So the numbers at which calls of modules begin and end tell which module made a
+node, and a hook on the first node of each tells when the backward pass comes to it. Ranges would have to be closed by
+the thread that opened them, which is autograd's; a mark lasts until that thread's next one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from bisect import bisect_right
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from tcprof.annotate.steps import BACKWARD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_MOST_CALLS = 1 << 17  # of modules that are remembered; the older half is forgotten, so its nodes have no module
+_UNNUMBERED = (1 << 64) - 1  # of nodes that add a gradient to a parameter's: they run right after what computed it
+
+
+class _Thread(threading.local):
+    """What a thread has made, and where its backward pass is."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []  # the first node that a module made may have this number, in ascending order
+        self.names: list[str] = []  # that module's name
+        self.place = BACKWARD
+        self.around: list[tuple[str, list[Any]]] = []  # where outer passes are, with the hooks of the one in each
+
+
+class Backward:
+    """Follows the backward pass of each thread.
+
+    Args:
+        mark: Writes a mark; None: nothing is followed.
+    """
+
+    def __init__(self, mark: Callable[[str], object] | None) -> None:
+        self._next_number: Callable[[], int] | None = getattr(
+            sys.modules.get("torch.autograd"), "_get_sequence_nr", None
+        )
+        self._mark = mark
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew."""
+        self._thread = _Thread()
+        self._markers: dict[str, Callable[[object], None]] = {}
+        self.is_on = self._mark is not None and self._next_number is not None
+
+    def note(self, name: str) -> None:
+        """A module's call begins, or goes on after one in it: what is made from now on is its own."""
+        if not self.is_on or self._next_number is None:
+            return
+        number, thread = self._next_number(), self._thread
+        if thread.numbers and thread.numbers[-1] == number:  # nothing was made meanwhile
+            thread.names[-1] = name
+            return
+        if len(thread.numbers) == _MOST_CALLS:
+            del thread.numbers[: _MOST_CALLS // 2], thread.names[: _MOST_CALLS // 2]
+        thread.numbers.append(number)
+        thread.names.append(name)
+
+    def begin(self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False) -> None:
+        """The backward pass of some outputs begins, perhaps within another one: of a checkpoint."""
+        thread = self._thread
+        thread.around.append((thread.place, []))
+        if self.is_on and self._next_number is not None:
+            numbered = _find_nodes(outputs)
+            # Other threads number theirs alike: autograd's do as they make a graph of the backward pass itself.
+            self.is_on = not makes_graph
+            if numbered and numbered[0][0] < self._next_number():
+                handles = self._attach(numbered)
+                thread.around[-1][1].extend(handles if keeps_graph or makes_graph else [])
+
+    def _attach(self, numbered: list[tuple[int, Any]]) -> list[Any]:
+        thread = self._thread
+        names = [BACKWARD, *(name or BACKWARD for name in thread.names)]
+        runs = groupby(numbered, lambda each: names[bisect_right(thread.numbers, each[0])])
+        return [next(nodes)[1].register_prehook(self._marker(name)) for name, nodes in runs]
+
+    def end(self) -> None:
+        """It has ended, and an outer one goes on."""
+        around = self._thread.around
+        place, handles = around.pop()
+        for handle in handles:
+            handle.remove()
+        if around and self._thread.place != place:
+            self._marker(place)(None)
+
+    def _marker(self, name: str) -> Callable[[object], None]:
+        """Called before a node runs, with its gradients."""
+        if name not in self._markers:
+            mark, own = self._mark, self._thread
+
+            def begin(_: object) -> None:
+                own.place = name
+                if mark is not None:
+                    mark(name)
+
+            self._markers[name] = begin
+        return self._markers[name]
+
+
+def _find_nodes(outputs: Iterable[Any]) -> list[tuple[int, Any]]:
+    """The numbered nodes of the graph that outputs are of, highest number first."""
+    waiting: list[Any] = [getattr(each, "grad_fn", None) or getattr(each, "node", None) for each in outputs]
+    found: dict[Any, int] = {None: _UNNUMBERED}
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = node._sequence_nr()
+            waiting += [each for each, _ in node.next_functions]
+    numbered = [(number, node) for node, number in found.items() if number != _UNNUMBERED]
+    return sorted(numbered, key=lambda each: -each[0])
