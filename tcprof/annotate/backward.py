@@ -79,10 +79,12 @@ class Backward:
                 thread.around[-1][1].extend(handles if keeps_graph or makes_graph else [])
 
     def _attach(self, numbered: list[tuple[int, Any]]) -> list[Any]:
-        thread = self._thread
-        names = [BACKWARD, *(name or BACKWARD for name in thread.names)]
-        runs = groupby(numbered, lambda each: names[bisect_right(thread.numbers, each[0])])
+        runs = groupby(numbered, lambda each: self._made_by(each[0]))
         return [next(nodes)[1].register_prehook(self._marker(name)) for name, nodes in runs]
+
+    def _made_by(self, number: int) -> str:
+        call = bisect_right(self._thread.numbers, number) - 1
+        return (self._thread.names[call] if call >= 0 else "") or BACKWARD
 
     def end(self) -> None:
         """It has ended, and an outer one goes on."""
