@@ -1,17 +1,14 @@
 """A saved analysis stands for its recording in every command; it is safe to share, and checked when it is read."""
 
 import io
-import json
 import pickle
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder
@@ -20,8 +17,7 @@ from slow import slow
 from test_redact import SECRETS, recording, recording_with_secrets
 
 import tcprof
-from tcprof.errors import InputError
-from tcprof.saved.contents import FORMAT, FRAMES, frame_of
+from tcprof.saved.contents import FRAMES, frame_of
 from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
@@ -172,71 +168,6 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
     other = tmp_path / "host.tcprof"
     assert run("save", tmp_path / "run.sqlite", "-o", other, "--window", "host", "--warm-up", "1").status == 0
     assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
-
-
-def change(path: Path, name: str, how: Callable[[bytes], bytes | None], compression: int = zipfile.ZIP_STORED) -> None:
-    """Write a saved analysis anew with one of its parts changed, or left out."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {member.filename: archive.read(member) for member in archive.infolist()}
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for each, content in parts.items():
-            changed = how(content) if each == name else content
-            if changed is not None:
-                archive.writestr(each, changed)
-
-
-def about(**changes: object) -> Callable[[bytes], bytes]:
-    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
-
-
-def column(name: str, values: Callable[[int], list[object]]) -> Callable[[bytes], bytes]:
-    def changed(content: bytes) -> bytes:
-        table, target = pq.read_table(io.BytesIO(content)), io.BytesIO()
-        place = table.column_names.index(name)
-        pq.write_table(table.set_column(place, name, pa.array(values(len(table)))), target)
-        return target.getvalue()
-
-    return changed
-
-
-DAMAGED: dict[str, Callable[[Path], object]] = {
-    "half of it": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "its first bytes": lambda path: path.write_bytes(path.read_bytes()[:60]),
-    "no JSON": lambda path: change(path, ABOUT, lambda _: b"{"),
-    "a list": lambda path: change(path, ABOUT, lambda _: b"[]"),
-    "a newer format": lambda path: change(path, ABOUT, about(format=FORMAT + 1)),
-    "no recording": lambda path: change(path, ABOUT, about(recording=None)),
-    "unknown facts": lambda path: change(path, ABOUT, about(observed={"x": 1})),
-    "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
-    "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
-    "a part that is another": lambda path: change(
-        path, "ranges.parquet", lambda _: (path.parent / "other").read_bytes()
-    ),
-    "texts for numbers": lambda path: change(path, "ranges.parquet", column("gpu", lambda n: ["x"] * n)),
-    "a path that is not there": lambda path: change(path, "ranges.parquet", column("path_id", lambda n: [99] * n)),
-    "compressed once more": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
-}
-
-
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Path) -> None:
-    with zipfile.ZipFile(saved) as archive:
-        (tmp_path / "other").write_bytes(archive.read("paths.parquet"))
-    DAMAGED[kind](saved)
-    done = run("ranges", saved)
-    assert done.status == 3
-    assert str(saved) in done.err
-    assert "defect" not in done.err
-
-
-def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
-    for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError):
-            tcprof.read(tmp_path / name)
-    (tmp_path / "folder.tcprof").mkdir()
-    with pytest.raises(InputError):
-        tcprof.read(tmp_path / "folder.tcprof")
 
 
 def test_a_program_without_kernels_is_saved_too(tmp_path: Path) -> None:

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, ROWS
+from tcprof.saved.checks import find_inconsistent, find_nulls, find_unfit, find_unreadable
+from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, About
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
+from tcprof.untrusted import one_line
 
-MOST_ROWS = 1 << 28
 MOST_ABOUT_BYTES = 1 << 24
+_NO_ZIP = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError)
 _AGAIN = "Save the analysis again: tcprof save RECORDING -o NAME.tcprof"
 
 
@@ -37,39 +40,53 @@ class SavedFile:
         try:
             with zipfile.ZipFile(path) as archive:
                 members = {member.filename: member for member in archive.infolist()}
+                if len(members) < len(archive.infolist()):
+                    self._refuse("two of its parts have one name")
                 if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
                     self._refuse("its parts are compressed once more")
                 if ABOUT not in members or members[ABOUT].file_size > MOST_ABOUT_BYTES:
                     self._refuse(f"it has no {ABOUT}")
                 about = json.loads(archive.read(ABOUT))
-        except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        except _NO_ZIP as error:
             raise self._damaged(str(error)) from error
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}.", "Check the name.") from error
-        if not isinstance(about, dict) or not isinstance(about.get("format"), int):
-            self._refuse(f"its {ABOUT} does not say what it is")
-        if about["format"] > FORMAT:
+        number = about.get("format") if isinstance(about, dict) else None
+        if type(number) is int and number > FORMAT:
             raise InputError(
                 f"{path} was saved by a newer tcprof, {about.get('tcprof')}.",
                 "Update tcprof, or save the analysis again.",
             )
+        if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
+            self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
 
     def frame(self, name: str) -> pd.DataFrame:
-        """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
+        """One of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
         import pyarrow as pa
 
         schema = FRAMES[name]
         try:
             with plain_texts():
-                found = schema.conform(self._parquet(name).read(columns=schema.names).to_pandas())
+                table = self._parquet(name).read(columns=schema.names)
+                wrong = find_nulls(table, schema)
+                found = schema.conform(table.to_pandas()) if not wrong else schema.empty()
+            wrong = wrong or schema.find_invalid(found) or find_inconsistent(name, found, self)
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
-        for column, other in ROWS.get(name, {}).items():
-            rows = found[column].to_numpy()
-            if len(rows) and not -1 <= rows.min() <= rows.max() < self._parquet(other).metadata.num_rows:
-                self._refuse(f"{name}.{column} names rows that {other} has not")
+        if wrong:
+            self._refuse(f"{name}: {wrong}")
         return found
+
+    def count(self, name: str) -> int:
+        """How many rows a frame has."""
+        rows: int = self._parquet(name).metadata.num_rows
+        return rows
+
+    def column(self, name: str, column: str) -> npt.NDArray[Any]:
+        """A column of a frame, as the file has it."""
+        values: npt.NDArray[Any] = self._parquet(name).read(columns=[column])[column].to_numpy()
+        return values
 
     def _parquet(self, name: str) -> Any:
         """The Parquet file of a frame."""
@@ -78,18 +95,20 @@ class SavedFile:
 
         try:
             with zipfile.ZipFile(self.path) as archive:
-                file = pq.ParquetFile(io.BytesIO(archive.read(f"{name}.parquet")))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pa.ArrowException) as error:
+                content = archive.read(f"{name}.parquet")
+            file = pq.ParquetFile(io.BytesIO(content))
+            wrong = find_unreadable(file, FRAMES[name], len(content))
+        except (OSError, KeyError, *_NO_ZIP, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
-        if file.metadata.num_rows > MOST_ROWS:
-            self._refuse(f"{name} has {file.metadata.num_rows} rows")
+        if wrong:
+            self._refuse(f"{name}: {wrong}")
         return file
 
     def _refuse(self, why: str) -> NoReturn:
         raise self._damaged(why)
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self.path} is not a saved analysis that can be read: {why.splitlines()[0]}.", _AGAIN)
+        return InputError(f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.", _AGAIN)
 
 
 class SavedAnalysis(Analysis):
@@ -137,22 +156,19 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
     file = SavedFile(path)
     about = file.about
     analysis = object.__new__(kind)
-    try:
-        observed = dict(about["observed"])
-        unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
-        wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
-        known = Observed(
-            **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
-        )
-        values = {
-            "recording": Recording(**{**about["recording"], **({} if name is None else {"file": name})}),
-            "window": str(about["window"]),
-            "tensor_source": str(about["tensor_source"]),
-            "iterations_active": {int(gpu): float(value) for gpu, value in about["iterations_active"].items()},
-            "options": dict(about["options"]),
-            "observed": known,
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is not a saved analysis that can be read: {error}.", _AGAIN) from error
+    observed = dict(about["observed"])
+    unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
+    wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
+    known = Observed(
+        **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
+    )
+    values = {
+        "recording": Recording(**{**about["recording"], **({} if name is None else {"file": name})}),
+        "window": about["window"],
+        "tensor_source": about["tensor_source"],
+        "iterations_active": {int(gpu): value for gpu, value in about["iterations_active"].items()},
+        "options": about["options"],
+        "observed": known,
+    }
     analysis.__dict__.update(values, _file=file)
     return analysis
