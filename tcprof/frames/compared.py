@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcprof.frames.places import RANGES
-from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Schema, Signed, Text
+from tcprof.frames.schema import GPU, UNBOUNDED, Bool, Column, Float, Int, Schema, Signed, Text
 
 USEFUL_RATE = Float(
     "useful_tflops",
@@ -163,8 +163,8 @@ _OF_MEDIANS = (
     Signed("difference_low", "Lower end of its interval."),
     Signed("difference_high", "Its upper end."),
     Float("ratio", "new / base; unknown where the baseline is 0."),
-    Float("ratio_low", "Lower end of its interval."),
-    Float("ratio_high", "Its upper end."),
+    Float("ratio_low", "Lower end of its interval.", limits=UNBOUNDED),
+    Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
     Float(
         "p_value",
         "How often two runs of one program would differ so much. With repeats from Welch's t test of the "

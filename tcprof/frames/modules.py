@@ -1,7 +1,7 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
 from tcprof.frames.places import DRAM_BYTES, HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
-from tcprof.frames.schema import GPU, Float, Int, Number, Schema, Signed, Text
+from tcprof.frames.schema import GPU, UNBOUNDED, Float, Int, Number, Schema, Signed, Text
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
 PHASE = Text(
@@ -129,8 +129,8 @@ MODULE_CHANGES = Schema(
         Signed("difference_low_ns", "Lower end of its 95 % interval."),
         Signed("difference_high_ns", "Its upper end."),
         Float("ratio", "new / base; unknown where a side lacks it."),
-        Float("ratio_low", "Lower end of its 95 % interval."),
-        Float("ratio_high", "Its upper end."),
+        Float("ratio_low", "Lower end of its 95 % interval.", limits=UNBOUNDED),
+        Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
         Float("p_value", "How often two runs of one program would differ so much in time, see *comparison*."),
         Text(
             "verdict",

@@ -21,6 +21,7 @@ _DTYPES = {name: pd.api.types.pandas_dtype(name) for name in (INT, FLOAT, TEXT, 
 _UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
 FEW = 20_000  # rows of a frame that is copied for speed
 _MOST = 2.0**100
+UNBOUNDED = (0.0, float("inf"))  # limits of ends of intervals that may reach to infinity
 SIGNED = (-_MOST, _MOST)  # limits of shifts and differences
 ON_CLOCK = (-(2.0**54), 2.0**54)  # limits of times
 OR_NONE = (-1.0, 2.0**32)  # limits of numbers of something that may be -1, for none

@@ -42,7 +42,7 @@ def find_unfit(value: object, kind: Any, name: str) -> str:
         return "" if type(value) is kind else name
     if kind in (int, float):  # which is NaN where it is unknown
         is_number = type(value) is int or (kind is float and type(value) is float)
-        return "" if is_number and (0 <= value < _MOST_NUMBER or value != value) else name  # type: ignore[operator, arg-type]
+        return "" if is_number and (0 <= value < _MOST_NUMBER or value != value) else name  # type: ignore[operator]
     if origin is Literal:
         return "" if value in parts else name
     if origin is UnionType:
