@@ -170,9 +170,10 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
     assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
 
 
-def test_a_program_without_kernels_is_saved_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])
+def test_a_program_without_kernels_is_saved_too(builder: TraceBuilder, tmp_path: Path) -> None:
     path = tmp_path / "empty.tcprof"
-    given = tcprof.read(TraceBuilder().gpu().range("step", 0, 10).write(tmp_path, "run.sqlite"))
+    given = tcprof.read(builder.write(tmp_path, "run.sqlite"))
     given.save(path)
     assert repr(tcprof.read(path)) == repr(given)
     shutil.move(tmp_path / "run.sqlite", tmp_path / "gone")

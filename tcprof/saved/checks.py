@@ -106,8 +106,10 @@ def find_nulls(table: Any, schema: Schema) -> str:
 
 def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
     """What a frame says that the others of its file do not; empty for nothing."""
-    if "gpu" in frame and name != "gpus" and not np.isin(frame["gpu"].unique(), columns.column("gpus", "gpu")).all():
-        return "it has a GPU that is not in gpus"
+    if "gpu" in frame and name != "gpus":
+        gpus = columns.column("gpus", "gpu")
+        if not np.isin(frame["gpu"].unique(), gpus if len(gpus) else 0).all():  # a recording that names none has one
+            return "it has a GPU that is not in gpus"
     for column, (other, shared) in ROWS.get(name, {}).items():
         rows = frame[column].to_numpy()
         if rows.max(initial=-1) >= columns.count(other):
@@ -139,10 +141,10 @@ def _check_instances(frame: pd.DataFrame, _: Columns) -> str:
     return "" if unknown.all() else "windows are not known for all with activities, or for others"
 
 
-def _check_ranges(frame: pd.DataFrame, _: Columns) -> str:
-    """One row of each GPU is the whole capture."""
-    whole = frame["path_id"] < 0
-    if ((frame["depth"] == 0) != whole).any() or set(frame["gpu"][whole]) != set(frame["gpu"]):
+def _check_ranges(frame: pd.DataFrame, columns: Columns) -> str:
+    """One row of each GPU that was used is the whole capture."""
+    whole, used = frame["path_id"] < 0, columns.column("outside", "gpu")
+    if ((frame["depth"] == 0) != whole).any() or not {*frame["gpu"]} <= {*frame["gpu"][whole]} == {*used} > set():
         return "the rows of whole captures are not those without a path"
     return ""
 
