@@ -2,13 +2,10 @@
 
 import shutil
 import sqlite3
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-
-import pyarrow as pa
 
 from fuzz import contents, damage, deletions, recording, saved, structure
 
@@ -79,15 +76,7 @@ def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[
             else:
                 path, done = change(own, path)
                 words.append(done)
-        except (
-            OSError,
-            UnicodeError,
-            zipfile.BadZipFile,
-            KeyError,
-            ValueError,
-            IndexError,
-            pa.ArrowException,
-        ) as error:
+        except saved.DAMAGED as error:
             words.append(f"{change.__name__}: {type(error).__name__}")  # damaged before
     return path, words
 

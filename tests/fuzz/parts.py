@@ -51,14 +51,15 @@ def _with_column(table: Any, name: str, values: list[Any], kind: Any = None) -> 
 
 def _value(random: Random, kind: Any) -> Any:
     """A value for a column: mostly of its type."""
-    if random.random() < 0.15:
-        return odd.any_value(random)
-    if random.random() < 0.15:
-        return None
+    if random.random() < 0.1:
+        return random.choice((None, odd.any_value(random)))
     if pa.types.is_integer(kind):
-        return random.choice((*odd.NUMBERS, random.randint(-3, 300)))
+        return random.choice((*odd.NUMBERS, *(random.randint(-1, most) for most in (1, 3, 10, 300, 10**6, 2**40))))
     if pa.types.is_floating(kind):
-        return random.choice((*map(float, odd.NUMBERS), *odd.REALS, float("nan"), -0.0, random.uniform(-1, 101)))
+        most = random.choice((1, 101, 10**6, 2**40))
+        return random.choice(
+            (*map(float, odd.NUMBERS), *odd.REALS, float("nan"), -0.0, *[random.uniform(0, most)] * 20)
+        )
     return random.random() < 0.5 if pa.types.is_boolean(kind) else random.choice((*odd.TEXTS, "", "x" * 70_000))
 
 
@@ -189,12 +190,12 @@ def bomb(random: Random, parts: Parts) -> str:
 
 
 MUTATIONS = (
-    *(set_values,) * 5,
+    *(set_values,) * 3,
     *(scatter_values,) * 2,
-    *(borrow_values,) * 3,
-    *(unknown_values,) * 3,
+    *(borrow_values,) * 6,
+    *(unknown_values,) * 6,
     mix_columns,
-    *(change_rows,) * 3,
+    *(change_rows,) * 5,
     *(change_columns,) * 2,
     *(encode,) * 2,
     bomb,
