@@ -8,6 +8,8 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -21,7 +23,8 @@ from test_redact import SECRETS, recording, recording_with_secrets
 
 import tcprof
 from tcprof.errors import InputError
-from tcprof.saved.contents import FORMAT, FRAMES, frame_of
+from tcprof.findings.iterations import IterationFigures
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, frame_of
 from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
@@ -138,7 +141,7 @@ def test_nothing_private_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
     with zipfile.ZipFile(path) as archive:
-        texts = [archive.read(ABOUT).decode()]
+        texts = [archive.read(ABOUT).decode(), archive.read(JUDGED).decode()]
         for name in FRAMES:
             texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
     assert [secret for secret in SECRETS for text in texts if secret in text] == []
@@ -189,6 +192,55 @@ def about(**changes: object) -> Callable[[bytes], bytes]:
     return lambda content: json.dumps({**json.loads(content), **changes}).encode()
 
 
+def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
+    def changed(content: bytes) -> bytes:
+        whole = part = json.loads(content)
+        for key in keys[:-1]:
+            part = part[key]
+        part[keys[-1]] = to
+        return json.dumps(whole).encode()
+
+    return changed
+
+
+def test_what_was_judged_is_not_judged_again(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, commands = tmp_path / "run.sqlite", [command.split() for command in COMMANDS if "modules" not in command]
+    expected = [run(name, given, *options).out for name, *options in commands]
+    for module, name in {"judge": "_judge", "advise": "_find"}.items():
+        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
+    assert [run(name, saved, *options).out for name, *options in commands] == expected
+    assert run("ranges", saved, "--gpu", "0").status == 0
+
+
+UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))
+FORGED: dict[str, Callable[[bytes], bytes | None]] = {
+    "by another tcprof": lambda content: changed_judgement("findings", "gpus", 0, "sentences", to=["Not so."])(
+        changed_judgement("code", to="another")(content)
+    ),
+    "of no kind": changed_judgement("findings", to=None),
+    "without checks": changed_judgement("findings", "gpus", 0, to={"gpu": 0}),
+    "with a number for a sentence": changed_judgement("findings", "gpus", 0, "sentences", to=[5]),
+    "with an unknown severity": changed_judgement(
+        "findings", "found", to=[{"rule": "x", "severity": "x", "sentence": "x", "consequence": "x", "remedy": "x"}]
+    ),
+    "of rows that are not there": changed_judgement(
+        "findings", "gpus", 0, "figures", to={**UNKNOWN, "name": "x", "count": 1, "rows": [99], "time": []}
+    ),
+    "without any": lambda _: None,
+    "a list": lambda _: b"[]",
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_was_judged_otherwise_is_judged_again(kind: str, saved: Path, run: Run) -> None:
+    expected = run("ranges", saved)
+    change(saved, JUDGED, FORGED[kind])
+    assert run("ranges", saved) == expected
+    assert run("show", saved).status == 0
+
+
 def column(name: str, values: Callable[[int], list[object]]) -> Callable[[bytes], bytes]:
     def changed(content: bytes) -> bytes:
         table, target = pq.read_table(io.BytesIO(content)), io.BytesIO()
@@ -207,6 +259,7 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "a newer format": lambda path: change(path, ABOUT, about(format=FORMAT + 1)),
     "no recording": lambda path: change(path, ABOUT, about(recording=None)),
     "unknown facts": lambda path: change(path, ABOUT, about(observed={"x": 1})),
+    "no findings that are JSON": lambda path: change(path, JUDGED, lambda _: b"["),
     "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
     "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
     "a part that is another": lambda path: change(

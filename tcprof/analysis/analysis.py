@@ -95,6 +95,11 @@ class Analysis:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
+    @property
+    def judged(self) -> Mapping[str, Any] | None:
+        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
+        return None
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "split_by_path": self.kernels_by_path.copy}  # what makes them cannot be pickled
 

@@ -16,7 +16,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, ROWS
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, ROWS, hash_own_code
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
 
@@ -54,22 +54,47 @@ class SavedFile:
                 "Update tcprof, or save the analysis again.",
             )
         self.about: dict[str, Any] = about
+        self._lengths: dict[str, int] = {}  # of frames, by their names
 
     def frame(self, name: str) -> pd.DataFrame:
         """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
         import pyarrow as pa
 
-        schema = FRAMES[name]
+        schema, file = FRAMES[name], self._parquet(name)
         try:
             with plain_texts():
-                found = schema.conform(self._parquet(name).read(columns=schema.names).to_pandas())
+                found = schema.conform(file.read(columns=schema.names).to_pandas())
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         for column, other in ROWS.get(name, {}).items():
             rows = found[column].to_numpy()
-            if len(rows) and not -1 <= rows.min() <= rows.max() < self._parquet(other).metadata.num_rows:
+            if len(rows) and not -1 <= rows.min() <= rows.max() < self._length(other):
                 self._refuse(f"{name}.{column} names rows that {other} has not")
         return found
+
+    @cached_property
+    def judged(self) -> dict[str, Any] | None:
+        """What its figures say; None where another tcprof said it."""
+        try:
+            content = self._read(JUDGED)
+            found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
+        except KeyError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(f"{JUDGED}: {error}") from error
+        return found if isinstance(found, dict) and found.get("code") == hash_own_code() else None
+
+    def _length(self, name: str) -> int:
+        if name not in self._lengths:
+            self._parquet(name)
+        return self._lengths[name]
+
+    def _read(self, member: str) -> bytes:
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.read(member)
+        except (OSError, ValueError, zipfile.BadZipFile) as error:
+            raise self._damaged(f"{member}: {error}") from error
 
     def _parquet(self, name: str) -> Any:
         """The Parquet file of a frame."""
@@ -77,12 +102,12 @@ class SavedFile:
         import pyarrow.parquet as pq
 
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                file = pq.ParquetFile(io.BytesIO(archive.read(f"{name}.parquet")))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pa.ArrowException) as error:
+            file = pq.ParquetFile(io.BytesIO(self._read(f"{name}.parquet")))
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if file.metadata.num_rows > MOST_ROWS:
             self._refuse(f"{name} has {file.metadata.num_rows} rows")
+        self._lengths[name] = file.metadata.num_rows
         return file
 
     def _refuse(self, why: str) -> NoReturn:
@@ -102,6 +127,12 @@ class SavedAnalysis(Analysis):
         value = _split(self) if name == "split_by_path" else file.frame(name)
         self.__dict__[name] = value
         return value
+
+    @property
+    def judged(self) -> dict[str, Any] | None:
+        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
+        file = self.__dict__.get("_file")
+        return None if file is None else file.judged
 
     @cached_property
     def kernels_by_path(self) -> pd.DataFrame:
