@@ -25,6 +25,7 @@ import tcprof
 from tcprof.errors import InputError
 from tcprof.findings.iterations import IterationFigures
 from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, frame_of
+from tcprof.saved.reading import SavedFile
 from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
@@ -203,15 +204,23 @@ def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
     return changed
 
 
+LARGE = {"samples", "activities", "api_calls", "waits", "nvtx_ranges", "instances", "kernel_instances"}
+
+
 def test_what_was_judged_is_not_judged_again(
     run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Nor is a frame read that has a row for each piece of work: those are what takes time and memory."""
     given, commands = tmp_path / "run.sqlite", [command.split() for command in COMMANDS if "modules" not in command]
     expected = [run(name, given, *options).out for name, *options in commands]
     for module, name in {"judge": "_judge", "advise": "_find"}.items():
         monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
+    read, frame = set(), SavedFile.frame
+    monkeypatch.setattr(SavedFile, "frame", lambda file, name: read.add(name) or frame(file, name))
     assert [run(name, saved, *options).out for name, *options in commands] == expected
     assert run("ranges", saved, "--gpu", "0").status == 0
+    assert "ranges" in read
+    assert read & LARGE == set()
 
 
 UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.launch_rates import rate_launches
@@ -94,6 +95,11 @@ class Analysis:
     def fingerprint(self) -> Marks:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
+
+    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
+        """A column of one of the frames above; of a saved analysis no other is read for it."""
+        values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()
+        return values
 
     @property
     def judged(self) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
@@ -54,7 +55,8 @@ class SavedFile:
                 "Update tcprof, or save the analysis again.",
             )
         self.about: dict[str, Any] = about
-        self._lengths: dict[str, int] = {}  # of frames, by their names
+        self._counts: dict[str, int] = {}
+        self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def frame(self, name: str) -> pd.DataFrame:
         """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
@@ -68,7 +70,7 @@ class SavedFile:
             raise self._damaged(f"{name}: {error}") from error
         for column, other in ROWS.get(name, {}).items():
             rows = found[column].to_numpy()
-            if len(rows) and not -1 <= rows.min() <= rows.max() < self._length(other):
+            if len(rows) and not -1 <= rows.min() <= rows.max() < self.count(other):
                 self._refuse(f"{name}.{column} names rows that {other} has not")
         return found
 
@@ -84,10 +86,23 @@ class SavedFile:
             raise self._damaged(f"{JUDGED}: {error}") from error
         return found if isinstance(found, dict) and found.get("code") == hash_own_code() else None
 
-    def _length(self, name: str) -> int:
-        if name not in self._lengths:
+    def count(self, name: str) -> int:
+        """How many rows a frame has."""
+        if name not in self._counts:
             self._parquet(name)
-        return self._lengths[name]
+        return self._counts[name]
+
+    def column(self, name: str, column: str) -> npt.NDArray[Any]:
+        """A column of a frame."""
+        import pyarrow as pa
+
+        if (name, column) not in self._columns:
+            try:
+                values = self._parquet(name).read(columns=[column])[column].to_numpy()
+            except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+                raise self._damaged(f"{name}.{column}: {error}") from error
+            self._columns[name, column] = values
+        return self._columns[name, column]
 
     def _read(self, member: str) -> bytes:
         try:
@@ -107,7 +122,7 @@ class SavedFile:
             raise self._damaged(f"{name}: {error}") from error
         if file.metadata.num_rows > MOST_ROWS:
             self._refuse(f"{name} has {file.metadata.num_rows} rows")
-        self._lengths[name] = file.metadata.num_rows
+        self._counts[name] = file.metadata.num_rows
         return file
 
     def _refuse(self, why: str) -> NoReturn:
@@ -127,6 +142,11 @@ class SavedAnalysis(Analysis):
         value = _split(self) if name == "split_by_path" else file.frame(name)
         self.__dict__[name] = value
         return value
+
+    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
+        """A column of a frame, without the others."""
+        file = self.__dict__.get("_file")
+        return super().column(frame, name) if file is None or frame in self.__dict__ else file.column(frame, name)
 
     @property
     def judged(self) -> dict[str, Any] | None:
