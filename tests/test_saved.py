@@ -1,11 +1,15 @@
 """A saved analysis stands for its recording in every command; it is safe to share, and checked when it is read."""
 
 import io
+import json
 import pickle
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -13,11 +17,14 @@ import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
+from saved_files import change
 from slow import slow
 from test_redact import SECRETS, recording, recording_with_secrets
 
 import tcprof
-from tcprof.saved.contents import FRAMES, frame_of
+from tcprof.findings.iterations import IterationFigures
+from tcprof.saved.contents import FRAMES, JUDGED, frame_of
+from tcprof.saved.reading import SavedFile
 from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
@@ -134,7 +141,7 @@ def test_nothing_private_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
     with zipfile.ZipFile(path) as archive:
-        texts = [archive.read(ABOUT).decode()]
+        texts = [archive.read(ABOUT).decode(), archive.read(JUDGED).decode()]
         for name in FRAMES:
             texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
     assert [secret for secret in SECRETS for text in texts if secret in text] == []
@@ -168,6 +175,63 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
     other = tmp_path / "host.tcprof"
     assert run("save", tmp_path / "run.sqlite", "-o", other, "--window", "host", "--warm-up", "1").status == 0
     assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
+
+
+def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
+    def changed(content: bytes) -> bytes:
+        whole = part = json.loads(content)
+        for key in keys[:-1]:
+            part = part[key]
+        part[keys[-1]] = to
+        return json.dumps(whole).encode()
+
+    return changed
+
+
+LARGE = {"samples", "activities", "api_calls", "waits", "nvtx_ranges", "instances", "kernel_instances"}
+
+
+def test_what_was_judged_is_not_judged_again(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a frame read that has a row for each piece of work: those are what takes time and memory."""
+    given, commands = tmp_path / "run.sqlite", [command.split() for command in COMMANDS if "modules" not in command]
+    expected = [run(name, given, *options).out for name, *options in commands]
+    for module, name in {"judge": "_judge", "advise": "_find"}.items():
+        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
+    read, frame = set(), SavedFile.frame
+    monkeypatch.setattr(SavedFile, "frame", lambda file, name: read.add(name) or frame(file, name))
+    assert [run(name, saved, *options).out for name, *options in commands] == expected
+    assert run("ranges", saved, "--gpu", "0").status == 0
+    assert "ranges" in read
+    assert read & LARGE == set()
+
+
+UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))
+FORGED: dict[str, Callable[[bytes], bytes | None]] = {
+    "by another tcprof": lambda content: changed_judgement("findings", "gpus", 0, "sentences", to=["Not so."])(
+        changed_judgement("code", to="another")(content)
+    ),
+    "of no kind": changed_judgement("findings", to=None),
+    "without checks": changed_judgement("findings", "gpus", 0, to={"gpu": 0}),
+    "with a number for a sentence": changed_judgement("findings", "gpus", 0, "sentences", to=[5]),
+    "with an unknown severity": changed_judgement(
+        "findings", "found", to=[{"rule": "x", "severity": "x", "sentence": "x", "consequence": "x", "remedy": "x"}]
+    ),
+    "of rows that are not there": changed_judgement(
+        "findings", "gpus", 0, "figures", to={**UNKNOWN, "name": "x", "count": 1, "rows": [99], "time": []}
+    ),
+    "without any": lambda _: None,
+    "a list": lambda _: b"[]",
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_was_judged_otherwise_is_judged_again(kind: str, saved: Path, run: Run) -> None:
+    expected = run("ranges", saved)
+    change(saved, JUDGED, FORGED[kind])
+    assert run("ranges", saved) == expected
+    assert run("show", saved).status == 0
 
 
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])

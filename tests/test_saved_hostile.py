@@ -16,7 +16,7 @@ from saved_files import Change, bytes_of, change, column, document, read_parts, 
 import tcprof
 from tcprof.errors import InputError
 from tcprof.frames.schema import FLOAT, INT
-from tcprof.saved.contents import FORMAT, FRAMES, frame_of
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, frame_of
 from tcprof.saved.reading import MOST_ABOUT_BYTES, SavedFile
 from tcprof.sources.saved import ABOUT
 
@@ -60,6 +60,8 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "a newer format": lambda path: change(path, ABOUT, document(format=FORMAT + 1)),
     "no recording": lambda path: change(path, ABOUT, document(recording=None)),
     "unknown facts": lambda path: change(path, ABOUT, document(observed={"x": 1})),
+    "no findings that are JSON": lambda path: change(path, JUDGED, lambda _: b"["),
+    "findings that are deep": lambda path: change(path, JUDGED, lambda _: b"[" * 100_000),
     "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
     "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
     "a part that is another": lambda path: change(
@@ -93,7 +95,6 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "a GPU that is not there": lambda path: change(
         path, "ranges.parquet", column("gpu", lambda values: [7, *values[1:]])
     ),
-    "no GPUs": lambda path: change(path, "gpus.parquet", rows(lambda _: [])),
 }
 
 
@@ -139,7 +140,7 @@ def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Pat
         assert done.status == 0 or str(saved) in done.err
         assert "defect" not in done.err
     with pytest.raises(InputError):
-        [frame_of(tcprof.read(saved), name) for name in FRAMES]
+        [tcprof.read(saved).findings, *(frame_of(tcprof.read(saved), name) for name in FRAMES)]
 
 
 def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof import units
@@ -64,6 +65,12 @@ class Column:
     def has(self, dtype: object) -> bool:
         """Whether a dtype is the column's own; of categories any are."""
         return isinstance(dtype, pd.CategoricalDtype) if self.dtype == CATEGORY else dtype == _DTYPES[self.dtype]
+
+    def admits(self, values: npt.NDArray[Any]) -> bool:
+        """Whether all numbers that are known are within the limits; of texts any are."""
+        if self.dtype not in (INT, FLOAT) or not len(values):
+            return True
+        return not (np.fmin.reduce(values) < self.limits[0] or np.fmax.reduce(values) > self.limits[1])
 
     def format(self, value: object) -> str:
         """A value as a person reads it."""
@@ -125,10 +132,9 @@ class Schema:
 
     def find_invalid(self, frame: pd.DataFrame) -> str:
         """What no frame of this kind holds and this one, which conforms, does; empty for nothing."""
-        for column in (column for column in self.columns if column.dtype in (INT, FLOAT) and len(frame)):
-            values, (low, high) = frame[column.name].to_numpy(), column.limits
-            if np.fmin.reduce(values) < low or np.fmax.reduce(values) > high:  # NaN if all are unknown
-                return f"{column.name} is out of range"
+        beyond = (column.name for column in self.columns if not column.admits(frame[column.name].to_numpy()))
+        if name := next(beyond, ""):
+            return f"{name} is out of range"
         for start in (name for name in self.names if name.endswith("start_ns")):
             end = f"{start.removesuffix('start_ns')}end_ns"
             if end in self.names:

@@ -104,6 +104,12 @@ def find_nulls(table: Any, schema: Schema) -> str:
     return next((f"{name} is not known in each row" for name in known if table[name].null_count), "")
 
 
+def find_dangling(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> str:
+    """Which frame lacks rows that a column names; empty for none."""
+    other, _ = ROWS.get(name, {}).get(column, ("", ()))
+    return f"{column} names rows that {other} has not" if other and rows.max(initial=-1) >= columns.count(other) else ""
+
+
 def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
     """What a frame says that the others of its file do not; empty for nothing."""
     if "gpu" in frame and name != "gpus":
@@ -112,8 +118,8 @@ def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
             return "it has a GPU that is not in gpus"
     for column, (other, shared) in ROWS.get(name, {}).items():
         rows = frame[column].to_numpy()
-        if rows.max(initial=-1) >= columns.count(other):
-            return f"{column} names rows that {other} has not"
+        if wrong := find_dangling(name, column, rows, columns):
+            return wrong
         named = rows >= 0
         for each in shared:
             if (columns.column(other, each)[rows[named]] != frame[each].to_numpy()[named]).any():
@@ -123,22 +129,20 @@ def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
     return ""
 
 
-def _check_iterations(frame: pd.DataFrame, columns: Columns) -> str:
-    """Each is an instance, with its window."""
-    gpu, place, start, end = (
-        columns.column("instances", name) for name in ("gpu", "range", "gpu_start_ns", "gpu_end_ns")
+def _check_instances(frame: pd.DataFrame, columns: Columns) -> str:
+    """Windows are those of activities, and those of iterations are the iterations'."""
+    if not (frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)).all():
+        return "windows are not known for all with activities, or for others"
+    keys, window = (columns.column("iterations", name) for name in ("gpu", "range")), "gpu_window_ns"
+    iterations = pd.MultiIndex.from_arrays([*keys])
+    repeated = frame[frame["range"].isin(columns.column("iterations", "range"))]
+    windows = (repeated["gpu_end_ns"] - repeated["gpu_start_ns"]).set_axis(
+        pd.MultiIndex.from_frame(repeated[["gpu", "range"]])
     )
-    instances = pd.Series(end - start, pd.MultiIndex.from_arrays([gpu, place]))
-    wanted = pd.MultiIndex.from_frame(frame[["gpu", "range"]])
-    if not instances.index.is_unique or not wanted.isin(instances.index).all():
-        return "an iteration is not in instances"
-    windows = instances.reindex(wanted).to_numpy()
-    return "" if np.array_equal(windows, frame["gpu_window_ns"], equal_nan=True) else "a window is not of its instance"
-
-
-def _check_instances(frame: pd.DataFrame, _: Columns) -> str:
-    unknown = frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)
-    return "" if unknown.all() else "windows are not known for all with activities, or for others"
+    if not iterations.isin(windows.index).all():
+        return "an iteration is none of them"
+    same = np.array_equal(windows.reindex(iterations), columns.column("iterations", window), equal_nan=True)
+    return "" if same else "the window of an iteration is not its own"
 
 
 def _check_ranges(frame: pd.DataFrame, columns: Columns) -> str:
@@ -177,7 +181,6 @@ def _check_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.N
 
 
 _FURTHER = {
-    "iterations": _check_iterations,
     "instances": _check_instances,
     "ranges": _check_ranges,
     "paths": _check_paths,

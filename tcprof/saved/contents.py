@@ -1,5 +1,8 @@
-"""What a saved analysis holds: a ZIP file of one JSON document, and of a Parquet file for each frame."""
+"""What a saved analysis holds: a ZIP file of two JSON documents, and of a Parquet file for each frame."""
 
+import hashlib
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import pandas as pd
@@ -31,6 +34,7 @@ from tcprof.frames import (
 from tcprof.sources import Recording
 
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
+JUDGED = "findings.json"
 OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of ``Analysis.observed``
 FRAMES: dict[str, Schema] = {
     "gpus": GPUS,
@@ -104,3 +108,13 @@ def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
 def options_of(analysis: Analysis) -> dict[str, Any]:
     """All that an analysis was made with, by the names of the parameters of ``tcprof.analysis.analyze``."""
     return {"window": analysis.window, **analysis.options}
+
+
+@cache
+def hash_own_code() -> str:
+    """What changes where tcprof does, be it a release or a line of a checkout."""
+    package, whole = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml")):
+        content = path.read_bytes()
+        whole.update(f"{path.relative_to(package).as_posix()} {len(content)} ".encode() + content)
+    return whole.hexdigest()

@@ -17,8 +17,8 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
-from tcprof.saved.checks import find_inconsistent, find_nulls, find_unfit, find_unreadable
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, About
+from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, hash_own_code
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
 from tcprof.untrusted import one_line
@@ -60,15 +60,17 @@ class SavedFile:
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
             self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
+        self._counts: dict[str, int] = {}
+        self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def frame(self, name: str) -> pd.DataFrame:
         """One of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
         import pyarrow as pa
 
-        schema = FRAMES[name]
+        schema, file = FRAMES[name], self._parquet(name)
         try:
             with plain_texts():
-                table = self._parquet(name).read(columns=schema.names)
+                table = file.read(columns=schema.names)
                 wrong = find_nulls(table, schema)
                 found = schema.conform(table.to_pandas()) if not wrong else schema.empty()
             wrong = wrong or schema.find_invalid(found) or find_inconsistent(name, found, self)
@@ -78,15 +80,47 @@ class SavedFile:
             self._refuse(f"{name}: {wrong}")
         return found
 
+    @cached_property
+    def judged(self) -> dict[str, Any] | None:
+        """What its figures say; None where another tcprof said it."""
+        try:
+            content = self._read(JUDGED)
+            found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
+        except KeyError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(f"{JUDGED}: {error}") from error
+        return found if isinstance(found, dict) and found.get("code") == hash_own_code() else None
+
     def count(self, name: str) -> int:
         """How many rows a frame has."""
-        rows: int = self._parquet(name).metadata.num_rows
-        return rows
+        if name not in self._counts:
+            self._parquet(name)
+        return self._counts[name]
 
     def column(self, name: str, column: str) -> npt.NDArray[Any]:
-        """A column of a frame, as the file has it."""
-        values: npt.NDArray[Any] = self._parquet(name).read(columns=[column])[column].to_numpy()
-        return values
+        """A column of a frame, which holds what its Schema promises."""
+        import pyarrow as pa
+
+        if (name, column) not in self._columns:
+            try:
+                table = self._parquet(name).read(columns=[column])
+                wrong, values = find_nulls(table, FRAMES[name]), table[column].to_numpy()
+            except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+                raise self._damaged(f"{name}.{column}: {error}") from error
+            if not wrong and not FRAMES[name][column].admits(values):
+                wrong = f"{column} is out of range"
+            if wrong := wrong or find_dangling(name, column, values, self):
+                self._refuse(f"{name}: {wrong}")
+            self._columns[name, column] = values
+        return self._columns[name, column]
+
+    def _read(self, member: str) -> bytes:
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.read(member)
+        except (OSError, *_NO_ZIP) as error:
+            raise self._damaged(f"{member}: {error}") from error
 
     def _parquet(self, name: str) -> Any:
         """The Parquet file of a frame."""
@@ -94,14 +128,14 @@ class SavedFile:
         import pyarrow.parquet as pq
 
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                content = archive.read(f"{name}.parquet")
+            content = self._read(f"{name}.parquet")
             file = pq.ParquetFile(io.BytesIO(content))
             wrong = find_unreadable(file, FRAMES[name], len(content))
-        except (OSError, KeyError, *_NO_ZIP, pa.ArrowException) as error:
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
             self._refuse(f"{name}: {wrong}")
+        self._counts[name] = file.metadata.num_rows
         return file
 
     def _refuse(self, why: str) -> NoReturn:
@@ -121,6 +155,17 @@ class SavedAnalysis(Analysis):
         value = _split(self) if name == "split_by_path" else file.frame(name)
         self.__dict__[name] = value
         return value
+
+    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
+        """A column of a frame, without the others."""
+        file = self.__dict__.get("_file")
+        return super().column(frame, name) if file is None or frame in self.__dict__ else file.column(frame, name)
+
+    @property
+    def judged(self) -> dict[str, Any] | None:
+        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
+        file = self.__dict__.get("_file")
+        return None if file is None else file.judged
 
     @cached_property
     def kernels_by_path(self) -> pd.DataFrame:

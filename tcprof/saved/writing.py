@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,20 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.frames.schema import FLOAT, INT
 from tcprof.outputs import replace_file
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, frame_of
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, hash_own_code
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
-def save(analysis: Analysis, path: Path) -> None:
+def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
     """Write an analysis, with all that a command needs of its recording, into one file.
 
     Args:
         analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
+        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof: another one judges anew.
 
     Raises:
         OutputError: It cannot be written.
@@ -32,6 +34,8 @@ def save(analysis: Analysis, path: Path) -> None:
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
+        said = json.dumps({"code": hash_own_code(), **judged}, ensure_ascii=False)
+        archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
         for name in FRAMES:
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), _as_parquet(frame_of(analysis, name)))
 
