@@ -13,6 +13,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.api.reading import JudgedAnalysis, read
+from tcprof.files import hash_file
 from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
@@ -55,8 +56,10 @@ class UnprofiledRuns:
             self._is_done, self._steps = True, self._run()
         if self._steps is None:
             return analysis
-        write_unprofiled(find_export(run.report, find_nsys), self._steps)
-        return replace(analysis, observed=replace(analysis.observed, unprofiled=self._steps))
+        export = find_export(run.report, find_nsys)
+        write_unprofiled(export, self._steps)
+        recording = replace(analysis.recording, content=hash_file(export))
+        return replace(analysis, recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
 
     def _is_of_use(self, analysis: Analysis, run: RecordedRun) -> bool:
         has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
