@@ -89,6 +89,7 @@ def recording_data(analysis: Analysis) -> dict[str, Any]:
         "nsys_version": recording.nsys_version or None,
         "schema_version": recording.schema_version or None,
         "driver_version": recording.driver_version or None,
+        "cuda_version": recording.cuda_version or None,
         "started_utc": recording.started_utc or None,
         "duration_ns": recording.duration_ns,
         "frequency_hz": recording.frequency_hz,
@@ -96,6 +97,8 @@ def recording_data(analysis: Analysis) -> dict[str, Any]:
         "tensor_source": analysis.tensor_source,
         "warm_up": describe_warm_up(analysis) or None,
         "outside": analysis.outside,
+        "content": recording.content or None,
+        "identity": recording.identity.data(),
         "gpus": analysis.gpus,
     }
 
