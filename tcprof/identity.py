@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from itertools import islice
 from pathlib import PurePath
 from typing import Any
 
@@ -86,7 +85,11 @@ class Identity:
         numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())
         gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
         places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
-        found = (_rank(name[1], *place.groups()) for name, place in places if name and place)
+        found = (
+            _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None)
+            for name, place in places
+            if name and place
+        )
         return cls(**texts, gpus=dict(sorted(gpus.items())), ranks=_in_order(each for each in found if each))
 
     def or_else(self, other: "Identity") -> "Identity":
@@ -101,34 +104,32 @@ class Identity:
         return {**texts, "gpus": gpus, **rank, "ranks": [asdict(each) for each in self.ranks]}
 
 
-def identify_launch(variables: Mapping[str, str], command: Iterable[str] = (), process: int | None = None) -> Identity:
-    """Which rank of which job a process is, by its environment variables.
+def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: Iterable[str] = ()) -> Identity:
+    """Which ranks of which job some processes are, by their environment variables.
 
     Args:
-        command: The process's command and arguments: a launcher is none of the ranks that it starts.
+        processes: The variables of each by its number, oldest first: of those that claim one rank, the oldest is it,
+            since compilers and loaders of data inherit the environment.
+        command: A command and its arguments, if the variables are its own: a launcher is none of the ranks it starts.
     """
-    job = next((name for name in JOB_VARIABLES if variables.get(name, "") not in _NO_JOB), None)
-    alias = alias_of("job", f"{job}={variables[job]}") if job else ""
+    known = [(name, variables[name]) for name in JOB_VARIABLES for variables in processes.values() if name in variables]
+    job = next((f"{name}={value}" for name, value in known if value not in _NO_JOB), "")
+    alias = alias_of("job", job) if job else ""
     if any(_LAUNCHERS.fullmatch(PurePath(word).name) for word in command):
         return Identity(job=alias)
-    told = ([variables.get(name, "") for name in names] for names in RANK_VARIABLES)
-    ranks = (_rank(rank, size, local, str(process or "")) for rank, local, size in told)
-    return Identity(job=alias, ranks=tuple(islice(filter(None, ranks), 1)))
+    for names in RANK_VARIABLES:  # where torchrun itself is a task of Slurm, its processes say more
+        told = ([variables.get(name, "") for name in names] for variables in processes.values())
+        ranks = (
+            _rank(rank, size, local, process) for process, (rank, local, size) in zip(processes, told, strict=True)
+        )
+        if found := _in_order(each for each in ranks if each):
+            return Identity(job=alias, ranks=found)
+    return Identity(job=alias)
 
 
 def alias_of(kind: str, name: str) -> str:
     """What something is called in place of its name: the same for the same one, wherever it is recorded."""
     return hashlib.sha256(f"tcprof {kind} {name.strip().lower()}".encode(errors="replace")).hexdigest()[:16]
-
-
-def merge_ranks(processes: Iterable[Identity]) -> Identity:
-    """What several processes of a recording are together: of a rank that several claim, the first one is it."""
-    merged = Identity()
-    ranks: list[Rank] = []
-    for each in processes:
-        merged = merged.or_else(each)
-        ranks += each.ranks
-    return Identity(**{**vars(merged), "ranks": _in_order(ranks)})
 
 
 def _in_order(ranks: Iterable[Rank]) -> tuple[Rank, ...]:
@@ -138,11 +139,10 @@ def _in_order(ranks: Iterable[Rank]) -> tuple[Rank, ...]:
     return tuple(first[rank] for rank in sorted(first)[:MOST_RANKS])
 
 
-def _rank(rank: str, size: str, local: str | None, process: str | None) -> Rank | None:
+def _rank(rank: str, size: str, local: str | None, process: int | None) -> Rank | None:
     if not (_is_number(rank) and _is_number(size) and int(rank) < int(size)):
         return None
-    others = (int(text) if text and _is_number(text) else None for text in (local, process))
-    return Rank(int(rank), int(size), *others)
+    return Rank(int(rank), int(size), int(local) if local and _is_number(local) else None, process)
 
 
 def _is_number(text: str) -> bool:

@@ -11,7 +11,7 @@ from commands import Run
 from test_redact import SECRETS, recording, recording_with_secrets, texts_in
 
 import tcprof
-from tcprof.identity import MOST_RANKS, RANK_VARIABLES, Identity, Rank, alias_of, identify_launch, merge_ranks
+from tcprof.identity import MOST_RANKS, RANK_VARIABLES, Identity, Rank, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.redaction.redact import redact
 from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity
@@ -71,7 +71,7 @@ LAUNCHES: dict[str, tuple[dict[str, str], Rank | None]] = {
 @pytest.mark.parametrize("case", LAUNCHES)
 def test_a_rank_is_what_its_launcher_told_the_process(case: str) -> None:
     variables, rank = LAUNCHES[case]
-    assert identify_launch(variables, ["python", "/srv/train.py"]).rank == rank
+    assert identify_launch({None: variables}, ["python", "/srv/train.py"]).rank == rank
 
 
 @pytest.mark.parametrize(
@@ -79,23 +79,24 @@ def test_a_rank_is_what_its_launcher_told_the_process(case: str) -> None:
 )
 def test_a_launcher_is_none_of_the_ranks_that_it_starts(command: str) -> None:
     variables = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "77"}
-    found = identify_launch(variables, command.split())
+    found = identify_launch({None: variables}, command.split())
     assert (found.ranks, found.job) == ((), alias_of("job", "SLURM_JOB_ID=77"))
 
 
 def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
     names = [{"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77"}, {"SLURM_JOB_ID": "77", "HOSTNAME": "other"}]
-    assert len({identify_launch(variables).job for variables in names}) == 1
-    assert identify_launch({"TORCHELASTIC_RUN_ID": "none"}).job == ""
-    assert identify_launch({"SLURM_JOB_ID": "78"}).job != identify_launch(names[0]).job
+    jobs = [identify_launch({None: variables}).job for variables in (*names, {"SLURM_JOB_ID": "78"}, names[0], {})]
+    assert jobs == [WHOLE.job, WHOLE.job, alias_of("job", "SLURM_JOB_ID=78"), WHOLE.job, ""]
+    assert identify_launch({None: {"TORCHELASTIC_RUN_ID": "none"}}).job == ""
 
 
-def test_processes_that_claim_one_rank_are_the_first_of_them() -> None:
-    """Compilers and loaders of data inherit the environment of the rank that starts them."""
-    launches = [({"RANK": rank, "WORLD_SIZE": "2"}, process) for rank, process in (("1", 12), ("0", 11), ("1", 13))]
-    merged = merge_ranks(identify_launch(variables, (), process) for variables, process in launches)
-    assert merged.ranks == (Rank(0, 2, None, 11), Rank(1, 2, None, 12))
-    assert merged.rank is None
+def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_them() -> None:
+    step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+    ranks = {12: "1", 11: "0", 13: "1"}
+    processes = {10: step, **{process: {**step, "RANK": rank, "WORLD_SIZE": "4"} for process, rank in ranks.items()}}
+    found = identify_launch(processes)
+    assert found.ranks == (Rank(0, 4, None, 11), Rank(1, 4, None, 12))
+    assert found.rank is None
 
 
 def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> None:

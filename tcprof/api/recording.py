@@ -19,9 +19,20 @@ from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import LONGEST_S, RecordedRun, Session, run_unprofiled
-from tcprof.sources.nsys_sqlite.export import write_unprofiled
+from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
+
+
+def read_recorded(run: RecordedRun) -> JudgedAnalysis:
+    """Analyze what was recorded just now, after its export says what it is of.
+
+    Raises:
+        InputError: It cannot be read.
+        OutputError: The export cannot be written.
+    """
+    write_identity(find_export(run.report, find_nsys), run.identity)
+    return read(run.report)
 
 
 class UnprofiledRuns:
@@ -115,4 +126,4 @@ def profile(
     with session.plan(chosen) as plan:
         run = session.record(plan, session.reports[0])
         runs = UnprofiledRuns(session, unprofiled, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
-        return runs.add_to(read(run.report), run)
+        return runs.add_to(read_recorded(run), run)

@@ -206,7 +206,7 @@ def _record_all(
 
 def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
-    import tcprof
+    from tcprof.api.recording import read_recorded
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
@@ -218,7 +218,7 @@ def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_
     page = report.with_suffix(".html")
     try:
         with progress(f"Exporting and reading {report.name}"):
-            analysis = tcprof.read(report)
+            analysis = read_recorded(run)
         analysis = unprofiled.add_to(analysis, run)
         findings = analysis.findings
         shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)

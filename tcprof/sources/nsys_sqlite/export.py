@@ -75,9 +75,9 @@ class NsysExport:
 
     def _observed(self, settings: list[tuple[str, str]], system: Mapping[str, str]) -> Identity:
         """What nsys wrote down of host, GPUs and the process that it started; a redacted copy has none of it."""
-        variables = (value.partition("=") for name, value in settings if name == "PROCESS_0:ENVIRONMENT_VARIABLE")
+        entries = (value.partition("=") for name, value in settings if name == "PROCESS_0:ENVIRONMENT_VARIABLE")
         command = [value for name, value in settings if re.fullmatch(r"PROCESS_0:(COMMAND|ARGUMENT_\d+)", name)]
-        launch = identify_launch({name: value.strip('"') for name, _, value in variables}, command)
+        launch = identify_launch({None: {name: value.strip('"') for name, _, value in entries}}, command)
         named = zip(self._gpu_rows["id"].tolist(), texts(self._gpu_rows["uuid"]), strict=True)
         gpus = {gpu: alias_of("gpu", uuid) for gpu, uuid in named if uuid}
         host = system.get("Hostname", "")
@@ -224,7 +224,8 @@ def write_identity(export: Path, identity: Identity) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    known = identity.or_else(NsysExport(export).recording().identity)
+    sound = Identity.from_facts(identity.facts())
+    known = sound.or_else(NsysExport(export).recording().identity)
     _write(export, schema.RUN, list(known.facts().items()))
 
 
