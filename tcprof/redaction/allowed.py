@@ -183,8 +183,8 @@ def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         return sa.case((holds_text(column), sa.literal("")), else_=column)
     if table == schema.DIAGNOSTICS.name:
         return sa.func.blank(text)
-    if table == schema.RUN.name:
-        return sa.func.unless_private(text)
+    if table == schema.RUN.name:  # rows are chosen by the forms of their texts, of which the names are tcprof's own
+        return sa.func.unless_private(text) if column.name == schema.RUN.c.value.name else column
     if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
         nul = sa.func.instr(text, sa.literal(b"\0", sa.BLOB))
         return sa.case((nul > 0, sa.cast(sa.func.substr(text, 1, nul - 1), sa.Text)), else_=column)

@@ -157,9 +157,10 @@ def _set_blanking(connection: sa.Connection, tables: dict[str, sa.Table], privat
 
 def _set_search(connection: sa.Connection, tables: dict[str, sa.Table], private: PrivateTexts) -> None:
     """Give the connection a function that empties what tcprof wrote of a run where something private is in it."""
-    run = tables.get(schema.RUN.name)
-    columns = () if run is None else [column for column in run.c if keeps_text(column)]
-    texts = [text for column in columns for text in texts_of(connection, sa.select(column).distinct())]
+    texts: list[str] = []
+    if is_kept(schema.RUN.name, tables):
+        run = tables[schema.RUN.name]
+        texts = texts_of(connection, sa.select(run.c.value).where(wanted(run, tables)))
     found = {each.text for each in private.search(texts)}
     connection.connection.create_function(
         "unless_private", 1, lambda value: value and ("" if as_text(value) in found else as_text(value))
