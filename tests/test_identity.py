@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import zipfile
 from contextlib import closing
 from pathlib import Path
 
@@ -166,11 +167,21 @@ def test_more_ranks_than_a_host_has_are_not_all_read() -> None:
 
 
 def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -> None:
-    path = recording_with_secrets().row(schema.GPUS, id=0, uuid="GPU-5d1e").write(tmp_path, "run.sqlite")
-    write_identity(path, WHOLE)
-    redact(path, tmp_path / "copy.sqlite")
-    assert NsysExport(tmp_path / "copy.sqlite").recording().identity == WHOLE
-    assert [secret for secret in SECRETS for text in texts_in(tmp_path / "copy.sqlite") if secret in text] == []
+    builder = recording_with_secrets().row(schema.GPUS, id=1, uuid="GPU-5d1e").system("Hostname", "build-host-7")
+    builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", 'SLURM_JOB_ID="AKIA"')
+    path = builder.write(tmp_path, "run.sqlite")
+    observed = NsysExport(path).recording().identity
+    assert (set(observed.gpus), bool(observed.host), bool(observed.job)) == ({1}, True, True)
+    for number, identity in enumerate((Identity(), WHOLE)):
+        copy, saved = tmp_path / f"{number}.sqlite", tmp_path / f"{number}.tcprof"
+        write_identity(path, identity)
+        redact(path, copy)
+        tcprof.read(path).save(saved)
+        expected = identity.or_else(observed)
+        assert NsysExport(copy).recording().identity == tcprof.read(saved).recording.identity == expected
+        with zipfile.ZipFile(saved) as archive:
+            texts = {*texts_in(copy), *(archive.read(name).decode("latin-1") for name in archive.namelist())}
+        assert [secret for secret in SECRETS for text in texts if secret in text] == []
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,12 @@ def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine: Pa
     assert all(len(each) == 16 for each in runs)
 
 
+def test_python_writes_it_down_too(machine: Path) -> None:
+    analysis = tcprof.profile(["train two.py", "quick"], "a", gpus="none")
+    assert analysis.recording.identity == identity_of("a.nsys-rep")
+    assert analysis.recording.identity.program == "train_two"
+
+
 def test_what_processes_leave_is_read_once_and_never_trusted(tmp_path: Path) -> None:
     contents = {
         "7": '{"RANK": "1", "WORLD_SIZE": "2", "torch_version": "2.9"}',
