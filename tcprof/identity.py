@@ -1,4 +1,4 @@
-"""What a recording is of: a run, a host, GPUs and ranks that can be told apart, none of them by its name."""
+"""What a recording is of: run, host, GPUs and ranks, so that they can be distinguished without their names."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import PurePath
 from typing import Any
 
-# Rank, local rank and number of ranks, as launchers tell them to a process; the first of these that is whole counts.
+# Rank, local rank and number of ranks, as launchers set them for a process; the first three that are whole count.
 # Of Slurm, the tasks of the step: a batch script outside of one has a rank, too. tcprof.annotate has the same names.
 RANK_VARIABLES = (
     ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
@@ -85,12 +85,12 @@ class Identity:
         numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())
         gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
         places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
-        found = (
+        ranks = (
             _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None)
             for name, place in places
             if name and place
         )
-        return cls(**texts, gpus=dict(sorted(gpus.items())), ranks=_in_order(each for each in found if each))
+        return cls(**texts, gpus=dict(sorted(gpus.items())), ranks=_in_order(ranks))
 
     def or_else(self, other: "Identity") -> "Identity":
         """The same, with what is not known from another one."""
@@ -98,7 +98,7 @@ class Identity:
 
     def data(self) -> dict[str, Any]:
         """For JSON; unknown is None."""
-        rank = asdict(self.rank) if self.rank else dict.fromkeys(("rank", "world_size", "local_rank"))
+        rank = {name: getattr(self.rank, name, None) for name in ("rank", "world_size", "local_rank")}
         texts = {name: getattr(self, name) or None for name in _TEXTS}
         gpus = {str(gpu): alias for gpu, alias in self.gpus.items()}
         return {**texts, "gpus": gpus, **rank, "ranks": [asdict(each) for each in self.ranks]}
@@ -118,12 +118,10 @@ def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: 
     if any(_LAUNCHERS.fullmatch(PurePath(word).name) for word in command):
         return Identity(job=alias)
     for names in RANK_VARIABLES:  # where torchrun itself is a task of Slurm, its processes say more
-        told = ([variables.get(name, "") for name in names] for variables in processes.values())
-        ranks = (
-            _rank(rank, size, local, process) for process, (rank, local, size) in zip(processes, told, strict=True)
-        )
-        if found := _in_order(each for each in ranks if each):
-            return Identity(job=alias, ranks=found)
+        values = {process: [variables.get(name, "") for name in names] for process, variables in processes.items()}
+        claimed = (_rank(rank, size, local, process) for process, (rank, local, size) in values.items())
+        if ranks := _in_order(claimed):
+            return Identity(job=alias, ranks=ranks)
     return Identity(job=alias)
 
 
@@ -132,9 +130,10 @@ def alias_of(kind: str, name: str) -> str:
     return hashlib.sha256(f"tcprof {kind} {name.strip().lower()}".encode(errors="replace")).hexdigest()[:16]
 
 
-def _in_order(ranks: Iterable[Rank]) -> tuple[Rank, ...]:
+def _in_order(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
+    """The first of each rank."""
     first: dict[int, Rank] = {}
-    for each in ranks:
+    for each in filter(None, ranks):
         first.setdefault(each.rank, each)
     return tuple(first[rank] for rank in sorted(first)[:MOST_RANKS])
 

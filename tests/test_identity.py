@@ -1,4 +1,4 @@
-"""What a recording is of: told apart by aliases, read from files that anyone may have written, and kept in copies."""
+"""What a recording is of: aliases for names, read from files that anyone may have written, and kept in copies."""
 
 import json
 import sqlite3
@@ -70,7 +70,7 @@ LAUNCHES: dict[str, tuple[dict[str, str], Rank | None]] = {
 
 
 @pytest.mark.parametrize("case", LAUNCHES)
-def test_a_rank_is_what_its_launcher_told_the_process(case: str) -> None:
+def test_a_rank_is_what_its_launcher_set(case: str) -> None:
     variables, rank = LAUNCHES[case]
     assert identify_launch({None: variables}, ["python", "/srv/train.py"]).rank == rank
 
@@ -80,8 +80,8 @@ def test_a_rank_is_what_its_launcher_told_the_process(case: str) -> None:
 )
 def test_a_launcher_is_none_of_the_ranks_that_it_starts(command: str) -> None:
     variables = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "77"}
-    found = identify_launch({None: variables}, command.split())
-    assert (found.ranks, found.job) == ((), alias_of("job", "SLURM_JOB_ID=77"))
+    identity = identify_launch({None: variables}, command.split())
+    assert (identity.ranks, identity.job) == ((), alias_of("job", "SLURM_JOB_ID=77"))
 
 
 def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
@@ -95,9 +95,9 @@ def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_the
     step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
     ranks = {12: "1", 11: "0", 13: "1"}
     processes = {10: step, **{process: {**step, "RANK": rank, "WORLD_SIZE": "4"} for process, rank in ranks.items()}}
-    found = identify_launch(processes)
-    assert found.ranks == (Rank(0, 4, None, 11), Rank(1, 4, None, 12))
-    assert found.rank is None
+    identity = identify_launch(processes)
+    assert identity.ranks == (Rank(0, 4, None, 11), Rank(1, 4, None, 12))
+    assert identity.rank is None
 
 
 def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> 
     for variable in ('RANK="3"', 'WORLD_SIZE="8"', 'LOCAL_RANK="1"', 'SLURM_JOB_ID="77"', 'TOKEN="hunter2"'):
         builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable)
     builder.captured("PROCESS_0:COMMAND", "python").captured("PROCESS_0:ARGUMENT_0", "train.py")
-    found = NsysExport(builder.write(tmp_path)).recording().identity
+    identity = NsysExport(builder.write(tmp_path)).recording().identity
     expected = Identity(host=WHOLE.host, job=WHOLE.job, gpus={1: WHOLE.gpus[0]}, ranks=(Rank(3, 8, 1),))
-    assert found == expected
+    assert identity == expected
 
 
 def test_ranks_that_the_processes_have_replace_that_of_their_launcher(tmp_path: Path) -> None:
@@ -213,9 +213,10 @@ def test_it_is_in_json_and_unknown_is_null(run: Run, tmp_path: Path) -> None:
     after = json.loads(run("show", path, "--format", "json").out)["recording"]
     assert before.keys() == after.keys()
     assert {"file", "nsys_version", "started_utc", "gpus"} <= after.keys()
-    told = after["identity"]
-    assert (told["rank"], told["world_size"], told["local_rank"]) == (3, 8, 1)
-    assert (told["host"], told["gpus"]) == (WHOLE.host, {"0": WHOLE.gpus[0]})
+    identity = after["identity"]
+    assert (identity["rank"], identity["world_size"], identity["local_rank"]) == (3, 8, 1)
+    assert before["identity"].keys() == identity.keys()
+    assert (identity["host"], identity["gpus"]) == (WHOLE.host, {"0": WHOLE.gpus[0]})
     assert after["content"] == tcprof.read(path).recording.content
 
 
@@ -226,6 +227,5 @@ def test_the_driver_s_cuda_is_known(tmp_path: Path) -> None:
 
 
 def test_recordings_of_before_have_none() -> None:
-    found = tcprof.read(FIXTURES / "matmul.sqlite").recording
-    assert found.identity == Identity()
+    assert tcprof.read(FIXTURES / "matmul.sqlite").recording.identity == Identity()
     assert len(RANK_VARIABLES) == len({rank for rank, _, _ in RANK_VARIABLES})

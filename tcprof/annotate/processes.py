@@ -34,7 +34,7 @@ TORCH_VERSION = "torch_version"
 
 
 def describe_process(torch: Any) -> None:
-    """Write down what the launcher told this process, and its PyTorch, if it is recorded."""
+    """Write down what the launcher set for this process, and its PyTorch's version, if it is recorded."""
     folder = os.environ.get(PROCESSES)
     if not folder:
         return

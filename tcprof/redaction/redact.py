@@ -161,9 +161,9 @@ def _set_search(connection: sa.Connection, tables: dict[str, sa.Table], private:
     if is_kept(schema.RUN.name, tables):
         run = tables[schema.RUN.name]
         texts = texts_of(connection, sa.select(run.c.value).where(wanted(run, tables)))
-    found = {each.text for each in private.search(texts)}
+    suspects = {each.text for each in private.search(texts)}
     connection.connection.create_function(
-        "unless_private", 1, lambda value: value and ("" if as_text(value) in found else as_text(value))
+        "unless_private", 1, lambda value: value and ("" if as_text(value) in suspects else as_text(value))
     )
 
 

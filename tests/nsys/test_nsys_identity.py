@@ -58,16 +58,16 @@ def written(export: Path) -> str:
         return str(connection.execute("SELECT * FROM TCPROF_RUN").fetchall())
 
 
-def test_ranks_are_those_that_the_program_s_processes_were_told(run, machine: Path) -> None:
+def test_ranks_are_those_that_the_program_s_processes_have(run, machine: Path) -> None:
     torch = pytest.importorskip("torch")
     assert run("profile", "--gpus", "none", "--annotate", "ops", "--redact", "train two.py") == 0
-    found = identity_of("train two.nsys-rep")
-    assert [(each.rank, each.local_rank, each.world_size) for each in found.ranks] == [(0, 0, 2), (1, 1, 2)]
-    assert len({each.process for each in found.ranks} - {None}) == 2
-    assert (found.program, found.annotation, found.tcprof_version) == ("train_two", "ops", __version__)
-    assert found.torch_version == torch.__version__
+    identity = identity_of("train two.nsys-rep")
+    assert [(each.rank, each.local_rank, each.world_size) for each in identity.ranks] == [(0, 0, 2), (1, 1, 2)]
+    assert len({each.process for each in identity.ranks} - {None}) == 2
+    assert (identity.program, identity.annotation, identity.tcprof_version) == ("train_two", "ops", __version__)
+    assert identity.torch_version == torch.__version__
     assert "hunter2" not in written(machine / "train two.sqlite")
-    assert identity_of("train two.tcprof") == identity_of("train two-redacted.sqlite") == found
+    assert identity_of("train two.tcprof") == identity_of("train two-redacted.sqlite") == identity
 
 
 def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine: Path) -> None:
@@ -119,11 +119,11 @@ def test_a_real_nsys_writes_down_host_and_environment(run, folder: Path, monkeyp
         monkeypatch.setenv(name, value)
     (folder / "train.py").write_text("print('trained')\n")
     assert run("profile", "--gpus", "none", "--redact", "train.py", "--password", "hunter2") == 0
-    found = identity_of("train.nsys-rep")
-    assert found.rank == Rank(3, 8, 1)
-    assert (found.host, found.job) == (alias_of("host", socket.gethostname()), alias_of("job", "SLURM_JOB_ID=77"))
-    assert (found.program, found.annotation) == ("train", "modules")
+    identity = identity_of("train.nsys-rep")
+    assert identity.rank == Rank(3, 8, 1)
+    assert (identity.host, identity.job) == (alias_of("host", socket.gethostname()), alias_of("job", "SLURM_JOB_ID=77"))
+    assert (identity.program, identity.annotation) == ("train", "modules")
     copy = identity_of("train-redacted.sqlite")
-    assert copy == identity_of("train.tcprof") == found
+    assert copy == identity_of("train.tcprof") == identity
     assert "hunter2" not in written(folder / "train.sqlite")
     assert NsysExport(folder / "train-redacted.sqlite").recording().started_utc

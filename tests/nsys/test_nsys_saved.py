@@ -29,11 +29,11 @@ def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: 
 def test_every_command_says_the_same_of_it_as_of_the_report(run, machine: Path, capfd) -> None:
     assert run("profile", "--gpus", "none", "train.py") == 0
     capfd.readouterr()
-    said = []
+    outputs = []
     for name in ("train.nsys-rep", "train.tcprof"):
         assert [run(command, name) for command in COMMANDS] == [0] * len(COMMANDS)
-        said.append(capfd.readouterr())
-    assert said[0].out == said[1].out
+        outputs.append(capfd.readouterr())
+    assert outputs[0].out == outputs[1].out
     assert tcprof.read("train.tcprof").recording == tcprof.read("train.nsys-rep").recording
     assert tcprof.read("train.tcprof").recording.content == hash_file(machine / "train.sqlite")
 
