@@ -110,6 +110,17 @@ def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> 
     assert identity == expected
 
 
+def test_a_saved_analysis_gives_the_same_bytes_of_several_gpus(run: Run, tmp_path: Path) -> None:
+    builder = recording()
+    for number in (2, 1):  # as Nsight Systems has them at times
+        builder.row(schema.GPUS, id=number, name="x", uuid=f"{UUID}{number}")
+    given, saved, again = builder.write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof", tmp_path / "again.tcprof"
+    tcprof.read(given).save(saved)
+    tcprof.read(saved).save(again)
+    assert saved.read_bytes() == again.read_bytes()
+    assert len({run("show", path, "--format", "json").out for path in (given, saved)}) == 1
+
+
 def test_ranks_that_the_processes_have_replace_that_of_their_launcher(tmp_path: Path) -> None:
     builder = recording()
     for variable in ('SLURM_PROCID="1"', 'SLURM_STEP_NUM_TASKS="2"'):

@@ -79,7 +79,7 @@ class NsysExport:
         command = [value for name, value in settings if re.fullmatch(r"PROCESS_0:(COMMAND|ARGUMENT_\d+)", name)]
         launch = identify_launch({None: {name: value.strip('"') for name, _, value in entries}}, command)
         named = zip(self._gpu_rows["id"].tolist(), texts(self._gpu_rows["uuid"]), strict=True)
-        gpus = {gpu: alias_of("gpu", uuid) for gpu, uuid in named if uuid.strip("0-")}
+        gpus = {gpu: alias_of("gpu", uuid) for gpu, uuid in sorted(named) if uuid.strip("0-")}
         host = system.get("Hostname", "")
         return replace(launch, gpus=gpus, host=alias_of("host", host) if host else "")
 
