@@ -47,7 +47,7 @@ def _describe(analysis: Analysis) -> dict[str, Any]:
         "format": FORMAT,
         "tcprof": __version__,
         "options": dict(analysis.options),
-        "recording": asdict(analysis.recording),
+        "recording": {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()},
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
         "iterations_active": {str(gpu): value for gpu, value in analysis.iterations_active.items()},
