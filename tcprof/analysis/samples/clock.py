@@ -228,7 +228,7 @@ def _find_best(busy: StepFunction, samples: pd.DataFrame, fewest: int) -> tuple[
 
 
 def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
-    """The busy share of each sample at each offset; None where nothing is busy near them."""
+    """The busy share of each sample at each offset, less its mean there; None where nothing is busy near them."""
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     busy = busy.between(start[0] + OFFSETS[0], end[-1] + OFFSETS[-1])
     times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
@@ -237,15 +237,18 @@ def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
         return None
     # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
     counted, borders = busy.until(borders), (borders - times[0]).astype(np.float64)
+    shares = np.empty((len(OFFSETS), len(start)))
 
-    def shares_at(offsets: Ints) -> Floats:
-        until = np.interp(times - times[0] + offsets[:, None], borders, counted)
+    def fill(rows: Ints) -> None:
+        until = np.interp(times - times[0] + OFFSETS[rows, None], borders, counted)
         grown = np.take(until, place[len(start) :], axis=1) - np.take(until, place[: len(start)], axis=1)
-        return np.asarray(grown / (end - start))
+        shares[rows] = grown / (end - start)
+        shares[rows] -= shares[rows].mean(axis=1, keepdims=True)
 
-    some = np.array_split(OFFSETS, -(-len(OFFSETS) * len(start) // SHARES_AT_ONCE))
+    some = np.array_split(np.arange(len(OFFSETS)), -(-shares.size // SHARES_AT_ONCE))
     with mapping_of(len(some)) as map_all:
-        return np.concatenate(list(map_all(shares_at, some)))
+        list(map_all(fill, some))
+    return shares
 
 
 def _refine(correlations: Floats, best: int) -> float:
@@ -258,11 +261,10 @@ def _refine(correlations: Floats, best: int) -> float:
 
 
 def _correlate(one: Floats, others: Floats) -> Floats:
-    """Pearson's correlation with each; 0 where either does not vary."""
+    """Pearson's correlation with each, whose mean is 0; 0 where either does not vary."""
     if one.std() == 0:
         return np.zeros(len(others))
     one = one - one.mean()
-    others = others - others.mean(axis=1, keepdims=True)
     varies = np.sqrt(one @ one) * np.sqrt(np.einsum("ij,ij->i", others, others))
     found: Floats = np.divide(others @ one, varies, out=np.zeros(len(others)), where=varies > 0)
     return np.clip(found, -1, 1)
