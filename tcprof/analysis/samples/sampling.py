@@ -28,7 +28,7 @@ NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 PAIRS_AT_ONCE = 500_000
-TIMES_AT_ONCE = 1 << 18
+TIMES_AT_ONCE = 1 << 17
 # What a reading of 1 % stands for, and by how much that may be off everywhere: 0.00 to 0.67 in the fixtures, see
 # docs/how-it-works.md.
 ONE_MEANS, ONE_SHIFTS = 0.25, 0.42
