@@ -4,7 +4,7 @@ Without sums of the counters they get shares from whole percentages, which only 
 kernels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,13 +120,22 @@ def fit_shares(
         if most and counts.keys() >= set(counted):
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
-            length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-            readings = read_rounded(samples[[*percentages]].to_numpy())
-            value, error, shift = (reading / 100 * length[:, None] for reading in readings)
-            read = value.sum(axis=1), np.sqrt((error**2).sum(axis=1)), shift.sum(axis=1)
+            read = _sum_rounded(samples, percentages)
             return_freed_memory()
             found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
+
+
+def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:
+    """The ns of full activity that rounded percentages of a sample add up to, their standard error and their shift."""
+    value, variance, shift = np.zeros((3, len(samples)))
+    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+    for name in percentages:
+        read, error, shifted = (reading / 100 * length for reading in read_rounded(samples[name].to_numpy()))
+        value += read
+        variance += error**2
+        shift += shifted
+    return value, np.sqrt(variance), shift
 
 
 def _sum(fits: list[Fit]) -> Fit:
