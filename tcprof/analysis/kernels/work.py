@@ -16,7 +16,7 @@ from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Floats, return_freed_memory
+from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
 
@@ -94,7 +94,6 @@ def fit_counts(
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
-        return_freed_memory()  # each fit leaves hundreds of megabytes
         most_sampled = max(ceiling, sampled)
         one = fit(
             *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
@@ -121,7 +120,6 @@ def fit_shares(
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
-            return_freed_memory()
             found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
 
