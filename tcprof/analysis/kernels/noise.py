@@ -101,8 +101,8 @@ class Inverse:
         last = np.append(first[1:], len(alike)) - 1
         between = _join(self.factor[first], np.multiply.reduceat(self.factor, first), last)
         if len(first) == len(alike):  # each row is a run of its own
-            own = turned @ scale_rows(self.diagonal / 2, columns)
-            return own + turned @ (scale_rows(self.factor * self.diagonal, between) @ columns)
+            of_others = scale_rows(self.factor * self.diagonal, between) @ columns
+            return turned @ (of_others + scale_rows(self.diagonal / 2, columns))
         since = np.where(alike, self.factor, 0.0)
         reaching = _sum_alike(columns, alike, since)
         within = _like(columns, reaching - columns.data / 2)
