@@ -7,8 +7,7 @@
 A recording NAME.sqlite has its references in ``reference/NAME.ncu.csv`` and ``reference/NAME.200khz.csv`` beside it
 (``reference.py`` writes them), or the output of ``ncu --csv`` in ``../ncu/NAME.csv``. It must have tensor cycles. It is
 analyzed twice: as it is, and as a copy without counters of cycles, in which whole percentages are left. Beside the fit
-is the overlap mean: the samples' mean over a kernel's launches, weighted by overlap. The tables' columns are
-defined in ``docs/accuracy.md``.
+is the overlap mean: the samples' mean over a kernel's launches, weighted by overlap. Columns: ``docs/accuracy.md``.
 """
 
 import argparse

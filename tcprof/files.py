@@ -74,6 +74,9 @@ def hash_file(path: Path) -> str:
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """What changes when a file is replaced or written to, even where its size and times are set back."""
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    """What changes with a file, even if its size and times are set back; empty if there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -118,7 +118,7 @@ def test_a_damaged_entry_is_told_and_made_anew(
     damage(entry)
     told = run("show", given)
     assert (told.status, told.out) == (anew.status, anew.out)
-    assert "a kept analysis is not used, and made anew" in told.err
+    assert "a cached analysis cannot be used" in told.err
     assert entry.read_bytes() == whole
     assert run("show", given) == anew
 
@@ -145,7 +145,7 @@ def test_a_folder_that_cannot_be_written_is_a_note(
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / place))
     done = run("show", given)
     assert (done.status, done.out) == (anew.status, anew.out)
-    assert "note: the analysis is not kept for the next command" in done.err
+    assert "note: the analysis cannot be cached" in done.err
 
 
 def test_a_disk_that_is_full_is_a_note(folder: Path, given: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import OutputError
+from tcprof.files import stamp
 
 REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -13,8 +14,6 @@ REPORT_SUFFIX = ".nsys-rep"
 REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep
 STREAM_SUFFIX = ".qdstrm"
 EXPORT_SUFFIX = ".sqlite"
-
-Stamp = tuple[int, int, int] | None
 
 
 @dataclass(frozen=True)
@@ -64,13 +63,13 @@ class ReportFiles:
             if path.exists() and not force:
                 raise OutputError(f"{path} exists already.", hint="Choose another name, or replace it with --force.")
 
-    def stamps(self) -> dict[Path, Stamp]:
-        """What changes when nsys writes one of the files anew, reports first; None for one that is not there."""
-        return {path: _stamp(path) for path in map(self._with, (*REPORT_SUFFIXES, STREAM_SUFFIX))}
+    def stamps(self) -> dict[Path, tuple[int, ...]]:
+        """What changes when nsys writes one of the files anew, reports first; empty for one that is not there."""
+        return {path: stamp(path) for path in map(self._with, (*REPORT_SUFFIXES, STREAM_SUFFIX))}
 
-    def written_since(self, before: dict[Path, Stamp]) -> list[Path]:
+    def written_since(self, before: dict[Path, tuple[int, ...]]) -> list[Path]:
         """The files that were written since ``stamps`` was asked."""
-        return [path for path, stamp in self.stamps().items() if stamp not in (None, before[path])]
+        return [path for path, now in self.stamps().items() if now and now != before[path]]
 
     def _with(self, suffix: str) -> Path:
         return self.base.with_name(self.base.name + suffix)
@@ -81,11 +80,3 @@ def read_report_version(report: Path) -> tuple[int, ...]:
     with report.open("rb") as file:
         match = re.search(rb"Report (\d+(?:@\d+)+)", file.read(256))
     return tuple(int(part) for part in match[1].split(b"@")) if match else ()
-
-
-def _stamp(path: Path) -> Stamp:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_mtime_ns, status.st_ino, status.st_size

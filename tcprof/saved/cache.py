@@ -51,7 +51,7 @@ class Cache:
                 raise InputError(f"{entry} is damaged in {damaged}.")
             os.utime(entry)
         except (InputError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            self._note(f"a kept analysis is not used, and made anew: {error}")
+            self._note(f"a cached analysis cannot be used, so the recording is read: {error}")
             return None
         return entry
 
@@ -63,7 +63,7 @@ class Cache:
             save(analysis, entry)
             self._make_room()
         except (OSError, OutputError) as error:
-            self._note(f"the analysis is not kept for the next command: {error} (--no-cache: never)")
+            self._note(f"the analysis cannot be cached: {error} (--no-cache: without this note)")
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
         known = json.dumps([FORMAT, _own_code(), content, sorted(options.items())], default=str)
