@@ -236,10 +236,11 @@ def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_
 
 def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
     """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
+    from tcprof.findings.judged import describe
     from tcprof.saved.cache import user_cache
 
     if cache := user_cache(lambda note: print_notes((note,))):
-        cache.keep(analysis)
+        cache.keep(analysis, describe(analysis))
     try:
         with progress(f"Writing {target.name}"):
             analysis.save(target)
