@@ -240,7 +240,7 @@ def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
     from tcprof.saved.cache import user_cache
 
     if cache := user_cache(lambda note: print_notes((note,))):
-        cache.keep(analysis, describe(analysis))
+        cache.keep(analysis, describe(analysis.findings, analysis.advice))
     try:
         with progress(f"Writing {target.name}"):
             analysis.save(target)
