@@ -59,21 +59,62 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
-    given, saved = both
+def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
+    """All commands print and write the same of both, to the byte."""
     for command in COMMANDS:
         name, *options = command.split()
         done = [run(name, path, *options) for path in (given, saved)]
         assert done[0].out == done[1].out, command
         assert done[0].err.replace(str(given), str(saved)) == done[1].err, command
-    pages = [tmp_path / "given.html", tmp_path / "saved.html"]
-    for path, page in zip(both, pages, strict=True):
-        assert run("report", path, "-o", page).status == 0
-    given_page, saved_page = (
-        [line for line in page.read_text().splitlines() if "tcprof-recording" not in line] for page in pages
-    )
-    assert given_page == saved_page
-    assert saved.stat().st_size < 1_000_000
+    written = []
+    twin = folder / given.parent.name / saved.name  # the sides of a comparison are called by their folder
+    twin.parent.mkdir(parents=True)
+    shutil.copy(saved, twin)
+    for path in (given, twin):
+        made = folder / path.suffix[1:]
+        made.mkdir(parents=True)
+        done = [
+            run("report", path, "-o", made / "page.html"),
+            run("export", path, "-o", made / "frames"),
+            run("export", path, "--chrome-trace", made / "trace.json"),
+            run("compare", path, path, "--format", "json", "-o", made / "compare.html"),
+        ]
+        files = (each for each in sorted(made.rglob("*")) if each.is_file())
+        lines = {each.relative_to(made): each.read_text("utf-8").splitlines() for each in files}
+        written.append(
+            (
+                [(each.status, each.out.replace(str(made), "")) for each in done],
+                {name: [line for line in each if "tcprof-recording" not in line] for name, each in lines.items()},
+            )
+        )
+    assert written[0][1].keys() == written[1][1].keys()
+    for name, each in written[0][1].items():
+        assert each == written[1][1][name], name
+    assert written[0][0] == written[1][0]
+    assert {Path("page.html"), Path("trace.json"), Path("frames/ranges.csv")} <= written[0][1].keys()
+
+
+def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    check_same(*both, run, tmp_path / "made")
+    assert both[1].stat().st_size < 1_000_000
+
+
+def save_and_check(given: Path, run: Run, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    saved = folder / f"{given.stem}.tcprof"
+    tcprof.read(given).save(saved)
+    check_same(given, saved, run, folder / "made")
+
+
+@pytest.mark.timeout(600)
+def test_all_commands_say_the_same_of_the_corpus(corpus_file: Path, run: Run, tmp_path: Path) -> None:
+    save_and_check(corpus_file, run, tmp_path)
+
+
+@pytest.mark.timeout(3600)
+def test_all_commands_say_the_same_of_the_reference_recordings(recordings: Path, run: Run, tmp_path: Path) -> None:
+    for number, given in enumerate(sorted(recordings.rglob("*.sqlite"))):
+        save_and_check(given, run, tmp_path / str(number))
 
 
 RUN_ALL = """
