@@ -4,28 +4,30 @@ import io
 import json
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
-from saved_files import change
+from saved_files import change, read_parts, table_of
 from slow import slow
 from test_redact import SECRETS, recording, recording_with_secrets
+from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
 from tcprof.findings.iterations import IterationFigures
+from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 from tcprof.saved.reading import SavedFile
-from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
@@ -178,15 +180,47 @@ def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> 
     assert other.read_bytes() == saved.read_bytes()
 
 
+def texts_of(path: Path) -> list[str]:
+    """All texts of a saved analysis, its documents as they are and its frames as CSV."""
+    parts = read_parts(path)
+    return [
+        part.decode() if name.endswith(".json") else table_of(part).to_pandas().to_csv() for name, part in parts.items()
+    ]
+
+
 def test_nothing_private_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
-    with zipfile.ZipFile(path) as archive:
-        texts = [archive.read(ABOUT).decode(), archive.read(JUDGED).decode()]
-        for name in FRAMES:
-            texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
-    assert [secret for secret in SECRETS for text in texts if secret in text] == []
+    assert [secret for secret in SECRETS for text in texts_of(path) if secret in text] == []
     assert [secret for secret in SECRETS if secret.encode() in path.read_bytes()] == []
+
+
+# What the program names, and what Nsight Systems says of its recording, without what is private in it.
+SAVED_TEXTS = {("NVTX_EVENTS", "text"), ("StringIds", "value"), ("DIAGNOSTIC_EVENT", "text")}
+
+
+@pytest.mark.parametrize("form", ["alone", "after a NUL", *slow(["as a part", "before", "after a space"])])
+def test_only_what_the_program_names_is_saved_of_texts(form: str, tmp_path: Path) -> None:
+    source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
+    planted, saved, found = tmp_path / "planted.sqlite", tmp_path / "planted.tcprof", set()
+    cells = text_cells(source)
+    assert len(cells) > len(SAVED_TEXTS) + 5
+    for table, column in cells:
+        shutil.copy(source, planted)
+        with closing(sqlite3.connect(planted)) as connection, connection:
+            connection.create_function("planted", 1, FORMS[form])
+            connection.execute(f'update "{table}" set "{column}" = planted("{column}")')  # noqa: S608
+        assert holds(planted)
+        tcprof.read(planted).save(saved)
+        found |= {(table, column)} if any(CANARY in text for text in texts_of(saved)) else set()
+    assert found <= SAVED_TEXTS
+    assert ("NVTX_EVENTS", "text") in found
+
+
+def test_a_string_that_nothing_names_is_not_saved(tmp_path: Path) -> None:
+    saved = tmp_path / "run.tcprof"
+    tcprof.read(recording().row(schema.STRINGS, id=9_999, value=CANARY).write(tmp_path, "run.sqlite")).save(saved)
+    assert not any(CANARY in text for text in texts_of(saved))
 
 
 def test_pandas_reads_a_frame_in_three_lines(saved: Path) -> None:
