@@ -285,7 +285,7 @@ def test_what_was_judged_is_not_judged_again(
 UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))
 FORGED: dict[str, Callable[[bytes], bytes | None]] = {
     "by another tcprof": lambda content: changed_judgement("findings", "gpus", 0, "sentences", to=["Not so."])(
-        changed_judgement("code", to="another")(content)
+        changed_judgement("mark", to="another")(content)
     ),
     "of no kind": changed_judgement("findings", to=None),
     "without checks": changed_judgement("findings", "gpus", 0, to={"gpu": 0}),

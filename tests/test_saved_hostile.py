@@ -143,6 +143,11 @@ def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Pat
         [tcprof.read(saved).findings, *(frame_of(tcprof.read(saved), name) for name in FRAMES)]
 
 
+def test_other_figures_than_were_judged_are_judged_anew(saved: Path) -> None:
+    change(saved, "ranges.parquet", column("tensor_active_mean_pct", lambda values: [12.5] * len(values)))
+    assert "12.5 %" in tcprof.read(saved).verdict[0]
+
+
 def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
     for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
         (tmp_path / name).write_bytes(content)

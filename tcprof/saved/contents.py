@@ -1,9 +1,11 @@
 """What a saved analysis holds: a ZIP file of two JSON documents, and of a Parquet file for each frame."""
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypedDict
+from zipfile import ZipInfo
 
 import pandas as pd
 
@@ -118,3 +120,9 @@ def hash_own_code() -> str:
         content = path.read_bytes()
         whole.update(f"{path.relative_to(package).as_posix()} {len(content)} ".encode() + content)
     return whole.hexdigest()
+
+
+def mark_judged(parts: Iterable[ZipInfo]) -> str:
+    """What changes where tcprof does, or what it judged: any other part of the file."""
+    judged = sorted((part.filename, part.file_size, part.CRC) for part in parts if part.filename != JUDGED)
+    return hashlib.sha256(f"{hash_own_code()} {judged}".encode()).hexdigest()

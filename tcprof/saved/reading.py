@@ -18,7 +18,7 @@ from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
 from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
-from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, hash_own_code
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_judged
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
 from tcprof.untrusted import one_line
@@ -60,6 +60,7 @@ class SavedFile:
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
             self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
+        self._parts = list(members.values())
         self._counts: dict[str, int] = {}
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
@@ -82,7 +83,7 @@ class SavedFile:
 
     @cached_property
     def judged(self) -> dict[str, Any] | None:
-        """What its figures say; None where another tcprof said it."""
+        """What its figures say; None where another tcprof said it, or of other figures."""
         try:
             content = self._read(JUDGED)
             found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
@@ -90,7 +91,7 @@ class SavedFile:
             return None
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"{JUDGED}: {error}") from error
-        return found if isinstance(found, dict) and found.get("code") == hash_own_code() else None
+        return found if isinstance(found, dict) and found.get("mark") == mark_judged(self._parts) else None
 
     def count(self, name: str) -> int:
         """How many rows a frame has."""

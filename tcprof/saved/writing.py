@@ -12,9 +12,9 @@ from typing import Any
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.frames.schema import FLOAT, INT
+from tcprof.frames.schema import CATEGORY, FLOAT, INT
 from tcprof.outputs import replace_file
-from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, hash_own_code
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, mark_judged
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
@@ -29,7 +29,7 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
     Args:
         analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
-        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof: another one judges anew.
+        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof; another one judges anew.
 
     Raises:
         OutputError: It cannot be written.
@@ -37,12 +37,12 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
-        said = json.dumps({"code": hash_own_code(), **judged}, ensure_ascii=False)
-        archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
         for name in FRAMES:
             frame = frame_of(analysis, name)
             content = _as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
+        said = json.dumps({"mark": mark_judged(archive.infolist()), **judged}, ensure_ascii=False)
+        archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
 
 
 def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
@@ -87,6 +87,12 @@ def _as_parquet(frame: pd.DataFrame) -> bytes:
     plain = [name for name in dtypes if name not in encoded]
     target = io.BytesIO()
     pq.write_table(
-        table, target, compression="zstd", use_dictionary=plain, column_encoding=encoded, write_statistics=False
+        table,
+        target,
+        compression="zstd",
+        use_dictionary=plain,
+        column_encoding=encoded,
+        write_statistics=False,
+        store_schema=CATEGORY in dtypes.values(),  # only to keep the categories: it takes more than a small frame
     )
     return target.getvalue()
