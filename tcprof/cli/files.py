@@ -31,6 +31,7 @@ from tcprof.cli.output import (
 )
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
+from tcprof.files import SAVED_SUFFIX
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def save(
     It has the figures and what a page draws, and nothing else that a report holds of the machine: no environment, no
     command line, no output of the program. NVTX names come from the program itself and are kept.
     """
-    target = output or Path(f"{recording.stem}.tcprof")
+    target = output or Path(f"{recording.stem}{SAVED_SUFFIX}")
     check_target(target, (recording,), force=force, for_recording=True)
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):

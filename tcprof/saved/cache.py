@@ -16,13 +16,13 @@ from typing import Any
 
 from tcprof.analysis import Analysis
 from tcprof.errors import InputError, OutputError
+from tcprof.files import SAVED_SUFFIX
 from tcprof.saved.contents import FORMAT, hash_own_code, options_of
 from tcprof.saved.reading import SavedFile
 from tcprof.saved.writing import save
 
 VARIABLE = "TCPROF_CACHE"  # the folder to keep them in; empty or 0: nowhere
 MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
-_SUFFIX = ".tcprof"
 
 
 class Cache:
@@ -66,10 +66,10 @@ class Cache:
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
         known = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
-        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{_SUFFIX}"
+        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{SAVED_SUFFIX}"
 
     def _make_room(self) -> None:
-        entries = [(path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")]
+        entries = [(path.stat(), path) for path in self._folder.glob(f"*{SAVED_SUFFIX}")]
         total = sum(found.st_size for found, _ in entries)
         for found, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
             if total <= MOST_BYTES:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.frames import Schema
 from tcprof.frames.schema import BOOL, CATEGORY, FLOAT, INT, TEXT
+from tcprof.identity import Identity
 from tcprof.saved.contents import ROWS
 
 MOST_BYTES = (
@@ -40,6 +41,8 @@ def find_unfit(value: object, kind: Any, name: str) -> str:
     parts, origin = get_args(kind), get_origin(kind)
     if kind in (str, bool, NoneType):
         return "" if type(value) is kind else name
+    if kind is Identity:  # as ``Identity.facts`` gives it
+        return "" if isinstance(value, dict) and {*map(type, value.values())} <= {str} else name
     if kind in (int, float):  # which is NaN where it is unknown
         is_number = type(value) is int or (kind is float and type(value) is float)
         return "" if is_number and (0 <= value < _MOST_NUMBER or value != value) else name  # type: ignore[operator]

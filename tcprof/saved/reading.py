@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
+from tcprof.identity import Identity
 from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
 from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_judged
 from tcprof.sources import InvalidValues, Recording
@@ -209,7 +210,7 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
         **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
     )
     values = {
-        "recording": Recording(**{**about["recording"], **({} if name is None else {"file": name})}),
+        "recording": _recording(about["recording"], name),
         "window": about["window"],
         "tensor_source": about["tensor_source"],
         "iterations_active": {int(gpu): value for gpu, value in about["iterations_active"].items()},
@@ -218,3 +219,8 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
     }
     analysis.__dict__.update(values, _file=file)
     return analysis
+
+
+def _recording(about: Mapping[str, Any], name: str | None) -> Recording:
+    known = {**about, "identity": Identity.from_facts(dict(about["identity"]))}
+    return Recording(**(known if name is None else {**known, "file": name}))

@@ -18,7 +18,7 @@ from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, ma
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
-_VERSIONS = ("nsys_version", "schema_version", "driver_version")
+_VERSIONS = ("nsys_version", "schema_version", "driver_version", "cuda_version")
 _VERSION = re.compile(r"\d[\w.+-]{0,40}", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
@@ -56,7 +56,7 @@ def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
 
 def _describe(analysis: Analysis) -> dict[str, Any]:
     """All of an analysis that is no frame."""
-    recording = asdict(analysis.recording)
+    recording = {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()}
     recording |= {name: "" for name in _VERSIONS if not _VERSION.fullmatch(recording[name])}
     observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
     return {
