@@ -4,28 +4,30 @@ import io
 import json
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
-from saved_files import change
+from saved_files import change, read_parts, table_of
 from slow import slow
 from test_redact import SECRETS, recording, recording_with_secrets
+from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
 from tcprof.findings.iterations import IterationFigures
+from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 from tcprof.saved.reading import SavedFile
-from tcprof.sources.saved import ABOUT
 
 USUAL = ("mlp_fp16", "mnist_amp")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
@@ -59,21 +61,62 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
-    given, saved = both
+def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
+    """All commands print and write the same of both, to the byte."""
     for command in COMMANDS:
         name, *options = command.split()
         done = [run(name, path, *options) for path in (given, saved)]
         assert done[0].out == done[1].out, command
         assert done[0].err.replace(str(given), str(saved)) == done[1].err, command
-    pages = [tmp_path / "given.html", tmp_path / "saved.html"]
-    for path, page in zip(both, pages, strict=True):
-        assert run("report", path, "-o", page).status == 0
-    given_page, saved_page = (
-        [line for line in page.read_text().splitlines() if "tcprof-recording" not in line] for page in pages
-    )
-    assert given_page == saved_page
-    assert saved.stat().st_size < 1_000_000
+    written = []
+    twin = folder / given.parent.name / saved.name  # the sides of a comparison are called by their folder
+    twin.parent.mkdir(parents=True)
+    shutil.copy(saved, twin)
+    for path in (given, twin):
+        made = folder / path.suffix[1:]
+        made.mkdir(parents=True)
+        done = [
+            run("report", path, "-o", made / "page.html"),
+            run("export", path, "-o", made / "frames"),
+            run("export", path, "--chrome-trace", made / "trace.json"),
+            run("compare", path, path, "--format", "json", "-o", made / "compare.html"),
+        ]
+        files = (each for each in sorted(made.rglob("*")) if each.is_file())
+        lines = {each.relative_to(made): each.read_text("utf-8").splitlines() for each in files}
+        written.append(
+            (
+                [(each.status, each.out.replace(str(made), "")) for each in done],
+                {name: [line for line in each if "tcprof-recording" not in line] for name, each in lines.items()},
+            )
+        )
+    assert written[0][1].keys() == written[1][1].keys()
+    for name, each in written[0][1].items():
+        assert each == written[1][1][name], name
+    assert written[0][0] == written[1][0]
+    assert {Path("page.html"), Path("trace.json"), Path("frames/ranges.csv")} <= written[0][1].keys()
+
+
+def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    check_same(*both, run, tmp_path / "made")
+    assert both[1].stat().st_size < 1_000_000
+
+
+def save_and_check(given: Path, run: Run, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    saved = folder / f"{given.stem}.tcprof"
+    tcprof.read(given).save(saved)
+    check_same(given, saved, run, folder / "made")
+
+
+@pytest.mark.timeout(600)
+def test_all_commands_say_the_same_of_the_corpus(corpus_file: Path, run: Run, tmp_path: Path) -> None:
+    save_and_check(corpus_file, run, tmp_path)
+
+
+@pytest.mark.timeout(3600)
+def test_all_commands_say_the_same_of_the_reference_recordings(recordings: Path, run: Run, tmp_path: Path) -> None:
+    for number, given in enumerate(sorted(recordings.rglob("*.sqlite"))):
+        save_and_check(given, run, tmp_path / str(number))
 
 
 RUN_ALL = """
@@ -137,15 +180,47 @@ def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> 
     assert other.read_bytes() == saved.read_bytes()
 
 
+def texts_of(path: Path) -> list[str]:
+    """All texts of a saved analysis, its documents as they are and its frames as CSV."""
+    parts = read_parts(path)
+    return [
+        part.decode() if name.endswith(".json") else table_of(part).to_pandas().to_csv() for name, part in parts.items()
+    ]
+
+
 def test_nothing_private_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
-    with zipfile.ZipFile(path) as archive:
-        texts = [archive.read(ABOUT).decode(), archive.read(JUDGED).decode()]
-        for name in FRAMES:
-            texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
-    assert [secret for secret in SECRETS for text in texts if secret in text] == []
+    assert [secret for secret in SECRETS for text in texts_of(path) if secret in text] == []
     assert [secret for secret in SECRETS if secret.encode() in path.read_bytes()] == []
+
+
+# What the program names, and what Nsight Systems says of its recording, without what is private in it.
+SAVED_TEXTS = {("NVTX_EVENTS", "text"), ("StringIds", "value"), ("DIAGNOSTIC_EVENT", "text")}
+
+
+@pytest.mark.parametrize("form", ["alone", "after a NUL", *slow(["as a part", "before", "after a space"])])
+def test_only_what_the_program_names_is_saved_of_texts(form: str, tmp_path: Path) -> None:
+    source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
+    planted, saved, found = tmp_path / "planted.sqlite", tmp_path / "planted.tcprof", set()
+    cells = text_cells(source)
+    assert len(cells) > len(SAVED_TEXTS) + 5
+    for table, column in cells:
+        shutil.copy(source, planted)
+        with closing(sqlite3.connect(planted)) as connection, connection:
+            connection.create_function("planted", 1, FORMS[form])
+            connection.execute(f'update "{table}" set "{column}" = planted("{column}")')  # noqa: S608
+        assert holds(planted)
+        tcprof.read(planted).save(saved)
+        found |= {(table, column)} if any(CANARY in text for text in texts_of(saved)) else set()
+    assert found <= SAVED_TEXTS
+    assert ("NVTX_EVENTS", "text") in found
+
+
+def test_a_string_that_nothing_names_is_not_saved(tmp_path: Path) -> None:
+    saved = tmp_path / "run.tcprof"
+    tcprof.read(recording().row(schema.STRINGS, id=9_999, value=CANARY).write(tmp_path, "run.sqlite")).save(saved)
+    assert not any(CANARY in text for text in texts_of(saved))
 
 
 def test_pandas_reads_a_frame_in_three_lines(saved: Path) -> None:

@@ -150,6 +150,7 @@ def export(
         if file is not None:
             check_target(file, (recording,), force=force)
     analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
+    notes = (*describe_base(analysis), *analysis.warnings)  # before anything is written: a saved one may be damaged
     written = []
     if output is not None and figure is not None:
         with progress(f"Drawing {output.name}"):
@@ -165,7 +166,7 @@ def export(
             write_chrome_trace(analysis, analysis.findings, chrome_trace)
         written.append(chrome_trace)
     print_faults(analysis.faults)
-    print_notes((*describe_base(analysis), *analysis.warnings))
+    print_notes(notes)
     for path in written:
         echo_path(path)
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -17,6 +18,8 @@ from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, ma
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
+_VERSIONS = ("nsys_version", "schema_version", "driver_version", "cuda_version")
+_VERSION = re.compile(r"\d[\w.+-]{0,40}", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
@@ -35,19 +38,32 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
         for name in FRAMES:
-            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), _as_parquet(frame_of(analysis, name)))
+            frame = frame_of(analysis, name)
+            content = _as_parquet(_name_gpus(frame) if name == "gpus" else frame)
+            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
         said = json.dumps({"mark": mark_judged(archive.infolist()), **judged}, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
 
 
+def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs, of which only NVIDIA's own names are saved, as ``tcprof redact`` keeps them."""
+    from tcprof.redaction.own_words import is_own  # here, since what reads a saved analysis does without
+
+    own = {name: [is_own(text) for text in gpus[name]] for name in ("name", "chip")}
+    unnamed = [f"GPU {gpu}" for gpu in gpus["gpu"]]
+    return gpus.assign(name=gpus["name"].where(own["name"], unnamed), chip=gpus["chip"].where(own["chip"], ""))
+
+
 def _describe(analysis: Analysis) -> dict[str, Any]:
     """All of an analysis that is no frame."""
+    recording = {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()}
+    recording |= {name: "" for name in _VERSIONS if not _VERSION.fullmatch(recording[name])}
     observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
     return {
         "format": FORMAT,
         "tcprof": __version__,
         "options": dict(analysis.options),
-        "recording": {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()},
+        "recording": recording,
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
         "iterations_active": {str(gpu): value for gpu, value in analysis.iterations_active.items()},

@@ -117,7 +117,7 @@ def zip_anew(random: Random, path: Path) -> tuple[Path, str]:
         if kind == "a comment":
             archive.comment = random.randbytes(200)
         elif kind == "a folder":
-            archive.mkdir("folder")
+            archive.writestr(zipfile.ZipInfo("folder/"), b"")
         elif kind == "a part twice":
             name = random.choice(names)
             warnings.simplefilter("ignore", UserWarning)  # of this very thing
