@@ -8,13 +8,15 @@
 
 ``large_recording.py`` makes the recordings. The scan is ``select sum(value) from GPU_METRICS`` by SQLite, warm, the
 best of three. Every command is a process of its own, from its start to its end; where a goal is in scans the best of
-three. The peers do less: pandas with sqlite3 reads the same tables, finds the kernels launched inside each range of the
+three, and no analysis from the cache: what is saved has a table of its own, in CPU seconds, the least and the median of
+seven. The peers do less: pandas with sqlite3 reads the same tables, finds the kernels launched inside each range of the
 same thread, and takes the mean of the samples in its window; ``nsys stats`` prints NVIDIA's sums of ranges and kernels,
 where an nsys is found, and reads no sample. The recipes of nsys take only its own reports, which cannot be made here.
 With ``--write``, the growth is drawn as an SVG of the page's name beside it. Ends with status 1 if a goal is missed.
 """
 
 import argparse
+import os
 import sqlite3
 import sys
 import tempfile
@@ -29,9 +31,11 @@ from large_contents import Size
 from large_recording import write_recording
 from machine import describe_machine
 from processes import LIMIT_S, Cost, run
+from saved_analyses import SAVED, measure_saved
 
 from tcprof.errors import TcprofError
 from tcprof.nsys.locate import find_nsys
+from tcprof.saved.cache import VARIABLE
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
@@ -223,13 +227,15 @@ def main() -> None:
         ("paths", (3_500, 35_000), "distinct paths"),
     ):
         parser.add_argument(f"--{option}", type=int, nargs="*", default=full, help=f"{what}; default: {full}")
+    parser.add_argument("--saved", nargs="*", choices=SAVED, default=[*SAVED], help="beside the Llama fixture")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin with no size after so long")
     parser.add_argument("--folder", type=Path, help="where recordings are made; default: a temporary folder")
     parser.add_argument("--write", type=Path, help="put the tables into this page, between its markers")
     options = parser.parse_args()
     if options.quick:
         options.samples, options.work = (100_000, 1_000_000), (10_000, 40_000)
-        options.depths, options.paths = (100, 1_000), (500, 5_000)
+        options.depths, options.paths, options.saved = (100, 1_000), (500, 5_000), ()
+    os.environ[VARIABLE] = ""  # or all but the first command would be read from the cache
     goals = Goals(checked=not options.quick, minutes=options.minutes)
     growth = Growth(BY_SAMPLES, BY_WORK)
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
@@ -238,6 +244,7 @@ def main() -> None:
         tables = {
             "machine": describe_machine(),
             "small": measure_small(folder, goals),
+            "saved": measure_saved({name: SAVED[name] for name in options.saved}, folder),
             "work": measure_work(options.work, folder, goals, growth) if options.work else "",
             "samples": measure_samples(options.samples, folder, goals, growth) if options.samples else "",
             "trees": measure_trees(options.depths, options.paths, folder, goals),

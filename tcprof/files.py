@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tcprof.errors import InputError
 
+SAVED_SUFFIX = ".tcprof"  # of saved analyses
 _COMPRESSED = {
     b"\x1f\x8b": ("gzip", "gunzip"),
     b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),

@@ -42,7 +42,11 @@ COMMANDS = {  # what is written, by which command
     "compare.html": "compare run.sqlite other.sqlite -o compare.html",
     "redacted.sqlite": "redact --force run.sqlite -o redacted.sqlite",
     "recorded.sqlite": "ranges recorded.nsys-rep",
+    "saved.tcprof": "save --force run.sqlite -o saved.tcprof",
+    "cache/*.tcprof": "kernels run.sqlite",
 }
+CACHED = "kernels run.sqlite"  # the one that uses the cache
+NEXT = {"": "ranges run.sqlite -o next.json", "cache": CACHED}  # what is run next, in which folder it writes
 CHILD_S = 120.0  # what takes longer after a signal hangs
 
 
@@ -82,6 +86,7 @@ def start(command: str, folder: Path) -> int:
     status = 70
     try:
         os.chdir(folder)
+        os.environ["TCPROF_CACHE"] = "cache" if command == CACHED else ""
         with (folder / "said.txt").open("w", buffering=1) as said:
             sys.stdout = sys.stderr = said
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -118,6 +123,11 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
+def find(folder: Path, target: str) -> Path:
+    """A target's place; of a pattern that of the file that has it."""
+    return next(iter(sorted(folder.glob(target))), folder / target)
+
+
 def remove(path: Path) -> None:
     """Remove a file or a folder, if there is one."""
     if path.is_dir():
@@ -127,27 +137,37 @@ def remove(path: Path) -> None:
 
 def temporary_in(folder: Path) -> list[str]:
     """The temporary folders of tcprof."""
-    return sorted(path.name for path in folder.glob(".tcprof-*"))
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob(".tcprof-*"))
 
 
-def kill_often(folder: Path, count: int, seed: int) -> Kills:
-    """Kill commands in a folder."""
+def run_next(folder: Path) -> None:
+    """What removes the temporary folders of killed processes: commands that write beside them."""
+    for place, command in NEXT.items():
+        if place:
+            remove(find(folder, f"{place}/*.tcprof"))
+        wait(start(command, folder))
+
+
+def kill_often(folder: Path, count: int, seed: int, only: str = "") -> Kills:
+    """Kill commands in a folder: those that write a target whose name has a text in it."""
     chosen = random.Random(seed)
-    whole, took = {}, {}
-    for target, command in COMMANDS.items():
+    whole, took, printed = {}, {}, ""
+    commands = {target: command for target, command in COMMANDS.items() if only in target}
+    for target, command in commands.items():
         began = time.monotonic()
         status = wait(start(command, folder))
+        printed = (folder / "said.txt").read_text() if command == CACHED else printed
         assert status == 0, f"{command}: {status}: {(folder / 'said.txt').read_text()}"
-        took[command], whole[target] = time.monotonic() - began, digest(folder / target)
+        took[command], whole[target] = time.monotonic() - began, digest(find(folder, target))
     print({command: round(seconds, 2) for command, seconds in took.items()}, flush=True)
     inputs = {name: digest(folder / name) for name in ("run.sqlite", "other.sqlite", "recorded.nsys-rep")}
     kills = Kills(Counter(), Counter(), [])
     for number in range(count):
-        target, command = chosen.choice(list(COMMANDS.items()))
+        target, command = chosen.choice(list(commands.items()))
         with_signal = chosen.choice(SIGNALS)
         if chosen.random() < 0.5:
-            remove(folder / target)
-        before = digest(folder / target)
+            remove(find(folder, target))
+        before = digest(find(folder, target))
         child = start(command, folder)
         time.sleep(chosen.uniform(0, 1.05 * took[command]))
         os.kill(child, with_signal)
@@ -161,14 +181,16 @@ def kill_often(folder: Path, count: int, seed: int) -> Kills:
         said = (folder / "said.txt").read_text(errors="replace")
         if status not in (0, -with_signal, 128 + with_signal):
             kills.faults.append(f"{name}: status {status}: {said[-2000:]}")
-        if digest(folder / target) not in (before, whole[target]):
+        if digest(find(folder, target)) not in (before, whole[target]):
             kills.faults.append(f"{name}: {target} is half-written")
         changed = [each for each, was in inputs.items() if digest(folder / each) != was]
         kills.faults += [f"{name}: {each} was changed" for each in changed]
         if temporary_in(folder):
             kills.folders[with_signal.name] += 1
-            wait(start("ranges run.sqlite -o next.json", folder))
+            run_next(folder)
         kills.faults += [f"{name}: {each} outlived the next run" for each in temporary_in(folder)]
+        if command == CACHED and (wait(start(command, folder)) or (folder / "said.txt").read_text() != printed):
+            kills.faults.append(f"{name}: the next one says {(folder / 'said.txt').read_text()[-2000:]}")
         if number % 10 == 9:
             print(f"{number + 1}: {dict(kills.by_end)}; {len(kills.faults)} faults", flush=True)
     return kills
@@ -179,11 +201,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="only what writes a file with this in its name, such as tcprof")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(folder)
-        kills = kill_often(folder, options.count, options.seed)
+        kills = kill_often(folder, options.count, options.seed, options.only)
     print(f"{options.count} kills; ended by: {dict(kills.by_end)}")
     print(f"left a temporary folder, which the next run removed: {dict(kills.folders)}")
     print("\n".join(kills.faults) or "nothing half-written, no temporary folder after the next run")

@@ -12,6 +12,7 @@ from commands import Run
 from test_redact import recording
 
 import tcprof
+from tcprof.findings.judged import describe
 from tcprof.saved import cache
 from tcprof.saved.cache import Cache
 
@@ -192,7 +193,7 @@ def keep_often(folder: Path, given: Path) -> list[str]:
     kept = Cache(folder, notes.append)
     analysis = tcprof.read(given)
     for _ in range(20):
-        kept.keep(analysis)
+        kept.keep(analysis, describe(analysis.findings, analysis.advice))
         tcprof.read(given, cache=kept).kernels  # noqa: B018
     return notes
 

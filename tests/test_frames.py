@@ -2,8 +2,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tcprof.frames import GPUS, SAMPLES, SCHEMAS, Schema, plain_texts
-from tcprof.frames.schema import FLOAT, INT, Float, Int, Text
+from tcprof.frames import (
+    COMPARISON,
+    GPUS,
+    MODULE_CHANGES,
+    NOISE_FLOOR,
+    SAMPLES,
+    SCHEMAS,
+    WATERFALL,
+    Schema,
+    plain_texts,
+)
+from tcprof.frames.schema import END, FLOAT, GPU, INT, START, Float, Int, Text
 
 SMALL = Schema("small", "A frame.", (Int("row", "Row."), Text("name", "Name."), Float("x_pct", "x.")))
 
@@ -82,3 +92,21 @@ def test_two_threads_that_read_at_once_leave_pandas_as_it_was():
     assert pd.get_option(option) == "python"  # the other one is still at work
     other.__exit__(None, None, None)
     assert pd.get_option(option) == before
+
+
+def test_a_frame_that_breaks_its_limits_its_key_or_its_ends_is_found():
+    schema = Schema("small", "A frame.", (GPU, START, END, Float("x_pct", "x.")), key=("gpu", "start_ns"))
+    frame = pd.DataFrame({"gpu": [1, 0], "start_ns": [-5, -5], "end_ns": [3, -5], "x_pct": [np.nan, 1.0]})
+    assert schema.find_invalid(schema.conform(frame)) == ""
+    assert schema.find_invalid(schema.empty()) == ""
+    assert schema.find_invalid(frame.assign(gpu=-1)) == "gpu is out of range"
+    assert schema.find_invalid(frame.assign(x_pct=np.inf)) == "x_pct is out of range"
+    assert schema.find_invalid(frame.assign(end_ns=-6)) == "end_ns is before start_ns"
+    assert schema.find_invalid(frame.assign(gpu=0)) == "two rows have the same gpu, start_ns"
+
+
+def test_what_is_compared_is_within_its_limits(several):
+    for comparison in several:
+        frames = (comparison.rows, comparison.modules, comparison.waterfall, comparison.noise_floor)
+        for schema, frame in zip((COMPARISON, MODULE_CHANGES, WATERFALL, NOISE_FLOOR), frames, strict=True):
+            assert schema.find_invalid(frame) == ""

@@ -4,25 +4,30 @@ import io
 import json
 import pickle
 import shutil
+import sqlite3
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
+from saved_files import change, read_parts, table_of
 from slow import slow
 from test_redact import SECRETS, recording, recording_with_secrets
+from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
-from tcprof.errors import InputError
-from tcprof.saved.contents import FORMAT, FRAMES, frame_of
-from tcprof.sources.saved import ABOUT
+from tcprof.findings.iterations import IterationFigures
+from tcprof.nsys import schema
+from tcprof.saved.contents import FRAMES, JUDGED, frame_of
+from tcprof.saved.reading import SavedFile
 
 USUAL = ("mlp_fp16", "mnist_amp")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
@@ -56,21 +61,62 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
-    given, saved = both
+def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
+    """All commands print and write the same of both, to the byte."""
     for command in COMMANDS:
         name, *options = command.split()
         done = [run(name, path, *options) for path in (given, saved)]
         assert done[0].out == done[1].out, command
         assert done[0].err.replace(str(given), str(saved)) == done[1].err, command
-    pages = [tmp_path / "given.html", tmp_path / "saved.html"]
-    for path, page in zip(both, pages, strict=True):
-        assert run("report", path, "-o", page).status == 0
-    given_page, saved_page = (
-        [line for line in page.read_text().splitlines() if "tcprof-recording" not in line] for page in pages
-    )
-    assert given_page == saved_page
-    assert saved.stat().st_size < 1_000_000
+    written = []
+    twin = folder / given.parent.name / saved.name  # the sides of a comparison are called by their folder
+    twin.parent.mkdir(parents=True)
+    shutil.copy(saved, twin)
+    for path in (given, twin):
+        made = folder / path.suffix[1:]
+        made.mkdir(parents=True)
+        done = [
+            run("report", path, "-o", made / "page.html"),
+            run("export", path, "-o", made / "frames"),
+            run("export", path, "--chrome-trace", made / "trace.json"),
+            run("compare", path, path, "--format", "json", "-o", made / "compare.html"),
+        ]
+        files = (each for each in sorted(made.rglob("*")) if each.is_file())
+        lines = {each.relative_to(made): each.read_text("utf-8").splitlines() for each in files}
+        written.append(
+            (
+                [(each.status, each.out.replace(str(made), "")) for each in done],
+                {name: [line for line in each if "tcprof-recording" not in line] for name, each in lines.items()},
+            )
+        )
+    assert written[0][1].keys() == written[1][1].keys()
+    for name, each in written[0][1].items():
+        assert each == written[1][1][name], name
+    assert written[0][0] == written[1][0]
+    assert {Path("page.html"), Path("trace.json"), Path("frames/ranges.csv")} <= written[0][1].keys()
+
+
+def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
+    check_same(*both, run, tmp_path / "made")
+    assert both[1].stat().st_size < 1_000_000
+
+
+def save_and_check(given: Path, run: Run, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    saved = folder / f"{given.stem}.tcprof"
+    tcprof.read(given).save(saved)
+    check_same(given, saved, run, folder / "made")
+
+
+@pytest.mark.timeout(600)
+def test_all_commands_say_the_same_of_the_corpus(corpus_file: Path, run: Run, tmp_path: Path) -> None:
+    save_and_check(corpus_file, run, tmp_path)
+
+
+@pytest.mark.timeout(3600)
+def test_all_commands_say_the_same_of_the_reference_recordings(recordings: Path, run: Run, tmp_path: Path) -> None:
+    for number, given in enumerate(sorted(recordings.rglob("*.sqlite"))):
+        save_and_check(given, run, tmp_path / str(number))
 
 
 RUN_ALL = """
@@ -134,15 +180,47 @@ def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> 
     assert other.read_bytes() == saved.read_bytes()
 
 
+def texts_of(path: Path) -> list[str]:
+    """All texts of a saved analysis, its documents as they are and its frames as CSV."""
+    parts = read_parts(path)
+    return [
+        part.decode() if name.endswith(".json") else table_of(part).to_pandas().to_csv() for name, part in parts.items()
+    ]
+
+
 def test_nothing_private_is_saved(tmp_path: Path) -> None:
     path = tmp_path / "secret.tcprof"
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
-    with zipfile.ZipFile(path) as archive:
-        texts = [archive.read(ABOUT).decode()]
-        for name in FRAMES:
-            texts.append(pq.read_table(io.BytesIO(archive.read(f"{name}.parquet"))).to_pandas().to_csv())
-    assert [secret for secret in SECRETS for text in texts if secret in text] == []
+    assert [secret for secret in SECRETS for text in texts_of(path) if secret in text] == []
     assert [secret for secret in SECRETS if secret.encode() in path.read_bytes()] == []
+
+
+# What the program names, and what Nsight Systems says of its recording, without what is private in it.
+SAVED_TEXTS = {("NVTX_EVENTS", "text"), ("StringIds", "value"), ("DIAGNOSTIC_EVENT", "text")}
+
+
+@pytest.mark.parametrize("form", ["alone", "after a NUL", *slow(["as a part", "before", "after a space"])])
+def test_only_what_the_program_names_is_saved_of_texts(form: str, tmp_path: Path) -> None:
+    source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
+    planted, saved, found = tmp_path / "planted.sqlite", tmp_path / "planted.tcprof", set()
+    cells = text_cells(source)
+    assert len(cells) > len(SAVED_TEXTS) + 5
+    for table, column in cells:
+        shutil.copy(source, planted)
+        with closing(sqlite3.connect(planted)) as connection, connection:
+            connection.create_function("planted", 1, FORMS[form])
+            connection.execute(f'update "{table}" set "{column}" = planted("{column}")')  # noqa: S608
+        assert holds(planted)
+        tcprof.read(planted).save(saved)
+        found |= {(table, column)} if any(CANARY in text for text in texts_of(saved)) else set()
+    assert found <= SAVED_TEXTS
+    assert ("NVTX_EVENTS", "text") in found
+
+
+def test_a_string_that_nothing_names_is_not_saved(tmp_path: Path) -> None:
+    saved = tmp_path / "run.tcprof"
+    tcprof.read(recording().row(schema.STRINGS, id=9_999, value=CANARY).write(tmp_path, "run.sqlite")).save(saved)
+    assert not any(CANARY in text for text in texts_of(saved))
 
 
 def test_pandas_reads_a_frame_in_three_lines(saved: Path) -> None:
@@ -174,74 +252,67 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
     assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
 
 
-def change(path: Path, name: str, how: Callable[[bytes], bytes | None], compression: int = zipfile.ZIP_STORED) -> None:
-    """Write a saved analysis anew with one of its parts changed, or left out."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {member.filename: archive.read(member) for member in archive.infolist()}
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        for each, content in parts.items():
-            changed = how(content) if each == name else content
-            if changed is not None:
-                archive.writestr(each, changed)
-
-
-def about(**changes: object) -> Callable[[bytes], bytes]:
-    return lambda content: json.dumps({**json.loads(content), **changes}).encode()
-
-
-def column(name: str, values: Callable[[int], list[object]]) -> Callable[[bytes], bytes]:
+def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
     def changed(content: bytes) -> bytes:
-        table, target = pq.read_table(io.BytesIO(content)), io.BytesIO()
-        place = table.column_names.index(name)
-        pq.write_table(table.set_column(place, name, pa.array(values(len(table)))), target)
-        return target.getvalue()
+        whole = part = json.loads(content)
+        for key in keys[:-1]:
+            part = part[key]
+        part[keys[-1]] = to
+        return json.dumps(whole).encode()
 
     return changed
 
 
-DAMAGED: dict[str, Callable[[Path], object]] = {
-    "half of it": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "its first bytes": lambda path: path.write_bytes(path.read_bytes()[:60]),
-    "no JSON": lambda path: change(path, ABOUT, lambda _: b"{"),
-    "a list": lambda path: change(path, ABOUT, lambda _: b"[]"),
-    "a newer format": lambda path: change(path, ABOUT, about(format=FORMAT + 1)),
-    "no recording": lambda path: change(path, ABOUT, about(recording=None)),
-    "unknown facts": lambda path: change(path, ABOUT, about(observed={"x": 1})),
-    "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
-    "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
-    "a part that is another": lambda path: change(
-        path, "ranges.parquet", lambda _: (path.parent / "other").read_bytes()
+LARGE = {"samples", "activities", "api_calls", "waits", "nvtx_ranges", "instances", "kernel_instances"}
+
+
+def test_what_was_judged_is_not_judged_again(
+    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is a frame read that has a row for each piece of work: those are what takes time and memory."""
+    given, commands = tmp_path / "run.sqlite", [command.split() for command in COMMANDS if "modules" not in command]
+    expected = [run(name, given, *options).out for name, *options in commands]
+    for module, name in {"judge": "_judge", "advise": "_find"}.items():
+        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
+    read, frame = set(), SavedFile.frame
+    monkeypatch.setattr(SavedFile, "frame", lambda file, name: read.add(name) or frame(file, name))
+    assert [run(name, saved, *options).out for name, *options in commands] == expected
+    assert run("ranges", saved, "--gpu", "0").status == 0
+    assert "ranges" in read
+    assert read & LARGE == set()
+
+
+UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))
+FORGED: dict[str, Callable[[bytes], bytes | None]] = {
+    "by another tcprof": lambda content: changed_judgement("findings", "gpus", 0, "sentences", to=["Not so."])(
+        changed_judgement("mark", to="another")(content)
     ),
-    "texts for numbers": lambda path: change(path, "ranges.parquet", column("gpu", lambda n: ["x"] * n)),
-    "a path that is not there": lambda path: change(path, "ranges.parquet", column("path_id", lambda n: [99] * n)),
-    "compressed once more": lambda path: change(path, "", lambda _: None, zipfile.ZIP_DEFLATED),
+    "of no kind": changed_judgement("findings", to=None),
+    "without checks": changed_judgement("findings", "gpus", 0, to={"gpu": 0}),
+    "with a number for a sentence": changed_judgement("findings", "gpus", 0, "sentences", to=[5]),
+    "with an unknown severity": changed_judgement(
+        "findings", "found", to=[{"rule": "x", "severity": "x", "sentence": "x", "consequence": "x", "remedy": "x"}]
+    ),
+    "of rows that are not there": changed_judgement(
+        "findings", "gpus", 0, "figures", to={**UNKNOWN, "name": "x", "count": 1, "rows": [99], "time": []}
+    ),
+    "without any": lambda _: None,
+    "a list": lambda _: b"[]",
 }
 
 
-@pytest.mark.parametrize("kind", DAMAGED)
-def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Path) -> None:
-    with zipfile.ZipFile(saved) as archive:
-        (tmp_path / "other").write_bytes(archive.read("paths.parquet"))
-    DAMAGED[kind](saved)
-    done = run("ranges", saved)
-    assert done.status == 3
-    assert str(saved) in done.err
-    assert "defect" not in done.err
+@pytest.mark.parametrize("kind", FORGED)
+def test_what_was_judged_otherwise_is_judged_again(kind: str, saved: Path, run: Run) -> None:
+    expected = run("ranges", saved)
+    change(saved, JUDGED, FORGED[kind])
+    assert run("ranges", saved) == expected
+    assert run("show", saved).status == 0
 
 
-def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
-    for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError):
-            tcprof.read(tmp_path / name)
-    (tmp_path / "folder.tcprof").mkdir()
-    with pytest.raises(InputError):
-        tcprof.read(tmp_path / "folder.tcprof")
-
-
-def test_a_program_without_kernels_is_saved_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])
+def test_a_program_without_kernels_is_saved_too(builder: TraceBuilder, tmp_path: Path) -> None:
     path = tmp_path / "empty.tcprof"
-    given = tcprof.read(TraceBuilder().gpu().range("step", 0, 10).write(tmp_path, "run.sqlite"))
+    given = tcprof.read(builder.write(tmp_path, "run.sqlite"))
     given.save(path)
     assert repr(tcprof.read(path)) == repr(given)
     shutil.move(tmp_path / "run.sqlite", tmp_path / "gone")

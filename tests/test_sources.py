@@ -172,6 +172,17 @@ def test_a_report_and_its_export_are_one_recording(tmp_path: Path) -> None:
     assert [path.name for path in find_recordings(tmp_path)] == ["a.sqlite", "b.nsys-rep", "c.qdrep"]
 
 
+def test_a_saved_analysis_beside_its_recording_is_no_second_one(tmp_path: Path) -> None:
+    names = ("a.nsys-rep", "a.sqlite", "a.tcprof", "b.tcprof", "b-1.tcprof", "b-1.sqlite", "b-2.tcprof")
+    for name in names:
+        (tmp_path / name).touch()
+    assert [path.name for path in find_recordings(tmp_path)] == ["a.nsys-rep", "b-1.sqlite", "b-2.tcprof", "b.tcprof"]
+    (tmp_path / "b.tcprof").unlink()
+    assert [path.name for path in find_recordings(tmp_path / "b")] == ["b-1.sqlite", "b-2.tcprof"]
+    for name in names[:3]:
+        assert find_recordings(tmp_path / name) == [tmp_path / name]
+
+
 @pytest.mark.usefixtures("json_is_read")
 def test_content_decides_and_not_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nsys, "find_nsys", lambda: pytest.fail("sent to nsys"))

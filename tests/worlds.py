@@ -23,8 +23,8 @@ from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.kernels.verdicts import UNRESOLVED
-from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.samples.clock import ENGINE_LEAD_NS, align_samples, check_clocks
+from tcprof.analysis.steps.iterations import are_counted
 from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 

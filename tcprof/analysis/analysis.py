@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.kernels.launch_rates import rate_launches
@@ -94,6 +95,16 @@ class Analysis:
     def fingerprint(self) -> Marks:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
+
+    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
+        """A column of one of the frames above; of a saved analysis no other is read for it."""
+        values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()
+        return values
+
+    @property
+    def judged(self) -> Mapping[str, Any] | None:
+        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "split_by_path": self.kernels_by_path.copy}  # what makes them cannot be pickled

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
+from tcprof.annotate.processes import describe_process
 from tcprof.annotate.steps import STEP_TIMES, StepTimes, open_ranges
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def _default_level() -> str:
 
 def _install(torch: Any) -> None:
     if not _installed:
+        describe_process(torch)
         folder = os.environ.get(STEP_TIMES)
         ranges = StepTimes(folder) if folder else open_ranges()
         hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")))

@@ -13,6 +13,7 @@ from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
 from tcprof.files import hash_file, name_of, stamp
 from tcprof.findings import Check, Findings, judge
+from tcprof.findings.judged import describe
 from tcprof.frames import SAMPLE_METRICS
 from tcprof.saved import SavedAnalysis, load
 from tcprof.saved.contents import options_of
@@ -80,7 +81,7 @@ class JudgedAnalysis(Judged, Analysis):
         """
         from tcprof.saved import save
 
-        save(self, Path(path))
+        save(self, Path(path), describe(self.findings, self.advice))
 
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
@@ -205,5 +206,5 @@ def _read_recording(
     return_freed_memory()  # what the fit held, before a page or a comparison is made
     analysis = replace(analysis, recording=replace(analysis.recording, content=content))
     if cache and stamp(file) == before:
-        cache.keep(analysis)
+        cache.keep(analysis, describe(analysis.findings, analysis.advice))
     return analysis

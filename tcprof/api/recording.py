@@ -13,14 +13,26 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.api.reading import JudgedAnalysis, read
+from tcprof.files import hash_file
 from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import LONGEST_S, RecordedRun, Session, run_unprofiled
-from tcprof.sources.nsys_sqlite.export import write_unprofiled
+from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
+
+
+def read_recorded(run: RecordedRun) -> JudgedAnalysis:
+    """Analyze what was recorded just now, after its export says what it is of.
+
+    Raises:
+        InputError: It cannot be read.
+        OutputError: The export cannot be written.
+    """
+    write_identity(find_export(run.report, find_nsys), run.identity)
+    return read(run.report)
 
 
 class UnprofiledRuns:
@@ -55,8 +67,10 @@ class UnprofiledRuns:
             self._is_done, self._steps = True, self._run()
         if self._steps is None:
             return analysis
-        write_unprofiled(find_export(run.report, find_nsys), self._steps)
-        return replace(analysis, observed=replace(analysis.observed, unprofiled=self._steps))
+        export = find_export(run.report, find_nsys)
+        write_unprofiled(export, self._steps)
+        recording = replace(analysis.recording, content=hash_file(export))
+        return replace(analysis, recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
 
     def _is_of_use(self, analysis: Analysis, run: RecordedRun) -> bool:
         has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
@@ -112,4 +126,4 @@ def profile(
     with session.plan(chosen) as plan:
         run = session.record(plan, session.reports[0])
         runs = UnprofiledRuns(session, unprofiled, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
-        return runs.add_to(read(run.report), run)
+        return runs.add_to(read_recorded(run), run)

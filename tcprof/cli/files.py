@@ -31,6 +31,7 @@ from tcprof.cli.output import (
 )
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
+from tcprof.files import SAVED_SUFFIX
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def save(
     It has the figures and what a page draws, and nothing else that a report holds of the machine: no environment, no
     command line, no output of the program. NVTX names come from the program itself and are kept.
     """
-    target = output or Path(f"{recording.stem}.tcprof")
+    target = output or Path(f"{recording.stem}{SAVED_SUFFIX}")
     check_target(target, (recording,), force=force, for_recording=True)
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
@@ -149,6 +150,7 @@ def export(
         if file is not None:
             check_target(file, (recording,), force=force)
     analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
+    notes = (*describe_base(analysis), *analysis.warnings)  # before anything is written: a saved one may be damaged
     written = []
     if output is not None and figure is not None:
         with progress(f"Drawing {output.name}"):
@@ -164,7 +166,7 @@ def export(
             write_chrome_trace(analysis, analysis.findings, chrome_trace)
         written.append(chrome_trace)
     print_faults(analysis.faults)
-    print_notes((*describe_base(analysis), *analysis.warnings))
+    print_notes(notes)
     for path in written:
         echo_path(path)
 

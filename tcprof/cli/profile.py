@@ -13,9 +13,11 @@ from tcprof.cli.files import name_copy, write_copy
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
 from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
-from tcprof.errors import StoppedError
+from tcprof.errors import OutputError, StoppedError
+from tcprof.files import SAVED_SUFFIX
 
 if TYPE_CHECKING:
+    from tcprof.api.reading import JudgedAnalysis
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
@@ -141,8 +143,9 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
 
-    The report, its SQLite export and the page are written side by side, named after the script. Options of tcprof and
-    nsys go before the program; those that are not listed here are passed to nsys profile unchanged.
+    The report, its SQLite export, the page and the saved analysis (.tcprof) are written side by side, named after the
+    script. Options of tcprof and nsys go before the program; those that are not listed here are passed to nsys profile
+    unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.command import RecordOptions
@@ -152,10 +155,10 @@ def profile(
     session = Session(program, output, repeat)
     if not dry_run:
         session.check_reports(force)
-        for files in session.reports:
-            check_target(files.report.with_suffix(".html"), (), force=force)
-            if redact:
-                check_target(name_copy(files.report), (), force=force, for_recording=True)
+        for report in (files.report for files in session.reports):
+            check_target(report.with_suffix(".html"), (), force=force)
+            for saved in (report.with_suffix(SAVED_SUFFIX), *((name_copy(report),) if redact else ())):
+                check_target(saved, (), force=force, for_recording=True)
     prefix = become_root() if sudo else ()
     options = RecordOptions(
         frequency_hz=frequency,
@@ -203,7 +206,7 @@ def _record_all(
 
 def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
-    import tcprof
+    from tcprof.api.recording import read_recorded
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
@@ -215,17 +218,33 @@ def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_
     page = report.with_suffix(".html")
     try:
         with progress(f"Exporting and reading {report.name}"):
-            analysis = tcprof.read(report)
+            analysis = read_recorded(run)
         analysis = unprofiled.add_to(analysis, run)
         findings = analysis.findings
         shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
         print_document(shown, TEXT, wide=wide)
         with progress(f"Writing {page.name}"):
             write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
-        if not redact:
-            return [report, page]
-        copy = name_copy(report)
-        write_copy(find_export(report, find_nsys), copy)
-        return [report, page, copy]
+        written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
+        if redact:
+            write_copy(find_export(report, find_nsys), name_copy(report))
+            written.append(name_copy(report))
+        return written
     except KeyboardInterrupt as stop:
         raise StoppedError(f"Stopped while {report} was read.", f"It is whole: tcprof report {report}") from stop
+
+
+def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
+    """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
+    from tcprof.findings.judged import describe
+    from tcprof.saved.cache import user_cache
+
+    if cache := user_cache(lambda note: print_notes((note,))):
+        cache.keep(analysis, describe(analysis.findings, analysis.advice))
+    try:
+        with progress(f"Writing {target.name}"):
+            analysis.save(target)
+    except OutputError as error:  # the recording and its page are whole
+        print_notes((f"the analysis is not saved: {error}",))
+        return []
+    return [target]

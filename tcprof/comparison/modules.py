@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.modules.summary import are_counted
 from tcprof.analysis.modules.tree import ALL, NO_MODULE, make_tree
 from tcprof.analysis.samples.interval_estimates import Centers, find_means
+from tcprof.analysis.steps.iterations import are_counted
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import TIMER_NS, WORK
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS

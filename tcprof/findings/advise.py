@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
+from tcprof.findings.judged import saved_advice
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
@@ -25,7 +26,8 @@ _KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
     """The advice on a recording: what is likely to win most first, then what has no price."""
     if analysis not in _KNOWN:
-        _KNOWN[analysis] = _find(analysis)
+        saved = saved_advice(analysis)
+        _KNOWN[analysis] = _find(analysis) if saved is None else saved
     return _KNOWN[analysis]
 
 

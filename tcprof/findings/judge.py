@@ -1,7 +1,7 @@
 """The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pandas as pd
 
@@ -10,9 +10,9 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.analysis import busiest_gpus, keep_gpus
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.cautions import find_cautions
-from tcprof.findings.checks import Check, list_checks
+from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
-from tcprof.findings.finding import IDLED, NOTHING_TRACED, WINDOW_NAMES, Finding, Severity, class_in_sentence, texts_of
+from tcprof.findings.finding import IDLED, NOTHING_TRACED, WINDOW_NAMES, Finding, Severity, class_in_sentence
 from tcprof.findings.iterations import (
     CPU_BOUND,
     LAUNCH_BOUND,
@@ -22,6 +22,7 @@ from tcprof.findings.iterations import (
     measure_iterations,
     pool_tensor_active,
 )
+from tcprof.findings.judged import Findings, GpuFindings, saved_findings
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import (
     OTHER_KERNELS,
@@ -43,58 +44,15 @@ _LEAST_SHARE = 0.01  # of the time, to be named
 _MOST_RANGES = 4
 
 
-@dataclass(frozen=True)
-class GpuFindings:
-    """What the figures of one GPU say."""
-
-    gpu: int
-    sentences: tuple[str, ...]  # the verdict, the most important sentence first
-    checks: tuple[Check, ...]
-    # Of the iterations that the verdict rests on; None where it rests on the whole capture
-    figures: IterationFigures | None
-    idle_is_known: bool = True  # whether the GPU did nothing where nothing was traced
-
-
-@dataclass(frozen=True)
-class Findings:
-    """What the figures of a recording say: of each GPU, and faults, then cautions, each gravest first."""
-
-    gpus: tuple[GpuFindings, ...]
-    found: tuple[Finding, ...]
-
-    @property
-    def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU, which begins with its number if there are several."""
-        several = len(self.gpus) > 1
-        return tuple((f"GPU {gpu.gpu}: " if several else "") + " ".join(gpu.sentences) for gpu in self.gpus)
-
-    @property
-    def checks(self) -> tuple[Check, ...]:
-        """The checks of all GPUs."""
-        return tuple(check for gpu in self.gpus for check in gpu.checks)
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Why the figures cannot be trusted, as paragraphs, gravest first. Show them before any figure."""
-        return texts_of(self.found, Severity.FAULT)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, likewise; what is so in most recordings comes last."""
-        return (*texts_of(self.found, Severity.CAUTION), *self.remarks)
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """Those of the warnings that are so in most recordings, and no reason for doubt."""
-        return texts_of(self.found, Severity.REMARK)
-
-
 @plain_texts()
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     """Judge a recording; with a GPU, only the verdict and the checks of this one."""
+    findings = saved_findings(analysis) or _judge(analysis)
+    return findings if gpu is None else replace(findings, gpus=tuple(one for one in findings.gpus if one.gpu == gpu))
+
+
+def _judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
-    if gpu is not None:
-        captures = captures[captures["gpu"] == gpu]
     faults = find_faults(analysis)
     idled = NOTHING_TRACED if any(each.rule == UNTRACED_WORK for each in faults) else IDLED
     found = []

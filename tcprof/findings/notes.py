@@ -14,7 +14,7 @@ from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_contradictions
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.iterations import from_kernel_order
-from tcprof.frames import IN_NO_MODULE, KERNEL_KINDS, LARGEST_UNCOVERED_PCT, OPS_DOMAIN, RANGES
+from tcprof.frames import IN_NO_MODULE, LARGEST_UNCOVERED_PCT, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line
 
 UNRESOLVED = "~"
@@ -94,7 +94,8 @@ def describe_folding(analysis: Analysis) -> str:
 def describe_outside(analysis: Analysis) -> str:
     """What lies before and after the whole capture, and in no figure; empty if nothing does."""
     rows = analysis.outside[(analysis.outside["before_s"] > 0) | (analysis.outside["after_s"] > 0)]
-    rows = rows[rows["gpu"].isin(analysis.activities["gpu"])]  # where nothing ran there is no first and no last
+    used = analysis.ranges["gpu"][analysis.ranges["activity_count"] > 0]
+    rows = rows[rows["gpu"].isin(used)]  # where nothing ran there is no first and no last
     several = analysis.ranges["gpu"].nunique() > 1
     told = []
     for row in rows.to_dict("records"):
@@ -115,8 +116,9 @@ def describe_outside(analysis: Analysis) -> str:
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     """What HFU and MFU are shares of, with its source; nothing where no FLOP are known."""
     of_kernel = analysis.kernels[analysis.kernels["tensor_kernel"].astype(bool)]
-    useful = analysis.kernel_instances["kernel"][analysis.kernel_instances["useful_flop"] > 0]
-    executes, is_asked = of_kernel["tensor_flop"] > 0, of_kernel.index.isin(useful)
+    useful = analysis.column("kernel_instances", "useful_flop") > 0
+    asked = analysis.column("kernel_instances", "kernel")[useful] if useful.any() else ()
+    executes, is_asked = of_kernel["tensor_flop"] > 0, of_kernel.index.isin(asked)
     kernels = of_kernel[executes | is_asked]
     if kernels.empty:
         return ()
@@ -155,14 +157,14 @@ def as_sentence(clause: str) -> str:
 
 def has_kernels(analysis: Analysis) -> bool:
     """Whether kernels were recorded, or graphs as a whole."""
-    return bool(analysis.activities["kind"].isin(KERNEL_KINDS).any())
+    return bool((analysis.ranges["kernel_count"] > 0).any())
 
 
 def why_no_kernels(analysis: Analysis) -> str:
     """Why kernels have no figures, as a clause; empty if they have some."""
     if not has_kernels(analysis):
         return "the recording has no kernels"
-    if analysis.kernel_instances.empty:
+    if analysis.kernels.empty:
         return "kernels were not fitted, as --no-kernels asks"
     if (analysis.kernels["fit"] == NOT_SAMPLED).all():
         return "no kernel ran while Tensor Active was sampled"
@@ -203,7 +205,7 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
 
 def has_useful(analysis: Analysis) -> bool:
     """Whether the sizes of the ops' operands were recorded."""
-    return bool(analysis.kernel_instances["useful_flop"].notna().any())
+    return not np.isnan(analysis.column("kernel_instances", "useful_flop")).all()
 
 
 def describe_useful(analysis: Analysis) -> tuple[str, ...]:

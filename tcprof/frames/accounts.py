@@ -1,7 +1,7 @@
 """Frames of what the time consists of, what the figures rest on, and what to do."""
 
 from tcprof.frames.places import COUNTED, PLACE
-from tcprof.frames.schema import GPU, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, SIGNED, Float, Int, Schema, Signed, Text
 
 _OVERLAPS = "where several run at once, the first of these columns has the time"
 
@@ -51,6 +51,7 @@ TIMELINE = Schema(
         Float("copy_ns", "Only copies and memsets.", title="Copy or memset"),
         Float("idle_ns", "Nothing ran on the GPU.", title="Idle"),
     ),
+    key=("gpu", "path_id"),
 )
 
 LEDGER = Schema(
@@ -64,6 +65,7 @@ LEDGER = Schema(
         Float("share_pct", "Its share of the account."),
         Text("remedy", "How to record it better; empty where there is nothing to fix.", title="To record it better"),
     ),
+    key=("gpu", "account", "entry"),
 )
 
 CLOCKS = Schema(
@@ -71,22 +73,28 @@ CLOCKS = Schema(
     "For each GPU, whether samples and trace agree on the time: GR Active against the time under kernels.",
     (
         GPU,
-        Float(
+        Signed(
             "offset_ns",
             "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
             "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
         ),
-        Float("correlation", "Correlation of GR Active with the time under kernels at that offset."),
-        Int("shift_ns", "By how much the first sample was moved back before any figure was taken; mostly 0."),
+        Signed("correlation", "Correlation of GR Active with the time under kernels at that offset."),
+        Int(
+            "shift_ns",
+            "By how much the first sample was moved back before any figure was taken; mostly 0.",
+            limits=SIGNED,
+        ),
         Int(
             "last_shift_ns",
             "The same for the last sample; not the same where the clocks drift apart. Those between are moved evenly.",
+            limits=SIGNED,
         ),
         Float(
             "error_ns",
             "How far samples may still be off. It is part of the kernels' intervals. Unknown where the offset is.",
         ),
     ),
+    key=("gpu",),
 )
 
 OUTSIDE = Schema(
@@ -106,6 +114,7 @@ OUTSIDE = Schema(
         Float("sampled_s", "How much of that was sampled."),
         Float("tensor_active_s", "Tensor Active integrated over what was sampled of it."),
     ),
+    key=("gpu",),
 )
 
 _OF_STEP = "of a step, or where nothing iterates of all the GPU's work; below 0 it costs time, unknown without a price"
@@ -118,12 +127,12 @@ ADVICE = Schema(
         Text("gpus", "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"),
         Text("rule", "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
         Text("sentence", "What was found."),
-        Float("low_pct", f"The least that is expected to be won, {_OF_STEP}."),
-        Float("likely_pct", "What is likely to be won, likewise.", title="Likely gain"),
-        Float("high_pct", "The most, likewise."),
-        Float("low_ns", "The least, as time."),
-        Float("likely_ns", "What is likely, as time."),
-        Float("high_ns", "The most, as time."),
+        Signed("low_pct", f"The least that is expected to be won, {_OF_STEP}."),
+        Signed("likely_pct", "What is likely to be won, likewise.", title="Likely gain"),
+        Signed("high_pct", "The most, likewise."),
+        Signed("low_ns", "The least, as time."),
+        Signed("likely_ns", "What is likely, as time."),
+        Signed("high_ns", "The most, as time."),
         Float(
             "step_ns",
             "The step that all shares and times are of, as long as it is without profiling: measured, or estimated.",

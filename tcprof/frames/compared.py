@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcprof.frames.places import RANGES
-from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, UNBOUNDED, Bool, Column, Float, Int, Schema, Signed, Text
 
 USEFUL_RATE = Float(
     "useful_tflops",
@@ -101,7 +101,7 @@ KERNEL_CHANGES = Schema(
         Float("new_count", "Launches in the new recording.", title="Launches, new"),
         Float("base_ns", "Sum of their durations in the baseline.", title="Time, base"),
         Float("new_ns", "Sum of their durations in the new recording.", title="Time, new"),
-        Float("difference_ns", "Their time in the new recording, less that in the baseline.", title="Change"),
+        Signed("difference_ns", "Their time in the new recording, less that in the baseline.", title="Change"),
         Float(
             "base_tensor_active_pct",
             "Tensor Active while they ran, from the fit; unknown for new ones.",
@@ -148,7 +148,7 @@ WATERFALL = Schema(
         Text("new_class", "Of renamed and new kernels their class in the new recording; else empty."),
         Float("base", "The part in the baseline; unknown for the parts of Tensor Active."),
         Float("new", "The part in the new recording, likewise."),
-        Float("change", "What the part adds to the total's change."),
+        Signed("change", "What the part adds to the total's change."),
     ),
 )
 
@@ -159,12 +159,12 @@ _OF_MEDIANS = (
     Float("new", "The other side's value."),
     Float("new_low", "Lower end of its interval, likewise."),
     Float("new_high", "Its upper end."),
-    Float("difference", "new - base."),
-    Float("difference_low", "Lower end of its interval."),
-    Float("difference_high", "Its upper end."),
+    Signed("difference", "new - base."),
+    Signed("difference_low", "Lower end of its interval."),
+    Signed("difference_high", "Its upper end."),
     Float("ratio", "new / base; unknown where the baseline is 0."),
-    Float("ratio_low", "Lower end of its interval."),
-    Float("ratio_high", "Its upper end."),
+    Float("ratio_low", "Lower end of its interval.", limits=UNBOUNDED),
+    Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
     Float(
         "p_value",
         "How often two runs of one program would differ so much. With repeats from Welch's t test of the "
@@ -203,7 +203,12 @@ COMPARISON = Schema(
         Text("quantity", "What is compared, with its unit at the end. idle_ns is gpu_window_ns less busy_ns."),
         *_OF_MEDIANS,
         *(
-            Column(f"mean_{each.name}", f"The same as `{each.name}`, of means over the instances.", dtype=each.dtype)
+            Column(
+                f"mean_{each.name}",
+                f"The same as `{each.name}`, of means over the instances.",
+                dtype=each.dtype,
+                limits=each.limits,
+            )
             for each in _OF_MEDIANS
         ),
         Text(

@@ -1,7 +1,7 @@
 """The frame of modules, as ``tcprof.analysis.modules`` gives it."""
 
 from tcprof.frames.places import DRAM_BYTES, HFU_MEANING, KNOWN_FLOP, MFU_MEANING, NO_PEAK, UNCOVERED, UNRESOLVED_SHARE
-from tcprof.frames.schema import GPU, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, UNBOUNDED, Float, Int, Number, Schema, Signed, Text
 
 IN_NO_MODULE = "({phase})"  # the module of kernels that belong to none
 PHASE = Text(
@@ -17,8 +17,8 @@ MODULES = Schema(
     "Kernels that belong to none are in a module of their own for each phase, such as (optimizer).",
     (
         GPU,
-        Int("module_id", "Number of the module, -1 for the rows of all kernels."),
-        Int("parent_id", "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."),
+        Number("module_id", "Number of the module, -1 for the rows of all kernels."),
+        Number("parent_id", "Number of the module that it lies in; -1 for a root, and for the rows of all kernels."),
         Text("module", "Path of the module, its root's class first; empty for the rows of all kernels."),
         Text("name", "The last part of the path."),
         Int("depth", "1 for a root, 0 for the rows of all kernels."),
@@ -79,6 +79,7 @@ MODULES = Schema(
             title="Lost to the peak",
         ),
     ),
+    key=("gpu", "module_id", "phase"),
 )
 MODULE_TREE = Schema(
     "module_tree",
@@ -114,8 +115,8 @@ MODULE_CHANGES = Schema(
     "together.",
     (
         GPU,
-        Int("module_id", "Number of the row's module, -1 for all kernels."),
-        Int("parent_id", "Number of the module that it lies in; -1 for a root and for all kernels."),
+        Number("module_id", "Number of the row's module, -1 for all kernels."),
+        Number("parent_id", "Number of the module that it lies in; -1 for a root and for all kernels."),
         Text("module", "Path of the module; empty for all kernels."),
         Int("depth", "1 for a root, 0 for all kernels."),
         PHASE,
@@ -124,25 +125,25 @@ MODULE_CHANGES = Schema(
             for name, meaning, title, unit in _OF_SIDES
             for side, of in _SIDES.items()
         ),
-        Float("difference_ns", "new - base; a module that a side lacks takes no time there.", title="Change"),
-        Float("difference_low_ns", "Lower end of its 95 % interval."),
-        Float("difference_high_ns", "Its upper end."),
+        Signed("difference_ns", "new - base; a module that a side lacks takes no time there.", title="Change"),
+        Signed("difference_low_ns", "Lower end of its 95 % interval."),
+        Signed("difference_high_ns", "Its upper end."),
         Float("ratio", "new / base; unknown where a side lacks it."),
-        Float("ratio_low", "Lower end of its 95 % interval."),
-        Float("ratio_high", "Its upper end."),
+        Float("ratio_low", "Lower end of its 95 % interval.", limits=UNBOUNDED),
+        Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
         Float("p_value", "How often two runs of one program would differ so much in time, see *comparison*."),
         Text(
             "verdict",
             "Of its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",
             title="Verdict",
         ),
-        Float(
+        Signed(
             "tensor_active_difference_pct",
             "Difference of Tensor Active, new - base, in points.",
             title="Tensor Active, change",
         ),
-        Float("tensor_active_difference_low_pct", "Lower end of its 95 % interval."),
-        Float("tensor_active_difference_high_pct", "Its upper end."),
+        Signed("tensor_active_difference_low_pct", "Lower end of its 95 % interval."),
+        Signed("tensor_active_difference_high_pct", "Its upper end."),
         Float("tensor_active_p_value", "The same as p_value, of Tensor Active."),
         Text("tensor_active_verdict", "The same as verdict, of Tensor Active."),
         Text("not_judged", "Why there is neither an interval of its time nor a verdict; empty where there is."),

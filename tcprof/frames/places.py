@@ -1,6 +1,6 @@
 """Frames of ranges: instances, paths, their summary, and the iterations, as ``tcprof.analysis`` gives them."""
 
-from tcprof.frames.schema import GPU, Bool, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, IntTime, Number, Schema, Text
 
 _PARENT = "Row in *paths* of the path that it lies in; -1 for an outermost one"
 PLACE = (
@@ -8,8 +8,8 @@ PLACE = (
     Text("path", "The path; empty for the whole capture."),
     Text("name", "The innermost name of the path; empty for the whole capture."),
     Int("depth", "1 for an outermost range, 0 for the whole capture."),
-    Int("path_id", "Row of the path in *paths*; -1 for the whole capture."),
-    Int("parent_id", f"{_PARENT} and for the whole capture."),
+    Number("path_id", "Row of the path in *paths*; -1 for the whole capture."),
+    Number("parent_id", f"{_PARENT} and for the whole capture."),
 )
 WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
 _SAMPLED = "Of the samples that were not lost: where coverage_pct is below 99, a lower bound (≥)."
@@ -92,14 +92,14 @@ INSTANCES = Schema(
         GPU,
         Int("range", "Row of the range in *nvtx_ranges*."),
         Int("path_id", "Row of its path in *paths*."),
-        Int("host_start_ns", "Start of the range on the CPU."),
-        Int("host_end_ns", "End of the range on the CPU."),
+        IntTime("host_start_ns", "Start of the range on the CPU."),
+        IntTime("host_end_ns", "End of the range on the CPU."),
         Int("activity_count", "Activities launched in it."),
         Int("inherited_count", "Of these, launched by another thread that had no range of its own."),
         Int("kernel_count", "Kernels and graphs launched in it."),
         Int("kernel_ns", "Sum of these kernels' durations."),
-        Float("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
-        Float("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
+        FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
+        FloatTime("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *_SUMS,
         Float("busy_ns", "Time under at least one of its activities; unknown if it has none."),
@@ -120,6 +120,7 @@ INSTANCES = Schema(
         DRAM_BYTES,
         Bool("warm_up", "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
     ),
+    key=("gpu", "range"),
 )
 
 PATHS = Schema(
@@ -134,7 +135,7 @@ PATHS = Schema(
         ),
         Text("name", "The innermost name."),
         Int("depth", "1 for an outermost range."),
-        Int("parent_id", f"{_PARENT}."),
+        Number("parent_id", f"{_PARENT}."),
     ),
 )
 
@@ -197,6 +198,7 @@ RANGES = Schema(
             title="DRAM bandwidth",
         ),
     ),
+    key=("gpu", "path_id"),
 )
 
 ITERATIONS = Schema(
@@ -223,4 +225,5 @@ ITERATIONS = Schema(
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *_SUMS,
     ),
+    key=("gpu", "range"),
 )

@@ -1,6 +1,20 @@
 """Frames of what was recorded, as ``tcprof.sources`` reads it."""
 
-from tcprof.frames.schema import END, GPU, START, Bool, Category, Float, Int, Schema, Text
+from tcprof.frames.schema import (
+    END,
+    GPU,
+    START,
+    Bool,
+    Category,
+    Float,
+    FloatTime,
+    Int,
+    IntTime,
+    Number,
+    Owner,
+    Schema,
+    Text,
+)
 
 GPUS = Schema(
     "gpus",
@@ -14,6 +28,7 @@ GPUS = Schema(
         Float("memory_bytes", "Device memory."),
         Float("dram_bandwidth", "Bytes a second that its memory can move at most.", unit="B/s"),
     ),
+    key=("gpu",),
 )
 
 SAMPLES = Schema(
@@ -56,6 +71,7 @@ SAMPLES = Schema(
             "l1_wavefront_count", "Passes through the L1 data pipes, of shared memory too: an SM makes one in a cycle."
         ),
     ),
+    key=("gpu", "start_ns"),
 )
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
 # What a sample counts of the GPU's work beside tensor cycles, and what launches get their share of.
@@ -83,12 +99,12 @@ NVTX_RANGES = Schema(
     "nvtx_ranges",
     "NVTX ranges as recorded: push/pop and start/end.",
     (
-        Int("process", "Process that opened the range."),
-        Int("thread", "Thread that opened the range, within its process."),
+        Owner("process", "Process that opened the range."),
+        Owner("thread", "Thread that opened the range, within its process."),
         Category("domain", f"NVTX domain; empty for the default one, {OPS_DOMAIN} for those of PyTorch's emit_nvtx."),
         Category("name", "The range's name, of an op without its numbers; (unnamed) where it has none."),
         START,
-        Int("end_ns", "End on the recording's clock; of a range that never closed, the end of the recording."),
+        IntTime("end_ns", "End on the recording's clock; of a range that never closed, the end of the recording."),
         Bool("start_end", "Whether it is a start/end range: unlike push/pop ranges, these may cross others."),
         Float("sequence", "Number of the autograd node that an op made or ran; unknown where it has none."),
         Category(
@@ -116,20 +132,21 @@ API_CALLS = Schema(
     "api_calls",
     "CUDA API calls that started work on a GPU.",
     (
-        Int("process", "Process that made the call."),
-        Int("thread", "Thread that made the call, within its process."),
+        Owner("process", "Process that made the call."),
+        Owner("thread", "Thread that made the call, within its process."),
         Int("correlation", "Number that ties the call to its activities, unique within the process."),
         START,
-        Float("returned_ns", "When the call returned, on the same clock; unknown where that was not recorded."),
+        FloatTime("returned_ns", "When the call returned, on the same clock; unknown where that was not recorded."),
     ),
+    key=("process", "correlation"),
 )
 
 WAITS = Schema(
     "waits",
     "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize.",
     (
-        Int("process", "Process that made the call."),
-        Int("thread", "Thread that made the call, within its process."),
+        Owner("process", "Process that made the call."),
+        Owner("thread", "Thread that made the call, within its process."),
         Category("name", "The call's name."),
         START,
         END,
@@ -144,9 +161,9 @@ ACTIVITIES = Schema(
         Category("kind", "kernel, memcpy, memset or graph."),
         Category("name", "The kernel's demangled name; of a copy its direction; else the kind."),
         Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty where it was not read."),
-        Int("stream", "CUDA stream within the process's context."),
-        Int("process", "Process that started it; -1 where the export does not say."),
-        Int("correlation", "Number of the launch within the process; -1 where there is none."),
+        Number("stream", "CUDA stream within the process's context."),
+        Owner("process", "Process that started it; -1 where the export does not say."),
+        Number("correlation", "Number of the launch within the process; -1 where there is none."),
         START,
         END,
         Float("moved_bytes", "Size of a copy or memset; of others unknown."),
@@ -161,7 +178,7 @@ UNPROFILED = Schema(
     "unprofiled",
     "The steps of an unprofiled run of the same program, on a clock of its own, by ``tcprof profile --unprofiled``.",
     (
-        Int("process", "Process that ran the step."),
+        Number("process", "Process that ran the step."),
         Bool("training", "Whether it trains; else it is a call of a model."),
         START,
         END,

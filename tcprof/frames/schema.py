@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof import units
@@ -20,6 +21,11 @@ BOOL = "bool"
 _DTYPES = {name: pd.api.types.pandas_dtype(name) for name in (INT, FLOAT, TEXT, CATEGORY, BOOL)}
 _UNITS_ALONE = ("ns", "s", "pct", "hz", "bytes")  # which say only the unit; a count says what is counted
 FEW = 20_000  # rows of a frame that is copied for speed
+_MOST = 2.0**100
+UNBOUNDED = (0.0, float("inf"))  # limits of ends of intervals that may reach to infinity
+SIGNED = (-_MOST, _MOST)  # limits of shifts and differences
+ON_CLOCK = (-(2.0**54), 2.0**54)  # limits of times
+OR_NONE = (-1.0, 2.0**32)  # limits of numbers of something that may be -1, for none
 LARGEST_UNCOVERED_PCT = 1.0  # what is left out of a sum that counts as the whole
 _ACRONYMS = {"gpu": "GPU", "sm": "SM"}
 
@@ -41,6 +47,7 @@ class Column:
     # is left of 100 % is not in the value. Empty for everything else.
     covered: str = ""
     dtype: str = FLOAT  # its pandas dtype. Unknown values are NaN, so only columns that are always known are integers
+    limits: tuple[float, float] = (0.0, _MOST)  # the least and the most that a known number may be
 
     def __post_init__(self) -> None:
         stem, _, suffix = self.name.rpartition("_")
@@ -58,6 +65,12 @@ class Column:
     def has(self, dtype: object) -> bool:
         """Whether a dtype is the column's own; of categories any are."""
         return isinstance(dtype, pd.CategoricalDtype) if self.dtype == CATEGORY else dtype == _DTYPES[self.dtype]
+
+    def admits(self, values: npt.NDArray[Any]) -> bool:
+        """Whether all numbers that are known are within the limits; of texts any are."""
+        if self.dtype not in (INT, FLOAT) or not len(values):
+            return True
+        return not (np.fmin.reduce(values) < self.limits[0] or np.fmax.reduce(values) > self.limits[1])
 
     def format(self, value: object) -> str:
         """A value as a person reads it."""
@@ -79,6 +92,7 @@ class Schema:
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()  # columns that tell its rows apart; empty where rows may be alike
 
     def __getitem__(self, name: str) -> Column:
         for column in self.columns:
@@ -116,6 +130,30 @@ class Schema:
         # A copy has one array for each dtype: rows are picked from it four times as fast. Of many it would be large.
         return pd.DataFrame(data, index, copy=len(frame) < FEW)
 
+    def find_invalid(self, frame: pd.DataFrame) -> str:
+        """What no frame of this kind holds and this one, which conforms, does; empty for nothing."""
+        beyond = (column.name for column in self.columns if not column.admits(frame[column.name].to_numpy()))
+        if name := next(beyond, ""):
+            return f"{name} is out of range"
+        for start in (name for name in self.names if name.endswith("start_ns")):
+            end = f"{start.removesuffix('start_ns')}end_ns"
+            if end in self.names:
+                begins, ends = frame[start].to_numpy(), frame[end].to_numpy()
+                if not ((begins <= ends) | (np.isnan(begins) & np.isnan(ends))).all():
+                    return f"{end} is before {start}"
+        return f"two rows have the same {', '.join(self.key)}" if self.key and self._repeats(frame) else ""
+
+    def _repeats(self, frame: pd.DataFrame) -> bool:
+        """Whether two rows have the same key; numbers are most often in order, which is seen at once."""
+        if all(self[name].dtype == INT for name in self.key):
+            ascends = np.zeros(max(len(frame) - 1, 0), dtype=bool)
+            for name in reversed(self.key):
+                values = frame[name].to_numpy()
+                ascends = (values[1:] > values[:-1]) | ((values[1:] == values[:-1]) & ascends)
+            if ascends.all():
+                return False
+        return bool(frame.duplicated([*self.key]).any())
+
     def empty(self) -> pd.DataFrame:
         """A frame of this kind without rows."""
         return self._empty.copy()
@@ -137,9 +175,13 @@ Int = partial(Column, dtype=INT)
 Text = partial(Column, dtype=TEXT)
 Category = partial(Column, dtype=CATEGORY)
 Bool = partial(Column, dtype=BOOL)
-GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems counts them.")
-START = Int("start_ns", "Start on the recording's clock; may be negative, before the capture began.")
-END = Int("end_ns", "End on the recording's clock; the interval is half-open.")
+IntTime, FloatTime = partial(Int, limits=ON_CLOCK), partial(Float, limits=ON_CLOCK)
+Number = partial(Int, limits=OR_NONE)
+Owner = partial(Int, limits=(-1.0, 2.0**24))  # a process or a thread, -1 for one that is unknown
+Signed = partial(Float, limits=SIGNED)
+GPU = Int("gpu", "Number of the GPU in the recording, as Nsight Systems counts them.", limits=(0, 255))
+START = IntTime("start_ns", "Start on the recording's clock; may be negative, before the capture began.")
+END = IntTime("end_ns", "End on the recording's clock; the interval is half-open.")
 
 _TEXT_STORAGE = "mode.string_storage"  # one setting for the whole process, in which several threads may be at work
 _text_lock = Lock()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Number, Schema, Text
 
 WARM_UP_PATH = "(warm-up)"
 
@@ -13,10 +13,10 @@ KERNEL_INSTANCES = Schema(
         GPU,
         Int("activity", "Row of the launch in *activities*."),
         Int("kernel", "Row of its kernel in *kernels*."),
-        Int("path_id", "Row of the path that it belongs to in *paths*; -1 for none."),
-        Int("range", "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
-        Int("iteration", "Row of the iteration that it belongs to in *iterations*; -1 for none."),
-        Int(
+        Number("path_id", "Row of the path that it belongs to in *paths*; -1 for none."),
+        Number("range", "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
+        Number("iteration", "Row of the iteration that it belongs to in *iterations*; -1 for none."),
+        Number(
             "module",
             "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "
             "module or a phase, and for what only warm-up launched.",
@@ -51,6 +51,7 @@ KERNEL_INSTANCES = Schema(
             "formula, or without sizes.",
         ),
     ),
+    key=("activity",),
 )
 
 _WORK = {
@@ -216,4 +217,5 @@ KERNELS = Schema(
             "it does not tell. GeForce cards are twice as fast with fp16.",
         ),
     ),
+    key=("gpu", "name", "launch_geometry", "path"),
 )

@@ -22,12 +22,12 @@ from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 
-# When each recording began, in ns; and what tcprof itself has added to an export, see nsys_sqlite.export.
+_OWN_TABLES = {"TCPROF_ALONE", "TCPROF_RUN"}  # what tcprof itself has added to an export, see nsys_sqlite.export
+# When each recording began, in ns.
 _BEGUN = (
     "SELECT utcEpochNs FROM main.TARGET_INFO_SESSION_START_TIME",
     "SELECT utcEpochNs FROM old.TARGET_INFO_SESSION_START_TIME",
 )
-_TAKE_UNPROFILED = "CREATE TABLE main.TCPROF_ALONE AS SELECT * FROM old.TCPROF_ALONE"
 _HEADER_BYTES = 100
 _WRITE_AHEAD = b"\2"  # at byte 19 of the header
 _DAMAGED = r"magic number mismatch|Cannot read from stream|Invalid version prefix|Version tag is not found|protobuf"
@@ -220,7 +220,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                 raise NsysError(
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
                 ) from error
-            _keep_unprofiled_steps(export, made)
+            _keep_own_tables(export, made)
             recorded = report.stat().st_mtime_ns
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
                 os.utime(made, ns=(recorded, recorded))
@@ -230,17 +230,19 @@ def make_export(nsys: Nsys, report: Path) -> Path:
     return export
 
 
-def _keep_unprofiled_steps(old: Path, made: Path) -> None:
+def _keep_own_tables(old: Path, made: Path) -> None:
+    """Takes over what tcprof has added to an export of the same recording."""
     if not old.exists():
         return
     try:
+        tables = sorted(read_tables(old) & _OWN_TABLES)
         with closing(sqlite3.connect(made.resolve().as_uri(), uri=True)) as connection:
             connection.execute("ATTACH DATABASE ? AS old", (read_only_uri(old),))
             begun = [connection.execute(statement).fetchall() for statement in _BEGUN]
-            if begun[0] == begun[1] != []:
-                connection.execute(_TAKE_UNPROFILED)
-    except sqlite3.Error:
-        return  # there are none, or the old export is damaged: that is why there is a new one
+            for name in tables if begun[0] == begun[1] != [] else ():
+                connection.execute(f"CREATE TABLE main.{name} AS SELECT * FROM old.{name}")  # noqa: S608
+    except (sqlite3.Error, InputError):
+        return  # the old export is damaged: that is why there is a new one
 
 
 def _is_export_or_left_of_one(path: Path) -> bool:

@@ -59,7 +59,7 @@ DIAGNOSTICS = _table("DIAGNOSTIC_EVENT", "timestamp source severity globalPid", 
 GPUS = _table(
     "TARGET_INFO_GPU",
     "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory memoryBandwidth:bandwidth",
-    "name chipName",
+    "name chipName uuid",
 )
 CUDA_GPUS = _table(
     "TARGET_INFO_CUDA_GPU",
@@ -86,8 +86,9 @@ SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeI
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
-# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export.
+# Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
+RUN = _table("TCPROF_RUN", "", "name value")
 
 # NVTX_EVENTS.eventType
 NVTX_MARK = 34

@@ -15,7 +15,8 @@ from tcprof.nsys.report import ReportFiles
 
 MODULE_OPTION = "-m"
 AUTO, OFF = "auto", "off"
-LEVEL_VARIABLE, STEP_TIMES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_STEP_TIMES"  # as tcprof.annotate reads them
+# As tcprof.annotate reads them.
+LEVEL_VARIABLE, STEP_TIMES_VARIABLE, PROCESSES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_STEP_TIMES", "TCPROF_PROCESSES"
 _ANNOTATION = Path(__file__).parents[1] / "annotate" / "startup"  # what Python runs at its start if it is on PYTHONPATH
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
@@ -88,20 +89,30 @@ def find_program(args: Sequence[str], python: str = sys.executable) -> tuple[str
     )
 
 
-def annotated(command: tuple[str, ...], level: str, step_times: Path | None = None) -> tuple[str, ...]:
+def annotated(
+    command: tuple[str, ...], level: str, step_times: Path | None = None, processes: Path | None = None
+) -> tuple[str, ...]:
     """Has the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
 
     The environment is set in the command, so that what is printed can be run as it stands.
 
     Args:
         step_times: A folder that the times of its steps are written to, in place of ranges.
+        processes: A folder that each process writes to which rank it is, see ``tcprof.identity``.
     """
     if level == OFF:
         return command
     folders = os.pathsep.join(filter(None, (str(_ANNOTATION), os.environ.get("PYTHONPATH"))))
     chosen = () if level == AUTO else (f"{LEVEL_VARIABLE}={level}",)
-    timed = () if step_times is None else (f"{STEP_TIMES_VARIABLE}={step_times}",)
-    return ("env", f"PYTHONPATH={folders}", *chosen, *timed, *command)
+    asked = {STEP_TIMES_VARIABLE: step_times, PROCESSES_VARIABLE: processes}
+    written = (f"{name}={folder}" for name, folder in asked.items() if folder is not None)
+    return ("env", f"PYTHONPATH={folders}", *chosen, *written, *command)
+
+
+def level_of(level: str) -> str:
+    """What is annotated in fact: ``auto`` leaves it to the environment."""
+    chosen = os.environ.get(LEVEL_VARIABLE) or AUTO if level == AUTO else level
+    return "modules" if chosen == AUTO else chosen
 
 
 def name_report(args: Sequence[str]) -> str:

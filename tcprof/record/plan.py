@@ -47,6 +47,7 @@ class Plan:
     gpus: tuple[GpuSupport, ...]  # the GPUs that are sampled
     bytes_per_s: float  # estimated size of the samples in the export, for each second; 0 without samples
     notes: tuple[str, ...]  # what will be recorded less well than it could be, and why
+    processes: Path  # the folder to which processes that are annotated write which rank they are
 
     def build_command(self, report: ReportFiles) -> list[str]:
         """Nsys's command line for a report."""
@@ -78,8 +79,10 @@ def plan_recording(
             metric_set, notes = _choose_metrics(found, capabilities, options, gpus, folder)
         rate = _estimate_bytes_per_s(options, gpus, metric_set)
         notes += _warn_of_overflow(options, gpus)
-        command = annotated(program, options.annotate)
-        yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes))
+        processes = folder / "processes"
+        processes.mkdir()
+        command = annotated(program, options.annotate, processes=processes)
+        yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
 
 
 def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:

@@ -1,29 +1,34 @@
 """Record a program with nsys: run it, pass its output and signals on, find what it wrote."""
 
+import json
 import math
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
 
 import pandas as pd
 
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.frames import UNPROFILED
+from tcprof.identity import Identity, identify_launch
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
 from tcprof.nsys.run import Completed, explain, run_quietly
-from tcprof.record.command import RecordOptions, annotated, find_program, name_options, name_report
+from tcprof.record.command import RecordOptions, annotated, find_program, level_of, name_options, name_report
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.run_shown import run_shown
 from tcprof.temporary import temporary_folder
+from tcprof.version import __version__
 
 LONGEST_S = 60.0  # that a program may take for this to be done unasked
 _GRACE_S = 5.0  # from the signal that asks the program to end
@@ -93,6 +98,7 @@ class RecordedRun:
     program_status: int
     was_stopped: bool = False  # whether the user, or a job scheduler, ended it
     seconds: float = math.inf  # how long it took, with nsys's own work
+    identity: Identity = field(default_factory=Identity)  # what it is of, as far as nsys does not know it
 
 
 class Session:
@@ -108,6 +114,8 @@ class Session:
 
     def __init__(self, program: Sequence[str], output: Path | None = None, repeat: int = 1) -> None:
         self.program = find_program(program)
+        name = re.sub(r"[^\w.+-]", "_", name_report(program))[:80]
+        self._identity = Identity(run=secrets.token_hex(8), program=name, tcprof_version=__version__)
         self.reports = ReportFiles.named(output or Path(name_report(program))).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
@@ -130,10 +138,24 @@ class Session:
         """Records the program once, into one of ``reports``; see ``record``."""
         began = time.monotonic()
         run = record(plan.nsys, plan.build_command(report), report)
-        run = replace(run, seconds=time.monotonic() - began)
+        identity = read_processes(plan.processes).or_else(self._identity)
+        identity = replace(identity, annotation=level_of(plan.options.annotate))
+        run = replace(run, seconds=time.monotonic() - began, identity=identity)
         if plan.nsys.prefix:
             give_back(run.report)
         return run
+
+
+def read_processes(folder: Path) -> Identity:
+    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``; it is removed."""
+    processes: dict[int | None, dict[str, str]] = {}
+    for path in sorted(folder.glob("[0-9]*"), key=lambda path: path.stat().st_mtime_ns):
+        with suppress(ValueError, AttributeError):  # it was killed while it wrote
+            known = json.loads(path.read_text(encoding="utf-8")).items()
+            processes[int(path.name)] = {name: value for name, value in known if isinstance(value, str)}
+        path.unlink()
+    versions = ({"torch_version": variables.get("torch_version")} for variables in processes.values())
+    return reduce(Identity.or_else, map(Identity.from_facts, versions), identify_launch(processes))
 
 
 def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:

@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.types import NullType, TypeEngine
 
+from tcprof.identity import FACTS
 from tcprof.nsys import schema
 from tcprof.redaction.own_words import is_own
 
@@ -49,6 +50,7 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.OLD_EXPORT_METADATA.name: {"name", "value"},
     schema.CAPTURE_METADATA.name: {"name", "value"},
     schema.SYSTEM.name: {"name", "value"},
+    schema.RUN.name: {"name", "value"},
     schema.SESSION_START.name: {"utcTime"},
     schema.DIAGNOSTICS.name: {"text"},
     schema.STRINGS.name: {"value"},
@@ -82,11 +84,15 @@ _SETTINGS = {
     schema.EXPORT_METADATA.name: _EXPORT_SETTINGS,
     schema.OLD_EXPORT_METADATA.name: _EXPORT_SETTINGS,
     schema.SYSTEM.name: _SYSTEM_SETTINGS,
+    schema.RUN.name: FACTS,
 }
 _DOMAIN_END = 76
 _NVTX_KINDS = (schema.NVTX_MARK, schema.NVTX_PUSH_POP, schema.NVTX_START_END, schema.NVTX_DOMAIN_CREATE, _DOMAIN_END)
 # Tables of names with values.
-SETTINGS_TABLES = (schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA, schema.SYSTEM)
+SETTINGS_TABLES = (
+    *(schema.CAPTURE_METADATA, schema.EXPORT_METADATA, schema.OLD_EXPORT_METADATA),
+    *(schema.SYSTEM, schema.RUN),
+)
 # The columns that decide which rows of a table are kept. A table without them is not one of nsys's, and is left out.
 _NEEDED = {
     **{table.name: {"name", "value"} for table in SETTINGS_TABLES},
@@ -165,7 +171,9 @@ def copied_columns(table: sa.Table) -> list[sa.Column[Any]]:
 
 
 def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    """A column with nothing in place of texts that may be private; ``set_functions`` and ``blank`` are needed.
+    """A column with nothing in place of texts that may be private.
+
+    ``set_functions``, ``blank`` and ``unless_private`` are needed.
 
     Text among numbers stays, and is refused when the copy is searched.
     """
@@ -176,6 +184,8 @@ def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
         return sa.case((holds_text(column), sa.literal("")), else_=column)
     if table == schema.DIAGNOSTICS.name:
         return sa.func.blank(text)
+    if table == schema.RUN.name:  # rows are chosen by the forms of their texts, of which the names are tcprof's own
+        return sa.func.unless_private(text) if column.name == schema.RUN.c.value.name else column
     if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
         nul = sa.func.instr(text, sa.literal(b"\0", sa.BLOB))
         return sa.case((nul > 0, sa.cast(sa.func.substr(text, 1, nul - 1), sa.Text)), else_=column)
@@ -242,7 +252,7 @@ def own_words(tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
             yield from (sa.select(column).where(wanted(table, tables)) for column in table.c if keeps_text(column))
         elif name in (schema.GPUS.name, schema.CUDA_GPUS.name, schema.METRIC_NAMES.name):
             yield from (sa.select(column) for column in table.c if keeps_text(column))
-        elif name in (settings.name for settings in SETTINGS_TABLES):
+        elif name in (settings.name for settings in SETTINGS_TABLES if settings is not schema.RUN):
             yield from (sa.select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
         elif name == schema.STRINGS.name:
             yield sa.select(table.c.value).where(_is_call(table, tables))

@@ -20,6 +20,8 @@ from tcprof.redaction.own_words import is_own, set_functions
 from tcprof.redaction.private_texts import TELLING_TABLES, Found, PrivateTexts, as_text, gather_private
 
 EXAMPLES = 3
+# Names that a copy keeps: those of the program are searched by themselves, those of tcprof's own facts are a list.
+_NAMES = ((schema.NVTX.name, "text"), (schema.STRINGS.name, "value"), (schema.RUN.name, "name"))
 _AT_ONCE = 20_000
 _DEFECT = (
     "This is a defect of tcprof: please report this message, without the recording. Until it is fixed, share figures: "
@@ -66,7 +68,7 @@ def check_copy(connection: Connection, database: str, private: PrivateTexts) -> 
     tables = reflect_tables(connection, database)
     for table in tables.values():
         for column in (column for column in table.c if not is_number(column)):
-            if (table.name, column.name) not in ((schema.NVTX.name, "text"), (schema.STRINGS.name, "value")):
+            if (table.name, column.name) not in _NAMES:
                 found = _search(connection, [select(type_coerce(column, Text)).distinct()], private)
                 _refuse(table.name, column.name, found)
     of_nvtx, of_kernels, others = _name_statements(tables)

@@ -39,6 +39,7 @@ from tcprof.redaction.private_texts import (
     THREAD_NAMES,
     Kind,
     PrivateTexts,
+    as_text,
     gather_private,
     is_path,
     kind_of,
@@ -132,6 +133,7 @@ def _copy(connection: sa.Connection, tables: dict[str, sa.Table], private: Priva
     """Create and fill the tables that are kept, and count what is left out of them."""
     removed: Counter[Kind] = Counter()
     _set_blanking(connection, tables, private)
+    _set_search(connection, tables, private)
     for table in (table for name, table in tables.items() if is_kept(name, tables)):
         # SQLite treats a column without a type like one of BLOB.
         columns = copied_columns(table)
@@ -151,6 +153,18 @@ def _set_blanking(connection: sa.Connection, tables: dict[str, sa.Table], privat
     if messages is not None and "text" in messages.c:
         texts = texts_of(connection, sa.select(messages.c.text).distinct())
     connection.connection.create_function("blank", 1, blanking(private, texts), deterministic=True)
+
+
+def _set_search(connection: sa.Connection, tables: dict[str, sa.Table], private: PrivateTexts) -> None:
+    """Give the connection a function that empties what tcprof wrote of a run where something private is in it."""
+    texts: list[str] = []
+    if is_kept(schema.RUN.name, tables):
+        run = tables[schema.RUN.name]
+        texts = texts_of(connection, sa.select(run.c.value).where(wanted(run, tables)))
+    suspects = {each.text for each in private.search(texts)}
+    connection.connection.create_function(
+        "unless_private", 1, lambda value: value and ("" if as_text(value) in suspects else as_text(value))
+    )
 
 
 def _count_rows(connection: sa.Connection, table: sa.Table, tables: dict[str, sa.Table]) -> Counter[Kind]:

@@ -11,19 +11,18 @@ import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tcprof.analysis import Analysis
 from tcprof.errors import InputError, OutputError
-from tcprof.saved.contents import FORMAT, options_of
+from tcprof.files import SAVED_SUFFIX
+from tcprof.saved.contents import FORMAT, hash_own_code, options_of
 from tcprof.saved.reading import SavedFile
 from tcprof.saved.writing import save
 
 VARIABLE = "TCPROF_CACHE"  # the folder to keep them in; empty or 0: nowhere
 MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
-_SUFFIX = ".tcprof"
 
 
 class Cache:
@@ -55,22 +54,22 @@ class Cache:
             return None
         return entry
 
-    def keep(self, analysis: Analysis) -> None:
-        """Keep an analysis, and remove what was not used for longest where there is too much."""
+    def keep(self, analysis: Analysis, judged: Mapping[str, Any]) -> None:
+        """Keep an analysis with what it says, and remove what was not used for longest where there is too much."""
         entry = self._entry(analysis.recording.content, options_of(analysis))
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            save(analysis, entry)
+            save(analysis, entry, judged)
             self._make_room()
         except (OSError, OutputError) as error:
             self._note(f"the analysis cannot be cached: {error} (--no-cache: without this note)")
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
-        known = json.dumps([FORMAT, _own_code(), content, sorted(options.items())], default=str)
-        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{_SUFFIX}"
+        known = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
+        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{SAVED_SUFFIX}"
 
     def _make_room(self) -> None:
-        entries = [(path.stat(), path) for path in self._folder.glob(f"*{_SUFFIX}")]
+        entries = [(path.stat(), path) for path in self._folder.glob(f"*{SAVED_SUFFIX}")]
         total = sum(found.st_size for found, _ in entries)
         for found, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
             if total <= MOST_BYTES:
@@ -89,10 +88,3 @@ def user_cache(note: Callable[[str], object]) -> Cache | None:
             return Cache(Path.home() / "Library" / "Caches" / "tcprof", note)
         return Cache(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tcprof", note)
     return None
-
-
-@cache
-def _own_code() -> list[tuple[str, int, int]]:
-    """What changes where tcprof does, be it a release or a line of a checkout."""
-    files = [path for path in Path(__file__).parents[1].rglob("*") if path.suffix in (".py", ".toml")]
-    return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)

@@ -1,10 +1,16 @@
-"""What a saved analysis holds: a ZIP file of one JSON document, and of a Parquet file for each frame."""
+"""What a saved analysis holds: a ZIP file of two JSON documents, and of a Parquet file for each frame."""
 
-from typing import Any
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+from zipfile import ZipInfo
 
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.observed import Observed
 from tcprof.frames import (
     ACTIVITIES,
     API_CALLS,
@@ -27,8 +33,10 @@ from tcprof.frames import (
     WAITS,
     Schema,
 )
+from tcprof.sources import Recording
 
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
+JUDGED = "findings.json"
 OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of ``Analysis.observed``
 FRAMES: dict[str, Schema] = {
     "gpus": GPUS,
@@ -51,20 +59,46 @@ FRAMES: dict[str, Schema] = {
     "waits": WAITS,
     **OBSERVED,
 }
-# Columns that are rows of another frame, which may be -1 where they are none.
-ROWS: dict[str, dict[str, str]] = {
-    "ranges": {"path_id": "paths", "parent_id": "paths"},
-    "iterations": {"range": "nvtx_ranges"},
-    "instances": {"range": "nvtx_ranges", "path_id": "paths"},
+# Columns that are rows of another frame, or -1 for none; with what a row has in common with the one that it names.
+ROWS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
+    "paths": {"parent_id": ("paths", ())},
+    "ranges": {"path_id": ("paths", ("domain", "path", "name", "depth", "parent_id"))},
+    "timeline": {"path_id": ("paths", ("domain", "path", "name", "depth", "parent_id"))},
+    "iterations": {"range": ("nvtx_ranges", ())},
+    "instances": {"range": ("nvtx_ranges", ()), "path_id": ("paths", ())},
     "kernel_instances": {
-        "activity": "activities",
-        "kernel": "kernels",
-        "range": "nvtx_ranges",
-        "path_id": "paths",
-        "iteration": "iterations",
-        "module": "modules",
+        "activity": ("activities", ("gpu",)),
+        "kernel": ("kernels", ("gpu",)),
+        "range": ("nvtx_ranges", ()),
+        "path_id": ("paths", ()),
+        "iteration": ("iterations", ("gpu",)),
+        "module": ("modules", ("gpu",)),
     },
 }
+
+
+class Options(TypedDict):
+    """What the analysis was made with, see ``tcprof.analysis.analyze``."""
+
+    metrics: list[str]
+    kernels: bool
+    warm_up: int | str | None
+    iteration: str | None
+    peak_tflops: float | None
+
+
+class About(TypedDict):
+    """All of an analysis that is no frame: the JSON document."""
+
+    format: int
+    tcprof: str  # the version that saved it
+    options: Options
+    recording: Recording
+    window: Literal["host", "gpu", "busy"]
+    tensor_source: Literal["cycles", "rounded", "none"]
+    iterations_active: dict[int, float]  # JSON has the numbers of GPUs as texts
+    fingerprint: list[int]
+    observed: Observed  # without its frames
 
 
 def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
@@ -76,3 +110,19 @@ def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
 def options_of(analysis: Analysis) -> dict[str, Any]:
     """All that an analysis was made with, by the names of the parameters of ``tcprof.analysis.analyze``."""
     return {"window": analysis.window, **analysis.options}
+
+
+@cache
+def hash_own_code() -> str:
+    """What changes where tcprof does, be it a release or a line of a checkout."""
+    package, whole = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml")):
+        content = path.read_bytes()
+        whole.update(f"{path.relative_to(package).as_posix()} {len(content)} ".encode() + content)
+    return whole.hexdigest()
+
+
+def mark_judged(parts: Iterable[ZipInfo]) -> str:
+    """What changes where tcprof does, or what it judged: any other part of the file."""
+    judged = sorted((part.filename, part.file_size, part.CRC) for part in parts if part.filename != JUDGED)
+    return hashlib.sha256(f"{hash_own_code()} {judged}".encode()).hexdigest()

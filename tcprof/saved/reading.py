@@ -3,25 +3,29 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, ROWS
+from tcprof.identity import Identity
+from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_judged
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
+from tcprof.untrusted import one_line
 
-MOST_ROWS = 1 << 28
 MOST_ABOUT_BYTES = 1 << 24
+_NO_ZIP = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError)
 _AGAIN = "Save the analysis again: tcprof save RECORDING -o NAME.tcprof"
 
 
@@ -37,39 +41,88 @@ class SavedFile:
         try:
             with zipfile.ZipFile(path) as archive:
                 members = {member.filename: member for member in archive.infolist()}
+                if len(members) < len(archive.infolist()):
+                    self._refuse("two of its parts have one name")
                 if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
                     self._refuse("its parts are compressed once more")
                 if ABOUT not in members or members[ABOUT].file_size > MOST_ABOUT_BYTES:
                     self._refuse(f"it has no {ABOUT}")
                 about = json.loads(archive.read(ABOUT))
-        except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError) as error:
+        except _NO_ZIP as error:
             raise self._damaged(str(error)) from error
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}.", "Check the name.") from error
-        if not isinstance(about, dict) or not isinstance(about.get("format"), int):
-            self._refuse(f"its {ABOUT} does not say what it is")
-        if about["format"] > FORMAT:
+        number = about.get("format") if isinstance(about, dict) else None
+        if type(number) is int and number > FORMAT:
             raise InputError(
                 f"{path} was saved by a newer tcprof, {about.get('tcprof')}.",
                 "Update tcprof, or save the analysis again.",
             )
+        if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
+            self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
+        self._parts = list(members.values())
+        self._counts: dict[str, int] = {}
+        self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def frame(self, name: str) -> pd.DataFrame:
-        """One of ``FRAMES``, with its Schema's columns and values that its other frames have."""
+        """One of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
         import pyarrow as pa
 
-        schema = FRAMES[name]
+        schema, file = FRAMES[name], self._parquet(name)
         try:
             with plain_texts():
-                found = schema.conform(self._parquet(name).read(columns=schema.names).to_pandas())
+                table = file.read(columns=schema.names)
+                wrong = find_nulls(table, schema)
+                found = schema.conform(table.to_pandas()) if not wrong else schema.empty()
+            wrong = wrong or schema.find_invalid(found) or find_inconsistent(name, found, self)
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
-        for column, other in ROWS.get(name, {}).items():
-            rows = found[column].to_numpy()
-            if len(rows) and not -1 <= rows.min() <= rows.max() < self._parquet(other).metadata.num_rows:
-                self._refuse(f"{name}.{column} names rows that {other} has not")
+        if wrong:
+            self._refuse(f"{name}: {wrong}")
         return found
+
+    @cached_property
+    def judged(self) -> dict[str, Any] | None:
+        """What its figures say; None where another tcprof said it, or of other figures."""
+        try:
+            content = self._read(JUDGED)
+            found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
+        except KeyError:
+            return None
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(f"{JUDGED}: {error}") from error
+        return found if isinstance(found, dict) and found.get("mark") == mark_judged(self._parts) else None
+
+    def count(self, name: str) -> int:
+        """How many rows a frame has."""
+        if name not in self._counts:
+            self._parquet(name)
+        return self._counts[name]
+
+    def column(self, name: str, column: str) -> npt.NDArray[Any]:
+        """A column of a frame, which holds what its Schema promises."""
+        import pyarrow as pa
+
+        if (name, column) not in self._columns:
+            try:
+                table = self._parquet(name).read(columns=[column])
+                wrong, values = find_nulls(table, FRAMES[name]), table[column].to_numpy()
+            except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+                raise self._damaged(f"{name}.{column}: {error}") from error
+            if not wrong and not FRAMES[name][column].admits(values):
+                wrong = f"{column} is out of range"
+            if wrong := wrong or find_dangling(name, column, values, self):
+                self._refuse(f"{name}: {wrong}")
+            self._columns[name, column] = values
+        return self._columns[name, column]
+
+    def _read(self, member: str) -> bytes:
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                return archive.read(member)
+        except (OSError, *_NO_ZIP) as error:
+            raise self._damaged(f"{member}: {error}") from error
 
     def _parquet(self, name: str) -> Any:
         """The Parquet file of a frame."""
@@ -77,19 +130,21 @@ class SavedFile:
         import pyarrow.parquet as pq
 
         try:
-            with zipfile.ZipFile(self.path) as archive:
-                file = pq.ParquetFile(io.BytesIO(archive.read(f"{name}.parquet")))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pa.ArrowException) as error:
+            content = self._read(f"{name}.parquet")
+            file = pq.ParquetFile(io.BytesIO(content))
+            wrong = find_unreadable(file, FRAMES[name], len(content))
+        except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
-        if file.metadata.num_rows > MOST_ROWS:
-            self._refuse(f"{name} has {file.metadata.num_rows} rows")
+        if wrong:
+            self._refuse(f"{name}: {wrong}")
+        self._counts[name] = file.metadata.num_rows
         return file
 
     def _refuse(self, why: str) -> NoReturn:
         raise self._damaged(why)
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self.path} is not a saved analysis that can be read: {why.splitlines()[0]}.", _AGAIN)
+        return InputError(f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.", _AGAIN)
 
 
 class SavedAnalysis(Analysis):
@@ -102,6 +157,17 @@ class SavedAnalysis(Analysis):
         value = _split(self) if name == "split_by_path" else file.frame(name)
         self.__dict__[name] = value
         return value
+
+    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
+        """A column of a frame, without the others."""
+        file = self.__dict__.get("_file")
+        return super().column(frame, name) if file is None or frame in self.__dict__ else file.column(frame, name)
+
+    @property
+    def judged(self) -> dict[str, Any] | None:
+        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
+        file = self.__dict__.get("_file")
+        return None if file is None else file.judged
 
     @cached_property
     def kernels_by_path(self) -> pd.DataFrame:
@@ -137,22 +203,24 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
     file = SavedFile(path)
     about = file.about
     analysis = object.__new__(kind)
-    try:
-        observed = dict(about["observed"])
-        unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
-        wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
-        known = Observed(
-            **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
-        )
-        values = {
-            "recording": Recording(**{**about["recording"], **({} if name is None else {"file": name})}),
-            "window": str(about["window"]),
-            "tensor_source": str(about["tensor_source"]),
-            "iterations_active": {int(gpu): float(value) for gpu, value in about["iterations_active"].items()},
-            "options": dict(about["options"]),
-            "observed": known,
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path} is not a saved analysis that can be read: {error}.", _AGAIN) from error
+    observed = dict(about["observed"])
+    unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
+    wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
+    known = Observed(
+        **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
+    )
+    values = {
+        "recording": _recording(about["recording"], name),
+        "window": about["window"],
+        "tensor_source": about["tensor_source"],
+        "iterations_active": {int(gpu): value for gpu, value in about["iterations_active"].items()},
+        "options": about["options"],
+        "observed": known,
+    }
     analysis.__dict__.update(values, _file=file)
     return analysis
+
+
+def _recording(about: Mapping[str, Any], name: str | None) -> Recording:
+    known = {**about, "identity": Identity.from_facts(dict(about["identity"]))}
+    return Recording(**(known if name is None else {**known, "file": name}))

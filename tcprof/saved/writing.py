@@ -2,7 +2,9 @@
 
 import io
 import json
+import re
 import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,21 +12,24 @@ from typing import Any
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.frames.schema import FLOAT, INT
+from tcprof.frames.schema import CATEGORY, FLOAT, INT
 from tcprof.outputs import replace_file
-from tcprof.saved.contents import FORMAT, FRAMES, OBSERVED, frame_of
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, mark_judged
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
+_VERSIONS = ("nsys_version", "schema_version", "driver_version", "cuda_version")
+_VERSION = re.compile(r"\d[\w.+-]{0,40}", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
-def save(analysis: Analysis, path: Path) -> None:
+def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
     """Write an analysis, with all that a command needs of its recording, into one file.
 
     Args:
         analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
+        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof; another one judges anew.
 
     Raises:
         OutputError: It cannot be written.
@@ -33,17 +38,32 @@ def save(analysis: Analysis, path: Path) -> None:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
         for name in FRAMES:
-            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), _as_parquet(frame_of(analysis, name)))
+            frame = frame_of(analysis, name)
+            content = _as_parquet(_name_gpus(frame) if name == "gpus" else frame)
+            archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
+        said = json.dumps({"mark": mark_judged(archive.infolist()), **judged}, ensure_ascii=False)
+        archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
+
+
+def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
+    """The GPUs, of which only NVIDIA's own names are saved, as ``tcprof redact`` keeps them."""
+    from tcprof.redaction.own_words import is_own  # here, since what reads a saved analysis does without
+
+    own = {name: [is_own(text) for text in gpus[name]] for name in ("name", "chip")}
+    unnamed = [f"GPU {gpu}" for gpu in gpus["gpu"]]
+    return gpus.assign(name=gpus["name"].where(own["name"], unnamed), chip=gpus["chip"].where(own["chip"], ""))
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:
     """All of an analysis that is no frame."""
+    recording = {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()}
+    recording |= {name: "" for name in _VERSIONS if not _VERSION.fullmatch(recording[name])}
     observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
     return {
         "format": FORMAT,
         "tcprof": __version__,
         "options": dict(analysis.options),
-        "recording": asdict(analysis.recording),
+        "recording": recording,
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
         "iterations_active": {str(gpu): value for gpu, value in analysis.iterations_active.items()},
@@ -67,6 +87,12 @@ def _as_parquet(frame: pd.DataFrame) -> bytes:
     plain = [name for name in dtypes if name not in encoded]
     target = io.BytesIO()
     pq.write_table(
-        table, target, compression="zstd", use_dictionary=plain, column_encoding=encoded, write_statistics=False
+        table,
+        target,
+        compression="zstd",
+        use_dictionary=plain,
+        column_encoding=encoded,
+        write_statistics=False,
+        store_schema=CATEGORY in dtypes.values(),  # only to keep the categories: it takes more than a small frame
     )
     return target.getvalue()

@@ -1,11 +1,13 @@
 """Where recordings are read: each kind of file has a source, which gives frames. ``registry`` finds the right one."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import pandas as pd
+
+from tcprof.identity import Identity
 
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
 __all__ = ["UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
@@ -24,6 +26,8 @@ class Recording:
     frequency_hz: float  # sampling frequency that was asked for; NaN where not known
     metrics_requested: bool  # whether GPU metrics were asked for
     content: str = ""  # SHA-256 of the file that was read; empty where not known
+    cuda_version: str = ""  # the newest CUDA that the driver runs; empty where not known
+    identity: Identity = field(default_factory=Identity)  # run, host, GPUs and ranks, none of them by its name
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def find_recordings(given: Path) -> list[Path]:
 
     Args:
         given: A file; a folder of recordings of one program; or NAME, where there are NAME-1, NAME-2 and so on, as
-            ``tcprof profile --repeat`` writes them. A report stands for its export, too.
+            ``tcprof profile --repeat`` writes them. A report stands for its export and its saved analysis, too.
 
     Raises:
         InputError: There is none, or the folder may not be read.
@@ -95,8 +95,9 @@ def _in_order(paths: Iterable[Path]) -> list[Path]:
         for suffix in reversed(each.suffixes):
             named = [path for path in files if path.suffix == suffix]
             recordings |= {(each.title, path.with_suffix("")): path for path in named if _may_be(each, path)}
+    analyzed = {name for title, name in recordings if title != SAVED.title}  # what lies there itself is read
     return sorted(
-        set(recordings.values()),
+        {path for (title, name), path in recordings.items() if title != SAVED.title or name not in analyzed},
         key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", path.name)],
     )
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
+from tcprof.files import SAVED_SUFFIX
 from tcprof.sources import Source, SourceType
 
 ABOUT = "tcprof.json"  # the first member of the ZIP file, so that it is recognized by its first bytes
@@ -20,4 +21,4 @@ def _open(path: Path) -> Source:
     )
 
 
-SAVED = SourceType("saved analyses (.tcprof)", suffixes=(".tcprof",), magic=(), recognizes=_recognizes, open=_open)
+SAVED = SourceType("saved analyses (.tcprof)", suffixes=(SAVED_SUFFIX,), magic=(), recognizes=_recognizes, open=_open)

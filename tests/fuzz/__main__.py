@@ -13,10 +13,11 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from fuzz.case import make_case
+from fuzz.case import Case, make_case
 from fuzz.judge import Symptom, fingerprint, judge
-from fuzz.originals import make_originals
+from fuzz.originals import make_originals, save_originals
 from fuzz.sandbox import Outcome, run_command, warm_up
+from fuzz.saved import holds_the_same
 
 Result = dict[str, Any]
 
@@ -27,9 +28,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         root = Path(folder)
         (root / "originals").mkdir()
-        originals = make_originals(root / "originals")
+        recordings = make_originals(root / "originals")
+        originals = save_originals(recordings, root / "originals")
+        if not options.saved:
+            originals = [*recordings, *originals]
         (root / "warm").mkdir()
-        warm_up(originals[0], root / "warm")
+        warm_up(recordings[0], root / "warm")
         if options.case is not None:
             only = {int(each) for each in options.only.split(",") if each} if options.only is not None else None
             return show_case(options.seed, options.case, originals, options.keep or root, only)
@@ -48,6 +52,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=0, help="what the cases are chosen by")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="cases that run side by side")
+    parser.add_argument("--saved", action="store_true", help="mutate only saved analyses")
     parser.add_argument("--case", type=int, help="run only this case, and show what it printed")
     parser.add_argument("--only", help="of its mutations only these, by number from 0, such as 0,2")
     parser.add_argument("--keep", type=Path, help="where the case's files are left")
@@ -66,6 +71,8 @@ def run_case(
     before = fingerprint(folder / "in")
     outcome = run_command(case.arguments, folder / "run")
     symptoms = judge(case.arguments, outcome, before, fingerprint(folder / "in"))
+    if case.original.suffix == ".tcprof":
+        symptoms = [*(each for each in symptoms if each.kind != "number"), *_compare(case, outcome, folder)]
     result = {
         "number": number,
         "mutations": case.mutations,
@@ -76,6 +83,30 @@ def run_case(
         "symptoms": [vars(each) for each in symptoms],
     }
     return result, outcome
+
+
+def _compare(case: Case, outcome: Outcome, folder: Path) -> list[Symptom]:
+    """What a command says of a saved analysis that is written in another way, but holds the same."""
+    if outcome.status not in (0, 1) or not holds_the_same(case.path, case.original):
+        return []
+    place = folder / "same" / case.path.parent.name  # which names the sides of a comparison
+    place.mkdir(parents=True)
+    (folder / "other").mkdir()
+    same = shutil.copyfile(case.original, place / case.path.name)
+    arguments = [str(same) if each == str(case.path) else each for each in case.arguments]
+    other = run_command(arguments, folder / "other")
+    if (outcome.status, outcome.out, _written(outcome)) != (other.status, other.out, _written(other)):
+        return [Symptom("figures", f"{case.arguments[0]} says something else of the same content")]
+    return []
+
+
+def _written(outcome: Outcome) -> dict[str, list[bytes]]:
+    """The files that a command wrote, without the lines that say where its input lies."""
+    files = (path for path in sorted(outcome.work.rglob("*")) if path.is_file())
+    return {
+        path.name: [line for line in path.read_bytes().splitlines() if b"tcprof-recording" not in line]
+        for path in files
+    }
 
 
 def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) -> tuple[list[Result], bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fuzz import contents, damage, deletions, recording, structure
+from fuzz import contents, damage, deletions, recording, saved, structure
 
 IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS, deletions.MUTATIONS)
 FORMATS = ("text", "json", "csv", "markdown", "junit")
@@ -22,19 +22,24 @@ class Case:
         path: The file that was mutated; whatever else the case reads lies in the same folder.
         mutations: What was done, in words.
         arguments: The command.
+        original: What was mutated.
     """
 
     path: Path
     mutations: list[str]
     arguments: list[str]
+    original: Path
 
 
 def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:
     """Make a case's files in a folder, by all of its mutations or only those of the given numbers, from 0."""
     random = Random(f"{seed}:{number}")
     original = random.choice(originals)
-    path = folder / "run.sqlite"
+    path = folder / f"run{original.suffix}"
     shutil.copyfile(original, path)
+    if original.suffix == ".tcprof":
+        path, words = _mutate_saved(seed, number, random, path, only)
+        return Case(path, [f"saved {original.stem}", *words], choose_command(random, path, original), original)
     in_database, in_file = _choose(random)
     words = [f"{original.stem}"]
     connection = sqlite3.connect(path, isolation_level=None)
@@ -51,7 +56,29 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
                 words.append(done)
             except (sqlite3.Error, UnicodeError, OSError) as error:  # damaged before, or a link to itself
                 words.append(f"{damaged.__name__}: {error}")
-    return Case(path, words, choose_command(random, path, original))
+    return Case(path, words, choose_command(random, path, original), original)
+
+
+def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[int] | None) -> tuple[Path, list[str]]:
+    """Up to three mutations of a saved analysis: first those of its parts, then those of its file."""
+    count = random.choice((1, 1, 1, 2, 3))
+    in_file = sum(random.random() < 0.2 for _ in range(count))
+    chosen = [random.choice(saved.IN_PARTS) for _ in range(count - in_file)]
+    damages = [random.choice(saved.IN_FILE) for _ in range(in_file)]
+    words = []
+    for place, change in enumerate([*chosen, *damages]):
+        own = Random(f"{seed}:{number}:{place}")
+        if only is not None and place not in only:
+            continue
+        try:
+            if place < len(chosen):
+                words.append(saved.mutate(change, own, path))
+            else:
+                path, done = change(own, path)
+                words.append(done)
+        except saved.DAMAGED as error:
+            words.append(f"{change.__name__}: {type(error).__name__}")  # damaged before
+    return path, words
 
 
 def _choose(random: Random) -> tuple[list[Mutation], list[Callable[..., tuple[Path, str]]]]:
@@ -79,10 +106,14 @@ def choose_command(random: Random, path: Path, original: Path) -> list[str]:
     """A command with options, which runs in a folder of its own."""
     run = str(path)
     tables = ("ranges", "ranges", "kernels", "timeline", "show", "modules", "advise")
-    command = random.choice((*tables, "report", "compare", "export", "trace", "redact", "redact"))
+    command = random.choice((*tables, "report", "compare", "export", "trace", "save", "redact", "redact"))
     form = ["--format", random.choice(FORMATS[:-1])] if random.random() < 0.8 else []
     window = ["--window", random.choice(("gpu", "host", "busy"))] if random.random() < 0.5 else []
     warm = ["--warm-up", random.choice(("all", "0", "2"))] if random.random() < 0.3 else []
+    if original.suffix == ".tcprof" and random.random() < 0.9:
+        window, warm = [], []  # which need the recording
+    if command == "save":
+        return [command, run, "-o", "run.tcprof", *window, *warm]
     if command == "report":
         return [command, run, "-o", "page.html", *window, *warm, "--plotlyjs", "cdn"]
     if command == "export":

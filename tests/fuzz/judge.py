@@ -18,7 +18,10 @@ from xml.etree import ElementTree
 
 from fuzz.figures import check_row, check_rows, find_impossible
 from fuzz.sandbox import MOST_BYTES, Outcome
+from tcprof.errors import InputError
 from tcprof.frames import SCHEMAS
+from tcprof.saved.contents import FRAMES
+from tcprof.saved.reading import SavedFile
 
 TEXTS = frozenset(column.name for schema in SCHEMAS for column in schema.columns if column.is_text)
 STATUSES = (0, 2, 3)
@@ -94,7 +97,7 @@ def _judge_files(
     if outcome.status not in (0, 1) and made:
         yield Symptom("left behind", f"{arguments[0]} fails and leaves outputs", ", ".join(made[:5]))
     for name in made:
-        if ".tcprof" in name or name.endswith((".tmp", "-wal", "-shm", "-journal")):
+        if ".tcprof-" in name or name.endswith((".tmp", "-wal", "-shm", "-journal")):
             yield Symptom("left behind", f"{arguments[0]} leaves parts of files", name)
 
 
@@ -116,8 +119,20 @@ def _judge_outputs(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
         kind = {"md": "markdown", "txt": "text", "html": "html", "htm": "html"}.get(path.suffix[1:], path.suffix[1:])
         if path.name.startswith("trace.json"):
             yield from _judge_trace(gzip.decompress(content) if kind == "gz" else content)
+        elif kind == "tcprof":
+            yield from _judge_saved(path)
         elif kind in ("json", "csv", "markdown", "text", "html"):
             yield from _judge_document(f"{where} {path.name}", kind, content, told)
+
+
+def _judge_saved(path: Path) -> Iterator[Symptom]:
+    """Whatever was saved can be read again."""
+    try:
+        file = SavedFile(path)
+        for name in FRAMES:
+            file.frame(name)
+    except InputError as error:
+        yield Symptom("format", f"what was saved is not read: {str(error).rpartition(' read: ')[2]}")
 
 
 def _judge_document(where: str, kind: str, content: bytes, told: bool) -> Iterator[Symptom]:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from builders import TraceBuilder, global_id
 
+import tcprof
 from fuzz.database import columns_of, run, tables_of
 from tcprof.nsys import schema
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 SHORTENED = {"mlp_tf32": 0.6, "resnet": 1.0, "jax_mlp": 0.5, "wmma": 0.3, "polynomial": 0.5, "mnist_fp32": 0.05}
+SAVED = ("mlp_tf32", "resnet", "jax_mlp", "steps", "two_gpus", "empty")
 MS = 1_000_000
 
 
@@ -86,3 +88,11 @@ def _json() -> TraceBuilder:
     return builder.json_samples(
         {"Tensor Active [Throughput %]": list(range(100)), "GR Active [Throughput %]": [9] * 100}
     )
+
+
+def save_originals(originals: list[Path], folder: Path) -> list[Path]:
+    """Saved analyses of some of them."""
+    chosen = [path for path in originals if path.stem in SAVED]
+    for path in chosen:
+        tcprof.read(path).save(folder / f"{path.stem}.tcprof")
+    return [folder / f"{path.stem}.tcprof" for path in chosen]

@@ -60,6 +60,8 @@ def warm_up(original: Path, folder: Path) -> None:
         ["export", run, "-o", f"{out}/csv"],
         ["export", run, "-o", f"{out}/parquet", "--format", "parquet", "--chrome-trace", f"{out}/trace.json.gz"],
         ["redact", run, "-o", f"{out}/copy.sqlite"],
+        ["save", run, "-o", f"{out}/run.tcprof"],
+        ["ranges", f"{out}/run.tcprof"],
     ]
     from tcprof.cli import main
 

@@ -173,13 +173,14 @@ def test_no_metric_set_for_mixed_gpus_or_old_nsys(fake_nsys, h200: Capabilities,
 def test_profile_prints_the_ranges_and_leaves_report_export_and_page(run, machine, capfd):
     assert run("profile", "train.py") == 0
     printed = capfd.readouterr().out.splitlines()
-    assert printed[-2:] == ["train.nsys-rep", "train.html"]
+    assert printed[-3:] == ["train.nsys-rep", "train.html", "train.tcprof"]
     assert any(line.split()[:1] == ["backward"] for line in printed)
     assert {path.name for path in machine.iterdir()} == {
         "train.py",
         "train.nsys-rep",
         "train.sqlite",
         "train.html",
+        "train.tcprof",
     }
     assert run("profile", "train.py") == 3
     assert "exists already" in capfd.readouterr().err
@@ -216,7 +217,7 @@ def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pyte
     assert run("profile", "-m", "train") == 0
     assert "trained" in capfd.readouterr().out
     assert run("profile", "-o", "sub", sys.executable, "-c", "print('hello')") == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "sub.html"
+    assert capfd.readouterr().out.splitlines()[-1] == "sub.tcprof"
 
 
 def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +236,8 @@ def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capf
 def test_repeated_runs_have_a_number_and_a_line_each(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--repeat", "2", "train.py") == 0
     shown = capfd.readouterr()
-    assert shown.out.splitlines()[-4:] == ["train-1.nsys-rep", "train-1.html", "train-2.nsys-rep", "train-2.html"]
+    names = [f"train-{number}.{suffix}" for number in (1, 2) for suffix in ("nsys-rep", "html", "tcprof")]
+    assert shown.out.splitlines()[-6:] == names
     assert len(re.findall(r"iterations of ", shown.out)) == 2
     assert "run 2 of 2" in shown.err
     assert run("profile", "--repeat", "3", "train.py") == 3
@@ -247,7 +249,7 @@ def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capf
     assert run("profile", "train.py") == 7
     shown = capfd.readouterr()
     assert "exit status 7" in shown.err
-    assert shown.out.splitlines()[-1] == "train.html"
+    assert shown.out.splitlines()[-2] == "train.html"
 
 
 def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -73,6 +73,9 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capf
     assert 5e6 < cost.unprofiled.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
     assert len(tcprof.read("train.sqlite").unprofiled) == STEPS
     assert "Recording slowed a step" in (machine / "train.html").read_text(encoding="utf-8")
+    saved = tcprof.read("train.tcprof")
+    assert saved.recording.content == tcprof.read("train.nsys-rep").recording.content
+    assert saved.unprofiled.equals(tcprof.read("train.nsys-rep").unprofiled)
 
 
 def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

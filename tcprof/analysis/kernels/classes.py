@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.intervals import enumerate_keys
 from tcprof.analysis.kernels.design import Launches
 from tcprof.analysis.kernels.fit import Fit
 from tcprof.arrays import Bools, Floats, Ints
@@ -82,7 +83,7 @@ def separate_places(launches: Launches, path_id: Ints) -> Launches:
         finer = _join(place, order)
         count = np.bincount(finer)
         apart = (count[finer] >= LEAST_LAUNCHES) & ~launches.opaque[launches.kind]
-        kind = np.unique(np.where(apart, finer, len(count) + launches.kind), return_inverse=True)[1]
+        kind = enumerate_keys(np.where(apart, finer, len(count) + launches.kind))[1]
         if int(launches.kind.max()) < int(kind.max()) < MOST_KINDS:
             return _with_kinds(launches, kind)
     return launches
@@ -91,7 +92,7 @@ def separate_places(launches: Launches, path_id: Ints) -> Launches:
 def _join(first: Ints, *others: Ints) -> Ints:
     """One number for several that are 0 or more."""
     for other in others:
-        first = np.unique(first * (int(other.max()) + 1) + other, return_inverse=True)[1]
+        first = enumerate_keys(first * (int(other.max()) + 1) + other)[1]
     return first
 
 
@@ -108,8 +109,8 @@ def _orders(kind: Ints, place: Ints) -> Iterator[Ints]:
             continue
         if np.mean(length == np.median(length)) >= REGULAR:
             tried.add(count[marker])
-            step = np.cumsum(kind == marker)
-            yield pd.Series(place).groupby(_join(place, step)).cumcount().to_numpy(np.int64)
+            in_step = np.cumsum(kind == marker) * (int(place.max()) + 1) + place
+            yield pd.Series(place).groupby(in_step, sort=False).cumcount().to_numpy(np.int64)
 
 
 def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:

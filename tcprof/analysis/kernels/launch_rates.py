@@ -66,7 +66,9 @@ def _count_inside(of_gpu: "GpuFit", parts: Ints) -> StepFunction:
     slope = EDGE * fit.per_launch / duration
     most = np.hypot(BORDER_NS, IN_PART * duration / parts) / EDGE
     rise = np.minimum(most, duration / 2).astype(np.int64)
-    ahead = fit.early[launches.kind] * fit.per_launch / (duration + early)
-    low = np.concatenate([start, end - rise, start - early, start])
-    high = np.concatenate([start + rise, end, start, end])
-    return sum_open(low, high, np.concatenate([slope, -slope, ahead, -ahead * early / duration]))
+    waits = np.flatnonzero(early)
+    begin, finish, early, duration = start[waits], end[waits], early[waits], duration[waits]
+    ahead = fit.early[launches.kind[waits]] * fit.per_launch[waits] / (duration + early)
+    low = np.concatenate([start, end - rise, begin - early, begin])
+    high = np.concatenate([start + rise, end, begin, finish])
+    return sum_open(low, high, np.concatenate([slope, -slope, ahead, -ahead * early / duration]))[0]

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, hstack
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.constraints import minimize_nonnegative
 from tcprof.analysis.kernels.design import Design, alike_rows
-from tcprof.analysis.kernels.noise import Noise
+from tcprof.analysis.kernels.noise import Noise, some_rows
 from tcprof.arrays import Floats, Ints, mapping_of
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
@@ -44,9 +44,9 @@ def normal_equations(
 
     def sum_run(begin: int, end: int) -> csr_array:
         some = slice(begin, end)
-        columns = design.shares[some]
+        columns = some_rows(design.shares, begin, end)
         if common is not None:  # some at a time: both together are as large as the design again
-            columns = hstack([columns, common[some]], format="csr")
+            columns = hstack([columns, some_rows(common, begin, end)], format="csr")
         return Noise(apart.diagonal[some], apart.coupling[some]).invert().half_product(columns, alike[some])
 
     with mapping_of(len(ends) - 1) as run_all:

@@ -101,8 +101,8 @@ class Inverse:
         last = np.append(first[1:], len(alike)) - 1
         between = _join(self.factor[first], np.multiply.reduceat(self.factor, first), last)
         if len(first) == len(alike):  # each row is a run of its own
-            own = _sums_of_rows(self.diagonal / 2, first)
-            return turned @ ((own + scale_rows(self.factor * self.diagonal, between)) @ columns)
+            of_others = scale_rows(self.factor * self.diagonal, between) @ columns
+            return turned @ (of_others + scale_rows(self.diagonal / 2, columns))
         since = np.where(alike, self.factor, 0.0)
         reaching = _sum_alike(columns, alike, since)
         within = _like(columns, reaching - columns.data / 2)
@@ -154,6 +154,13 @@ def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
 def scale_rows(factors: Floats, rows: csr_array) -> csr_array:
     """Each row times a factor."""
     return _like(rows, rows.data * np.repeat(factors, np.diff(rows.indptr)))
+
+
+def some_rows(rows: csr_array, begin: int, end: int) -> csr_array:
+    """Neighbouring rows, in the same memory: scipy copies them."""
+    ends = rows.indptr[begin : end + 1]
+    some = slice(ends[0], ends[-1])
+    return csr_array((rows.data[some], rows.indices[some], ends - ends[0]), shape=(end - begin, rows.shape[1]))
 
 
 def _sums_of_rows(weight: Floats, first: Ints) -> csr_array:

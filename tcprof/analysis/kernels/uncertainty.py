@@ -12,7 +12,7 @@ from scipy import special
 
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Precision
-from tcprof.analysis.kernels.noise import Noise
+from tcprof.analysis.kernels.noise import Noise, some_rows
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Floats, mapping_of
 
@@ -47,7 +47,7 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
         begin, end = np.searchsorted(design.cluster, (first, first + CLUSTERS_AT_ONCE))
         cluster, rows = design.cluster[begin:end] - first, np.arange(end - begin)
         summed = make_sparse(weighted[begin:end], cluster, rows, (int(cluster[-1]) + 1, len(rows)))
-        some = summed @ design.shares[begin:end] @ answer
+        some = summed @ some_rows(design.shares, begin, end) @ answer
         return np.asarray(some.T @ some)
 
     influence = np.zeros((kinds, kinds))

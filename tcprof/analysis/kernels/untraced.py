@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.kernels.names import read_names
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, pick_rows
 from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNEL_KINDS
 
@@ -70,7 +70,7 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     first, last = int(start.min()), int(end.max())
     near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
-    mine = samples[(samples["start_ns"] >= first) & (samples["end_ns"] <= last)]
+    mine = pick_rows(samples, ((samples["start_ns"] >= first) & (samples["end_ns"] <= last)).to_numpy())
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
     active, tensor = (mine[name].fillna(0).to_numpy() for name in ("gr_active_pct", "tensor_active_pct"))
@@ -101,7 +101,8 @@ def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd
     order = np.argsort(start[is_quiet], kind="stable")
     start, end, name = (values[is_quiet][order] for values in (start, end, name))
     under = open_times(start, end).covered(begin, finish)
-    rows = np.flatnonzero((2 * under > finish - begin) & (others.covered(begin, finish) == 0))
+    rows = np.flatnonzero(2 * under > finish - begin)
+    rows = rows[others.covered(begin[rows], finish[rows]) == 0]
     length = (finish - begin)[rows].astype(np.float64)
     tensor_ns = tensor[rows] / 100 * length
     shown = tensor_ns - (length - under[rows]) > LEAST_OF_QUIET * length

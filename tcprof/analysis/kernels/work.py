@@ -4,7 +4,7 @@ Without sums of the counters they get shares from whole percentages, which only 
 kernels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from tcprof.analysis.kernels.fit import RESOLUTION, Fit, fit
 from tcprof.analysis.kernels.sm_clock import Capacity, constant_capacity, full_activity
 from tcprof.analysis.samples.copies import Copies
 from tcprof.analysis.samples.sampling import read_rounded
-from tcprof.arrays import Floats, return_freed_memory
+from tcprof.arrays import Floats
 from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import WORK
 
@@ -94,7 +94,6 @@ def fit_counts(
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
         error = np.minimum(sampled * moved.own_ns, moved.own_most)
-        return_freed_memory()  # each fit leaves hundreds of megabytes
         most_sampled = max(ceiling, sampled)
         one = fit(
             *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),
@@ -120,13 +119,21 @@ def fit_shares(
         if most and counts.keys() >= set(counted):
             found[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
-            length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
-            readings = read_rounded(samples[[*percentages]].to_numpy())
-            value, error, shift = (reading / 100 * length[:, None] for reading in readings)
-            read = value.sum(axis=1), np.sqrt((error**2).sum(axis=1)), shift.sum(axis=1)
-            return_freed_memory()
+            read = _sum_rounded(samples, percentages)
             found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
     return found
+
+
+def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:
+    """The ns of full activity that rounded percentages of a sample add up to, their standard error and their shift."""
+    value, variance, shift = np.zeros((3, len(samples)))
+    length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
+    for name in percentages:
+        read, error, shifted = (reading / 100 * length for reading in read_rounded(samples[name].to_numpy()))
+        value += read
+        variance += error**2
+        shift += shifted
+    return value, np.sqrt(variance), shift
 
 
 def _sum(fits: list[Fit]) -> Fit:

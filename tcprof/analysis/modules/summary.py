@@ -9,6 +9,7 @@ from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
+from tcprof.analysis.steps.iterations import are_counted
 from tcprof.analysis.time.range_metrics import range_rates, rate_useful, useful_of_launches, values_of_launches
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
@@ -79,15 +80,6 @@ def _keys_by_depth(
     for depth, module in enumerate(_levels(assignment, innermost)):
         for rows in (phase, np.full(len(phase), len(PHASES))):
             yield _keys(gpu, module, rows, assignment), counted & ((module >= 0) | (depth == 0))
-
-
-def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
-    if iterations.empty:
-        return np.ones(len(launched), dtype=bool)
-    is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last
-    counted: Bools = is_steady[launched["iteration"].to_numpy()]
-    return counted
 
 
 def _keys(gpu: Ints, module: Ints, phase: Ints, assignment: ModuleAssignment) -> Ints:

@@ -83,11 +83,12 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     low, high = split.start[sample], split.end[sample]
     known = (time >= low) & (time < high)
     times = (low, time, high)
+    steps = [errors.error.places(at) for at in times]
     launched, error, spread = (
-        [function.before(errors.error.places(at)) for at in times]
-        for function in (errors.launched, errors.error, errors.spread)
+        [function.before(at) for at in steps] for function in (errors.launched, errors.error, errors.spread)
     )
-    counted, inside = [active.before(split.places(at)) / 100 for at in times], [errors.inside.until(at) for at in times]
+    until, inside = [active.before(split.places(at)) for at in times], [errors.inside.until(at) for at in times]
+    counted = [value / 100 for value in until]
     whole = counted[2] - counted[0]
     share = np.divide(counted[1] - counted[0], whole, out=np.full(len(time), 0.5), where=whole > 0)
     before, behind = error[1] - error[0] + AT_RANDOM * inside[0], error[2] - error[1] + AT_RANDOM * inside[2]
@@ -96,7 +97,7 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     common = np.where(nobody, active.value[sample] / 100 * np.minimum(time - low, high - time), common)
     common = np.where(known, np.minimum(common, whole), 0.0)
     single = np.where(known, np.minimum(spread[1] - spread[0], spread[2] - spread[1]), 0.0)
-    rates = [_rates(split, active, at) for at in times]
+    rates = [_rates(split, active, at, value) for at, value in zip(times, until, strict=True)]
     moved = np.where(known, (1 - share) * np.mean(rates[0], axis=0) + share * np.mean(rates[2], axis=0), 0.0)
     crossed = known & (time > low)
     inner = np.where(crossed, BORDER_NS * np.minimum(*rates[1]), 0.0)
@@ -105,7 +106,7 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     return BorderErrors(common, np.hypot(single, inner), moved)
 
 
-def _rates(split: SplitSamples, active: SharedMetric, time: Ints) -> tuple[Floats, Floats]:
-    """Tensor Active, from 0 to 1, near times: before and behind them."""
-    before, at, behind = (active.before(split.places(time + ns)) for ns in (-NEAR_NS, 0, NEAR_NS))
-    return (at - before) / NEAR_NS / 100, (behind - at) / NEAR_NS / 100
+def _rates(split: SplitSamples, active: SharedMetric, time: Ints, until: Floats) -> tuple[Floats, Floats]:
+    """Tensor Active, from 0 to 1, near times: before and behind them; ``until`` is its integral up to them."""
+    before, behind = (active.before(split.places(time + ns)) for ns in (-NEAR_NS, NEAR_NS))
+    return (until - before) / NEAR_NS / 100, (behind - until) / NEAR_NS / 100

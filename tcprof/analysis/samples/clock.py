@@ -13,7 +13,7 @@ from tcprof.analysis.intervals import StepFunction, open_times, run_starts
 from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.arrays import Floats, Ints, pick_rows
+from tcprof.arrays import Floats, Ints, mapping_of, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
@@ -31,6 +31,7 @@ FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; wher
 WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
 SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
 FEWEST_SAMPLES, FEWEST_IN_PIECE = 50, 8  # of a recording, and of a piece, whose offset must fit those of others
+SHARES_AT_ONCE = 400_000
 OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
 
 
@@ -227,7 +228,7 @@ def _find_best(busy: StepFunction, samples: pd.DataFrame, fewest: int) -> tuple[
 
 
 def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
-    """The busy share of each sample at each offset; None where nothing is busy near them."""
+    """The busy share of each sample at each offset, less its mean there; None where nothing is busy near them."""
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     busy = busy.between(start[0] + OFFSETS[0], end[-1] + OFFSETS[-1])
     times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
@@ -235,11 +236,18 @@ def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
     if not len(borders):
         return None
     # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
-    counted, begin = busy.until(borders), times[0]
+    counted, borders = busy.until(borders), (borders - times[0]).astype(np.float64)
     shares = np.empty((len(OFFSETS), len(start)))
-    for number, offset in enumerate(OFFSETS):
-        until = np.interp(times - begin + offset, borders - begin, counted)
-        shares[number] = (until[place[len(start) :]] - until[place[: len(start)]]) / (end - start)
+
+    def fill(rows: Ints) -> None:
+        until = np.interp(times - times[0] + OFFSETS[rows, None], borders, counted)
+        grown = np.take(until, place[len(start) :], axis=1) - np.take(until, place[: len(start)], axis=1)
+        shares[rows] = grown / (end - start)
+        shares[rows] -= shares[rows].mean(axis=1, keepdims=True)
+
+    some = np.array_split(np.arange(len(OFFSETS)), -(-shares.size // SHARES_AT_ONCE))
+    with mapping_of(len(some)) as map_all:
+        list(map_all(fill, some))
     return shares
 
 
@@ -253,16 +261,10 @@ def _refine(correlations: Floats, best: int) -> float:
 
 
 def _correlate(one: Floats, others: Floats) -> Floats:
-    """Pearson's correlation with each; 0 where either does not vary."""
+    """Pearson's correlation with each, whose mean is 0; 0 where either does not vary."""
     if one.std() == 0:
         return np.zeros(len(others))
-    # As np.corrcoef has it, to the last bit, but what is the same for all is computed once.
-    both = np.empty((2, len(one)))
-    both[0] = one - one.mean()
-    found = np.zeros(len(others))
-    for place, other in enumerate(others):
-        np.subtract(other, other.mean(), out=both[1])
-        moments = both @ both.T * (1 / (len(one) - 1))
-        if moments[1, 1] > 0:
-            found[place] = moments[0, 1] / np.sqrt(moments[0, 0]) / np.sqrt(moments[1, 1])
+    one = one - one.mean()
+    varies = np.sqrt(one @ one) * np.sqrt(np.einsum("ij,ij->i", others, others))
+    found: Floats = np.divide(others @ one, varies, out=np.zeros(len(others)), where=varies > 0)
     return np.clip(found, -1, 1)

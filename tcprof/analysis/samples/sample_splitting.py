@@ -152,14 +152,14 @@ def launch_errors(launches: Rates) -> LaunchErrors:
     """How far the rates of the launches of one GPU may be off."""
     # A rate is from 0 to 1: where no sample tells it, it is off by that at most.
     columns = np.ones(len(launches.start)), np.fmin(launches.error, 1.0), np.fmin(launches.spread, 1.0)
-    running, error, spread = (sum_open(launches.start, launches.end, column) for column in columns)
+    running, error, spread = sum_open(launches.start, launches.end, *columns)
     launched = replace(running, value=(running.value > 0).astype(np.float64))
     return LaunchErrors(launched, error, spread, launches.inside, launches.late_ns, launches.stamp_ns)
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
     """Cut some samples."""
-    borders, of_step = _sum_open(low, high, rate + LEAST_RATE)
+    borders, (of_step,) = _sum_open(low, high, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
     inside &= value[around] > 0  # nothing is to be shared in the others, which are most where few kernels use the pipes
@@ -202,16 +202,21 @@ def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Flo
         left = left - most * np.bincount(sample, length * over, len(value))
 
 
-def sum_open(low: Ints, high: Ints, value: Floats) -> StepFunction:
-    """The sum over the intervals that are open."""
-    borders, found = _sum_open(low, high, value)
-    return StepFunction(borders[:-1], borders[1:], found[:-1])
+def sum_open(low: Ints, high: Ints, *values: Floats) -> list[StepFunction]:
+    """The sums over the intervals that are open of each of some values, on the same steps."""
+    borders, sums = _sum_open(low, high, *values)
+    return [StepFunction(borders[:-1], borders[1:], found[:-1]) for found in sums]
 
 
-def _sum_open(low: Ints, high: Ints, value: Floats) -> tuple[Ints, Floats]:
-    """From each border on the sum over the intervals that are open; in whole units, so that what ends is gone."""
+def _sum_open(low: Ints, high: Ints, *values: Floats) -> tuple[Ints, list[Floats]]:
+    """From each border on the sums over the intervals that are open; in whole units, so that what ends is gone."""
     borders = distinct(low, high)
-    units = np.round(value * FIXED_POINT)
-    change = np.bincount(search(borders, low), units, len(borders))
-    change -= np.bincount(search(borders, high), units, len(borders))
-    return borders, np.cumsum(change.astype(np.int64)) / FIXED_POINT
+    first, last = search(borders, low), search(borders, high)
+
+    def sum_up(value: Floats) -> Floats:
+        units = np.round(value * FIXED_POINT)
+        change = np.bincount(first, units, len(borders))
+        change -= np.bincount(last, units, len(borders))
+        return np.cumsum(change.astype(np.int64)) / FIXED_POINT
+
+    return borders, [sum_up(value) for value in values]

@@ -22,13 +22,13 @@ from tcprof.analysis.samples.sample_splitting import (
     launch_errors,
     split_samples,
 )
-from tcprof.arrays import Floats, Ints, return_freed_memory
+from tcprof.arrays import Floats, Ints, mapping_of, return_freed_memory
 
 NORMAL_95 = 1.959963984540054  # half of a 95 % interval, in standard errors
 MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 PAIRS_AT_ONCE = 500_000
-TIMES_AT_ONCE = 1 << 18
+TIMES_AT_ONCE = 1 << 17
 # What a reading of 1 % stands for, and by how much that may be off everywhere: 0.00 to 0.67 in the fixtures, see
 # docs/how-it-works.md.
 ONE_MEANS, ONE_SHIFTS = 0.25, 0.42
@@ -87,7 +87,9 @@ def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None
 
 def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
     """What a function gives for many times, from some at once: what it is found from takes several times the memory."""
-    parts = [function(times[low : low + TIMES_AT_ONCE]) for low in range(0, max(len(times), 1), TIMES_AT_ONCE)]
+    some = [times[low : low + TIMES_AT_ONCE] for low in range(0, max(len(times), 1), TIMES_AT_ONCE)]
+    with mapping_of(len(some)) as map_all:
+        parts = list(map_all(function, some))
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 

@@ -188,3 +188,12 @@ def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
         reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end[rows]))
         found |= (gpu == number) & (end <= reach[begun])
     return found
+
+
+def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
+    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
+    if iterations.empty:
+        return np.ones(len(launched), dtype=bool)
+    is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last
+    counted: Bools = is_steady[launched["iteration"].to_numpy()]
+    return counted

@@ -2,11 +2,13 @@
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from sqlalchemy.schema import CreateTable, DropTable
 from tcprof.errors import OutputError
 from tcprof.files import name_of
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
+from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.redaction.copy_check import without_private
 from tcprof.sources import InvalidValues, Recording, Samples
@@ -35,7 +38,7 @@ from tcprof.sources.nsys_sqlite.samples import read_samples
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
-_GPU_TEXTS = ("name", "chipName")
+_GPU_TEXTS = ("name", "chipName", "uuid")
 _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
 _UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
@@ -55,7 +58,8 @@ class NsysExport:
     def recording(self) -> Recording:
         """What the export says about its recording."""
         exported = self._properties(schema.OLD_EXPORT_METADATA) | self._properties(schema.EXPORT_METADATA)
-        captured = self._properties(schema.CAPTURE_METADATA)
+        settings = self._rows(schema.CAPTURE_METADATA)
+        captured = dict(settings)
         system = self._properties(schema.SYSTEM)
         return Recording(
             file=name_of(self.path),
@@ -66,7 +70,19 @@ class NsysExport:
             duration_ns=float(self._duration or "nan"),
             frequency_hz=_frequency(captured.get("GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY", "")),
             metrics_requested=any(name.startswith("GPU_METRICS_OPTIONS:GPU_") for name in captured),
+            cuda_version=_cuda_version(system.get("CudaDriverVersion", "")),
+            identity=Identity.from_facts(self._properties(schema.RUN)).or_else(self._observed(settings, system)),
         )
+
+    def _observed(self, settings: list[tuple[str, str]], system: Mapping[str, str]) -> Identity:
+        """What nsys wrote down of host, GPUs and the process that it started; a redacted copy has none of it."""
+        entries = (value.partition("=") for name, value in settings if name == "PROCESS_0:ENVIRONMENT_VARIABLE")
+        command = [value for name, value in settings if re.fullmatch(r"PROCESS_0:(COMMAND|ARGUMENT_\d+)", name)]
+        launch = identify_launch({None: {name: value.strip('"') for name, _, value in entries}}, command)
+        named = zip(self._gpu_rows["id"].tolist(), texts(self._gpu_rows["uuid"]), strict=True)
+        gpus = {gpu: alias_of("gpu", uuid) for gpu, uuid in sorted(named) if uuid.strip("0-")}
+        host = system.get("Hostname", "")
+        return replace(launch, gpus=gpus, host=alias_of("host", host) if host else "")
 
     def gpus(self) -> pd.DataFrame:
         """The GPUs that the export names, see ``tcprof.frames.GPUS``."""
@@ -78,7 +94,7 @@ class NsysExport:
         if not self._database.has(schema.GPUS):
             names, number = _CUDA_GPU_FACTS, "deviceId"
             facts = dict.fromkeys(names, 0)
-            rows = self._database.read(Query(schema.CUDA_GPUS, (number,), facts=facts, texts=_GPU_TEXTS))
+            rows = self._database.read(Query(schema.CUDA_GPUS, (number,), facts=facts, texts=_GPU_TEXTS[:2]))
         columns = {"gpu": rows[number], "name": texts(rows["name"]), "chip": texts(rows["chipName"])}
         for name, fact in zip(("sm_count", "clock_hz", "memory_bytes", "dram_bandwidth"), names, strict=True):
             columns[name] = np.where(rows[fact] == 0, np.nan, rows[fact])
@@ -151,8 +167,11 @@ class NsysExport:
 
     def _properties(self, table: Table) -> dict[str, str]:
         """A table of names and values; of a repeated name the last value, and of a long one the beginning."""
+        return dict(self._rows(table))
+
+    def _rows(self, table: Table) -> list[tuple[str, str]]:
         rows = self._database.read(Query(table, texts=("name", "value"), longest=LONGEST_VALUE))
-        return dict(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
+        return list(zip(texts(rows["name"]), texts(rows["value"]), strict=True))
 
     @property
     def _duration(self) -> int:
@@ -190,21 +209,40 @@ def _driver_version(text: str) -> str:
     return f"{text[:3]}.{text[3:5]}.{text[5:]}" if re.fullmatch(r"[0-9]{7}", text) else text
 
 
+def _cuda_version(text: str) -> str:
+    """A version as CUDA itself numbers it: 13010 is 13.1."""
+    return f"{int(text) // 1000}.{int(text) % 1000 // 10}" if re.fullmatch(r"[0-9]{4,5}", text) else ""
+
+
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
     """Adds steps, see ``tcprof.frames.UNPROFILED``, to an export, which tcprof has made.
 
     Raises:
         OutputError: It cannot be written.
     """
-    create, drop = (
+    _write(export, schema.UNPROFILED, steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
+
+
+def write_identity(export: Path, identity: Identity) -> None:
+    """Adds to an export, which tcprof has made, what it is of, so that a copy that is safe to share has it, too.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    sound = Identity.from_facts(identity.facts())
+    known = sound.or_else(NsysExport(export).recording().identity)
+    _write(export, schema.RUN, list(known.facts().items()))
+
+
+def _write(export: Path, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    create, drop, insert = (
         str(each.compile(dialect=sqlite.dialect()))
-        for each in (CreateTable(schema.UNPROFILED), DropTable(schema.UNPROFILED, if_exists=True))
+        for each in (CreateTable(table), DropTable(table, if_exists=True), table.insert())
     )
-    rows = steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist()
     try:
         with closing(sqlite3.connect(export)) as connection, connection:
             connection.execute(drop)
             connection.execute(create)
-            connection.executemany(str(schema.UNPROFILED.insert().compile(dialect=sqlite.dialect())), rows)
+            connection.executemany(insert, rows)
     except sqlite3.Error as error:
         raise OutputError(f"{export} cannot be written: {error}.", hint="Its figures are as they were.") from error

@@ -55,12 +55,19 @@ def describe_recording(analysis: Analysis) -> str:
     """The recording in a line: file, GPUs, recorder, frequency and length."""
     recording = analysis.recording
     facts = [
+        _describe_rank(analysis),
         ", ".join(name_gpus(analysis)) or "GPU unknown",
         f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
         f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
         units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
     ]
     return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(filter(None, facts))}"
+
+
+def _describe_rank(analysis: Analysis) -> str:
+    """Which of several processes a recording is of, if it is of one."""
+    rank = analysis.recording.identity.rank
+    return f"rank {rank.rank} of {rank.world_size}" if rank and rank.world_size > 1 else ""
 
 
 def describe_source(analysis: Analysis) -> str:
@@ -89,6 +96,7 @@ def recording_data(analysis: Analysis) -> dict[str, Any]:
         "nsys_version": recording.nsys_version or None,
         "schema_version": recording.schema_version or None,
         "driver_version": recording.driver_version or None,
+        "cuda_version": recording.cuda_version or None,
         "started_utc": recording.started_utc or None,
         "duration_ns": recording.duration_ns,
         "frequency_hz": recording.frequency_hz,
@@ -96,6 +104,8 @@ def recording_data(analysis: Analysis) -> dict[str, Any]:
         "tensor_source": analysis.tensor_source,
         "warm_up": describe_warm_up(analysis) or None,
         "outside": analysis.outside,
+        "content": recording.content or None,
+        "identity": recording.identity.data(),
         "gpus": analysis.gpus,
     }
 
@@ -152,6 +162,7 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
     known = analysis.samples["tensor_active_pct"].notna().sum()
     return [
         ("File", one_line(recording.file, _LONGEST_FILE)),
+        *_list_run(analysis),
         *((f"GPU {gpu['gpu']}", _describe_gpu(gpu)) for gpu in analysis.gpus.to_dict("records")),
         ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
         ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
@@ -165,6 +176,19 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Windows", WINDOW_MEANINGS[analysis.window]),
         ("tcprof", __version__),
     ]
+
+
+def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
+    """What is known of the run."""
+    recording, identity = analysis.recording, analysis.recording.identity
+    known = {
+        "Program": one_line(identity.program),
+        "Process": _describe_rank(analysis),
+        "Host (alias)": identity.host,
+        "PyTorch": identity.torch_version,
+        "CUDA of the driver": recording.cuda_version,
+    }
+    return [(name, text) for name, text in known.items() if text]
 
 
 def _describe_gpu(gpu: Mapping[Any, Any]) -> str:

@@ -46,7 +46,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
         remarks.append(as_sentence(missing))
-    elif analysis.tensor_source == "none" and len(analysis.kernel_instances):
+    elif analysis.tensor_source == "none" and len(analysis.kernels):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     base = describe_base(analysis)
     parts: tuple[Part, ...] = (

@@ -1,0 +1,125 @@
+"""What was judged of a recording; as JSON in a saved analysis, so that it is judged once."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.findings.checks import Check
+from tcprof.findings.finding import Finding, Severity, texts_of
+from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.pricing.advice import Advice
+
+_FRAMES = {"rows": "ranges", "time": "timeline"}  # fields that are rows of a frame of the analysis
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True)
+class GpuFindings:
+    """What the figures of one GPU say."""
+
+    gpu: int
+    sentences: tuple[str, ...]  # the verdict, the most important sentence first
+    checks: tuple[Check, ...]
+    # Of the iterations that the verdict rests on; None where it rests on the whole capture
+    figures: IterationFigures | None
+    idle_is_known: bool = True  # whether the GPU did nothing where nothing was traced
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the figures of a recording say: of each GPU, and faults, then cautions, each gravest first."""
+
+    gpus: tuple[GpuFindings, ...]
+    found: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU, which begins with its number if there are several."""
+        several = len(self.gpus) > 1
+        return tuple((f"GPU {gpu.gpu}: " if several else "") + " ".join(gpu.sentences) for gpu in self.gpus)
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The checks of all GPUs."""
+        return tuple(check for gpu in self.gpus for check in gpu.checks)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures cannot be trusted, as paragraphs, gravest first. Show them before any figure."""
+        return texts_of(self.found, Severity.FAULT)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, likewise; what is so in most recordings comes last."""
+        return (*texts_of(self.found, Severity.CAUTION), *self.remarks)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Those of the warnings that are so in most recordings, and no reason for doubt."""
+        return texts_of(self.found, Severity.REMARK)
+
+
+def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
+    """What was judged, as JSON has it."""
+    return {"findings": _plain(findings), "advice": [_plain(each) for each in advice]}
+
+
+def saved_findings(analysis: Analysis) -> Findings | None:
+    """The findings that were saved with an analysis; None where there are none that can be used."""
+    return _saved(analysis, "findings", Findings)
+
+
+def saved_advice(analysis: Analysis) -> tuple[Advice, ...] | None:
+    """The same of its advice."""
+    return _saved(analysis, "advice", tuple[Advice, ...])
+
+
+def _saved(analysis: Analysis, name: str, kind: type[_Kind]) -> _Kind | None:
+    try:
+        found: _Kind | None = _typed(kind, analysis.judged[name], analysis) if analysis.judged else None
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.DataFrame):
+        return value.index.tolist()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _typed(kind: Any, value: Any, analysis: Analysis, name: str = "") -> Any:
+    """A value as what the field of that name should be; a TypeError where it is not."""
+    if kind is float:
+        return math.nan if value is None else float(_checked(value, (int, float)))
+    if kind is pd.DataFrame:
+        frame: pd.DataFrame = getattr(analysis, _FRAMES[name])
+        return frame.loc[[_checked(each, (int,)) for each in _checked(value, (list,))]]
+    if get_origin(kind) is UnionType:  # or None
+        return None if value is None else _typed(get_args(kind)[0], value, analysis)
+    if get_origin(kind) is tuple:
+        return tuple(_typed(get_args(kind)[0], each, analysis) for each in _checked(value, (list,)))
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = get_type_hints(kind)
+        if {*_checked(value, (dict,))} != {*hints}:
+            raise TypeError(f"{kind.__name__} has other fields")
+        return kind(**{key: _typed(hints[key], each, analysis, key) for key, each in value.items()})
+    return kind(value) if issubclass(kind, StrEnum) else _checked(value, (kind,))
+
+
+def _checked(value: Any, kinds: tuple[type, ...]) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"{value!r:.40} is no {kinds[0].__name__}")
+    return value

@@ -1,0 +1,153 @@
+"""What a recording is of: run, host, GPUs and ranks, so that they can be distinguished without their names."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import PurePath
+from typing import Any
+
+# Rank, local rank and number of ranks, as launchers set them for a process; the first three that are whole count.
+# Of Slurm, the tasks of the step: a batch script outside of one has a rank, too. tcprof.annotate has the same names.
+RANK_VARIABLES = (
+    ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"),
+    ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"),
+)
+JOB_VARIABLES = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
+_NO_JOB = ("", "none")  # what torchrun calls a job without a name
+_LAUNCHERS = re.compile(
+    r"torchrun|mpi(run|exec)(\.\w+)?|srun|accelerate|deepspeed|horovodrun|torch\.distributed\.(run|launch)"
+)
+MOST_RANKS = 4096  # in one recording: the processes of one host
+
+_ALIAS = r"[0-9a-f]{16}"
+_VERSION = r"[\w.+-]{1,40}"
+_TEXTS = {
+    "run": _ALIAS,
+    "job": _ALIAS,
+    "host": _ALIAS,
+    "program": r"[\w.+-]{1,80}",
+    "annotation": "off|modules|ops|shapes",
+    "tcprof_version": _VERSION,
+    "torch_version": _VERSION,
+}
+_GPU, _RANK = r"gpu_(\d{1,3})", r"rank_(\d{1,7})"
+_PLACE = r"of (\d{1,7})(?: local (\d{1,7}))?(?: process (\d{1,10}))?"
+FACTS = {**_TEXTS, _GPU: _ALIAS, _RANK: _PLACE}  # what may be written down: a name's form, and that of its value
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A process of a job."""
+
+    rank: int
+    world_size: int
+    local_rank: int | None = None  # None where not known
+    process: int | None = None  # its number on its host; None where not known: the whole recording is of this rank
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a recording is of; a text is empty where not known.
+
+    Hosts, GPUs and jobs are aliases: hashes, which are equal for the same one.
+    """
+
+    run: str = ""  # one call of ``tcprof profile``, whatever it recorded: processes, ranks, repetitions
+    job: str = ""  # what a launcher or scheduler started together
+    host: str = ""
+    program: str = ""  # name of the script or module
+    annotation: str = ""  # level, as of ``tcprof profile --annotate``
+    tcprof_version: str = ""  # of the tcprof that recorded
+    torch_version: str = ""
+    gpus: Mapping[int, str] = field(default_factory=dict)  # by their numbers in the recording
+    ranks: tuple[Rank, ...] = ()  # in order
+
+    @property
+    def rank(self) -> Rank | None:
+        """The rank that all of the recording is of; None where not known, or where there are several."""
+        return self.ranks[0] if len(self.ranks) == 1 else None
+
+    def facts(self) -> dict[str, str]:
+        """All that is known as names and texts, see ``FACTS``."""
+        gpus = {f"gpu_{gpu}": alias for gpu, alias in self.gpus.items()}
+        ranks = {f"rank_{each.rank}": _place(each) for each in self.ranks}
+        return {name: getattr(self, name) for name in _TEXTS if getattr(self, name)} | gpus | ranks
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[Any, Any]) -> "Identity":
+        """What ``facts`` gave, from a file that anyone may have written: what has not that form is not known."""
+        known = {name: value for name, value in facts.items() if isinstance(name, str) and isinstance(value, str)}
+        texts = {name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := known.get(name, ""))}
+        numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())
+        gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
+        places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
+        ranks = (
+            _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None)
+            for name, place in places
+            if name and place
+        )
+        return cls(**texts, gpus=dict(sorted(gpus.items())), ranks=_in_order(ranks))
+
+    def or_else(self, other: "Identity") -> "Identity":
+        """The same, with what is not known from another one."""
+        return Identity(**{each.name: getattr(self, each.name) or getattr(other, each.name) for each in fields(self)})
+
+    def data(self) -> dict[str, Any]:
+        """For JSON; unknown is None."""
+        rank = {name: getattr(self.rank, name, None) for name in ("rank", "world_size", "local_rank")}
+        texts = {name: getattr(self, name) or None for name in _TEXTS}
+        gpus = {str(gpu): alias for gpu, alias in self.gpus.items()}
+        return {**texts, "gpus": gpus, **rank, "ranks": [asdict(each) for each in self.ranks]}
+
+
+def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: Iterable[str] = ()) -> Identity:
+    """Which ranks of which job some processes are, by their environment variables.
+
+    Args:
+        processes: The variables of each by its number, oldest first: of those that claim one rank, the oldest is it,
+            since compilers and loaders of data inherit the environment.
+        command: A command and its arguments, if the variables are its own: a launcher is none of the ranks it starts.
+    """
+    known = [(name, variables[name]) for name in JOB_VARIABLES for variables in processes.values() if name in variables]
+    job = next((f"{name}={value}" for name, value in known if value not in _NO_JOB), "")
+    alias = alias_of("job", job) if job else ""
+    if any(_LAUNCHERS.fullmatch(PurePath(word).name) for word in command):
+        return Identity(job=alias)
+    for names in RANK_VARIABLES:  # where torchrun itself is a task of Slurm, its processes say more
+        values = {process: [variables.get(name, "") for name in names] for process, variables in processes.items()}
+        claimed = (_rank(rank, size, local, process) for process, (rank, local, size) in values.items())
+        if ranks := _in_order(claimed):
+            return Identity(job=alias, ranks=ranks)
+    return Identity(job=alias)
+
+
+def alias_of(kind: str, name: str) -> str:
+    """What something is called in place of its name: the same for the same one, wherever it is recorded."""
+    return hashlib.sha256(f"tcprof {kind} {name.strip().lower()}".encode(errors="replace")).hexdigest()[:16]
+
+
+def _in_order(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
+    """The first of each rank."""
+    first: dict[int, Rank] = {}
+    for each in filter(None, ranks):
+        first.setdefault(each.rank, each)
+    return tuple(first[rank] for rank in sorted(first)[:MOST_RANKS])
+
+
+def _rank(rank: str, size: str, local: str | None, process: int | None) -> Rank | None:
+    if not (_is_number(rank) and _is_number(size) and int(rank) < int(size)):
+        return None
+    return Rank(int(rank), int(size), int(local) if local and _is_number(local) else None, process)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[0-9]{1,10}", text) is not None
+
+
+def _place(rank: Rank) -> str:
+    local = "" if rank.local_rank is None else f" local {rank.local_rank}"
+    return f"of {rank.world_size}{local}" + ("" if rank.process is None else f" process {rank.process}")

@@ -1,0 +1,191 @@
+"""What a saved analysis must hold to be used: anyone may have written the file, and what reads frames trusts them."""
+
+from types import NoneType, UnionType
+from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.frames import Schema
+from tcprof.frames.schema import BOOL, CATEGORY, FLOAT, INT, TEXT
+from tcprof.identity import Identity
+from tcprof.saved.contents import ROWS
+
+MOST_BYTES = (
+    1 << 28
+)  # of a frame in memory, whatever its part in the file; beyond them it is at most so many times that
+MOST_EXPANSION = 1000
+_NUMBER_BYTES = 8
+_MOST_NUMBER = 1 << 64
+_MOST_DIGITS = 20
+_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "RLE_DICTIONARY", "PLAIN_DICTIONARY", "DELTA_BINARY_PACKED",
+              "BYTE_STREAM_SPLIT"}  # others can make long texts of a few bytes  # fmt: skip
+_TYPES = {
+    INT: {"int64"},
+    FLOAT: {"double"},
+    BOOL: {"bool"},
+    TEXT: {"string", "large_string"},
+    CATEGORY: {"string", "large_string", "categories of string", "categories of large_string"},
+}
+
+
+def find_unfit(value: object, kind: Any, name: str) -> str:
+    """The name of what is not of its type in a value of a JSON document, whose numbers are 0 or more; empty for none.
+
+    Args:
+        kind: A class with typed attributes or keys, or a plain type; ``list`` and the like with what is in
+            them, where keys are numbers.
+        name: What the value is called.
+    """
+    parts, origin = get_args(kind), get_origin(kind)
+    if kind in (str, bool, NoneType):
+        return "" if type(value) is kind else name
+    if kind is Identity:  # as ``Identity.facts`` gives it
+        return "" if isinstance(value, dict) and {*map(type, value.values())} <= {str} else name
+    if kind in (int, float):  # which is NaN where it is unknown
+        is_number = type(value) is int or (kind is float and type(value) is float)
+        return "" if is_number and (0 <= value < _MOST_NUMBER or value != value) else name  # type: ignore[operator]
+    if origin is Literal:
+        return "" if value in parts else name
+    if origin is UnionType:
+        return "" if any(not find_unfit(value, each, name) for each in parts) else name
+    if origin in (list, tuple):
+        found = (find_unfit(each, parts[0], name) for each in value) if isinstance(value, list) else iter([name])
+    elif not isinstance(value, dict):
+        return name
+    elif origin is dict:
+        if not all(key.isascii() and key.isdigit() and len(key) < _MOST_DIGITS for key in value):
+            return name
+        found = (find_unfit(each, parts[1], name) for each in value.values())
+    else:
+        hints = {each: hint for each, hint in get_type_hints(kind).items() if hint is not pd.DataFrame}
+        if value.keys() != hints.keys():
+            return name
+        found = (find_unfit(value[each], hint, f"{name}.{each}") for each, hint in hints.items())
+    return next(filter(None, found), "")
+
+
+class Columns(Protocol):
+    """The columns of a file's frames."""
+
+    def count(self, name: str) -> int:
+        """How many rows a frame has."""
+
+    def column(self, name: str, column: str) -> npt.NDArray[Any]:
+        """A column of a frame, as the file has it."""
+
+
+def find_unreadable(file: Any, schema: Schema, size: int) -> str:
+    """Why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be."""
+    metadata, found = file.metadata, file.schema_arrow
+    chunks = [group.column(place) for group in map(metadata.row_group, range(metadata.num_row_groups))
+              for place in range(group.num_columns)]  # fmt: skip
+    needed = sum(chunk.total_uncompressed_size for chunk in chunks)
+    needed += metadata.num_rows * metadata.num_columns * _NUMBER_BYTES
+    if not 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size):
+        return f"its {size} bytes would take {needed} bytes of memory"
+    if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
+        return "its columns are encoded as no saved analysis has them"
+    for column in schema.columns:
+        places = found.get_all_field_indices(column.name)
+        if len(places) > 1:
+            return f"it has two columns {column.name}"
+        kinds = {_type(found.field(place).type) for place in places}
+        if not kinds <= _TYPES[column.dtype] | ({"null"} if metadata.num_rows == 0 else set()):
+            return f"{column.name} is of type {kinds.pop()}"
+    return ""
+
+
+def _type(kind: Any) -> str:
+    return f"categories of {kind.value_type}" if str(kind).startswith("dictionary<") else str(kind)
+
+
+def find_nulls(table: Any, schema: Schema) -> str:
+    """Which column of an Arrow table lacks a value that a frame of a kind always has; empty for none."""
+    known = (column.name for column in schema.columns if column.dtype != FLOAT and column.name in table.column_names)
+    return next((f"{name} is not known in each row" for name in known if table[name].null_count), "")
+
+
+def find_dangling(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> str:
+    """Which frame lacks rows that a column names; empty for none."""
+    other, _ = ROWS.get(name, {}).get(column, ("", ()))
+    return f"{column} names rows that {other} has not" if other and rows.max(initial=-1) >= columns.count(other) else ""
+
+
+def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
+    """What a frame says that the others of its file do not; empty for nothing."""
+    if "gpu" in frame and name != "gpus":
+        gpus = columns.column("gpus", "gpu")
+        if not np.isin(frame["gpu"].unique(), gpus if len(gpus) else 0).all():  # a recording that names none has one
+            return "it has a GPU that is not in gpus"
+    for column, (other, shared) in ROWS.get(name, {}).items():
+        rows = frame[column].to_numpy()
+        if wrong := find_dangling(name, column, rows, columns):
+            return wrong
+        named = rows >= 0
+        for each in shared:
+            if (columns.column(other, each)[rows[named]] != frame[each].to_numpy()[named]).any():
+                return f"{each} is not that of its row in {other}"
+    if name in _FURTHER:
+        return _FURTHER[name](frame, columns)
+    return ""
+
+
+def _check_instances(frame: pd.DataFrame, columns: Columns) -> str:
+    """Windows are those of activities, and those of iterations are the iterations'."""
+    if not (frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)).all():
+        return "windows are not known for all with activities, or for others"
+    keys, window = (columns.column("iterations", name) for name in ("gpu", "range")), "gpu_window_ns"
+    iterations = pd.MultiIndex.from_arrays([*keys])
+    repeated = frame[frame["range"].isin(columns.column("iterations", "range"))]
+    windows = (repeated["gpu_end_ns"] - repeated["gpu_start_ns"]).set_axis(
+        pd.MultiIndex.from_frame(repeated[["gpu", "range"]])
+    )
+    if not iterations.isin(windows.index).all():
+        return "an iteration is none of them"
+    same = np.array_equal(windows.reindex(iterations), columns.column("iterations", window), equal_nan=True)
+    return "" if same else "the window of an iteration is not its own"
+
+
+def _check_ranges(frame: pd.DataFrame, columns: Columns) -> str:
+    """One row of each GPU that was used is the whole capture."""
+    whole, used = frame["path_id"] < 0, columns.column("outside", "gpu")
+    if ((frame["depth"] == 0) != whole).any() or not {*frame["gpu"]} <= {*frame["gpu"][whole]} == {*used} > set():
+        return "the rows of whole captures are not those without a path"
+    return ""
+
+
+def _check_paths(frame: pd.DataFrame, _: Columns) -> str:
+    return _check_tree(np.arange(len(frame)), frame["parent_id"].to_numpy(), frame["depth"].to_numpy())
+
+
+def _check_modules(frame: pd.DataFrame, _: Columns) -> str:
+    modules = frame[frame["module_id"] >= 0].drop_duplicates(["module_id", "parent_id", "depth", "module", "name"])
+    number, parent, depth = (modules[name].to_numpy() for name in ("module_id", "parent_id", "depth"))
+    order = np.argsort(number)
+    if (np.diff(number[order]) == 0).any():
+        return "a module has two places"
+    if ((frame["module_id"] < 0) != (frame["depth"] == 0)).any():
+        return "the rows of all kernels are not those without a module"
+    place = np.searchsorted(number[order], parent).clip(0, max(len(order) - 1, 0))
+    if not ((parent < 0) | (number[order][place] == parent)).all():
+        return "a module lies in one that is not there"
+    return _check_tree(order.argsort(), np.where(parent < 0, -1, place), depth)
+
+
+def _check_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDArray[Any]) -> str:
+    """What lies in something comes after it, and is one deeper; numbers are 0 to their count less one."""
+    depths = np.zeros(len(number) + 1, dtype=np.int64)  # the last one is that of -1, which is none
+    depths[number] = depth
+    if (parent >= number).any() or (depth != depths[parent] + 1).any():
+        return "what lies in what is no tree"
+    return ""
+
+
+_FURTHER = {
+    "instances": _check_instances,
+    "ranges": _check_ranges,
+    "paths": _check_paths,
+    "modules": _check_modules,
+}

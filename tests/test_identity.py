@@ -1,0 +1,242 @@
+"""What a recording is of: aliases for names, read from files that anyone may have written, and kept in copies."""
+
+import json
+import sqlite3
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import FIXTURES, TraceBuilder
+from commands import Run
+from test_redact import SECRETS, recording, recording_with_secrets, texts_in
+
+import tcprof
+from tcprof.identity import MOST_RANKS, RANK_VARIABLES, Identity, Rank, alias_of, identify_launch
+from tcprof.nsys import schema
+from tcprof.redaction.redact import redact
+from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity
+
+UUID = "da169147-ab12-6528-f15a-7efd8bb7efbe"
+WHOLE = Identity(
+    run="0123456789abcdef",
+    job=alias_of("job", "SLURM_JOB_ID=77"),
+    host=alias_of("host", "node-3"),
+    program="train_gpt",
+    annotation="modules",
+    tcprof_version="0.1.0",
+    torch_version="2.9.0a0+cu128.nv25",
+    gpus={0: alias_of("gpu", UUID), 3: alias_of("gpu", "other")},
+    ranks=(Rank(2, 8, 0, 4711), Rank(10, 16)),
+)
+
+
+def write_rows(path: Path, rows: list[tuple[object, object]]) -> None:
+    """What tcprof writes of a run, by whoever likes to."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE TCPROF_RUN (name TEXT, value TEXT)")
+        connection.executemany("INSERT INTO TCPROF_RUN VALUES (?, ?)", rows)
+
+
+@pytest.mark.parametrize("identity", [WHOLE, Identity(), Identity(ranks=(Rank(0, 1),))])
+def test_what_is_written_down_is_read_again(identity: Identity, tmp_path: Path) -> None:
+    assert Identity.from_facts(identity.facts()) == identity
+    path = recording().write(tmp_path)
+    write_identity(path, identity)
+    assert NsysExport(path).recording().identity == identity
+    tcprof.read(path).save(tmp_path / "run.tcprof")
+    assert tcprof.read(tmp_path / "run.tcprof").recording.identity == identity
+
+
+LAUNCHES: dict[str, tuple[dict[str, str], Rank | None]] = {
+    "torchrun": ({"RANK": "9", "LOCAL_RANK": "1", "WORLD_SIZE": "16"}, Rank(9, 16, 1)),
+    "torchrun in a step of Slurm": (
+        {"RANK": "9", "WORLD_SIZE": "16", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
+        Rank(9, 16),
+    ),
+    "Open MPI": (
+        {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"},
+        Rank(3, 4, 3),
+    ),
+    "srun": ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "1"}, Rank(0, 1, 0)),
+    "a batch script of Slurm": ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NTASKS": "8"}, None),
+    "no number of ranks": ({"RANK": "3"}, None),
+    "a rank beyond the last": ({"RANK": "8", "WORLD_SIZE": "8"}, None),
+    "no numbers": ({"RANK": "first", "WORLD_SIZE": "-1"}, None),
+    "other digits": ({"RANK": "\u0663", "WORLD_SIZE": "8"}, None),
+    "no local number": ({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "x"}, Rank(1, 2)),
+    "nothing": ({}, None),
+}
+
+
+@pytest.mark.parametrize("case", LAUNCHES)
+def test_a_rank_is_what_its_launcher_set(case: str) -> None:
+    variables, rank = LAUNCHES[case]
+    assert identify_launch({None: variables}, ["python", "/srv/train.py"]).rank == rank
+
+
+@pytest.mark.parametrize(
+    "command", ["torchrun t.py", "/opt/bin/mpirun -n 2 a.out", "python -m torch.distributed.run t.py", "env A=b srun x"]
+)
+def test_a_launcher_is_none_of_the_ranks_that_it_starts(command: str) -> None:
+    variables = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "77"}
+    identity = identify_launch({None: variables}, command.split())
+    assert (identity.ranks, identity.job) == ((), alias_of("job", "SLURM_JOB_ID=77"))
+
+
+def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
+    names = [{"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77"}, {"SLURM_JOB_ID": "77", "HOSTNAME": "other"}]
+    jobs = [identify_launch({None: variables}).job for variables in (*names, {"SLURM_JOB_ID": "78"}, names[0], {})]
+    assert jobs == [WHOLE.job, WHOLE.job, alias_of("job", "SLURM_JOB_ID=78"), WHOLE.job, ""]
+    assert identify_launch({None: {"TORCHELASTIC_RUN_ID": "none"}}).job == ""
+
+
+def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_them() -> None:
+    step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+    ranks = {12: "1", 11: "0", 13: "1"}
+    processes = {10: step, **{process: {**step, "RANK": rank, "WORLD_SIZE": "4"} for process, rank in ranks.items()}}
+    identity = identify_launch(processes)
+    assert identity.ranks == (Rank(0, 4, None, 11), Rank(1, 4, None, 12))
+    assert identity.rank is None
+
+
+def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> None:
+    builder = recording().system("Hostname", "node-3").row(schema.GPUS, id=1, name="x", uuid=UUID)
+    for variable in ('RANK="3"', 'WORLD_SIZE="8"', 'LOCAL_RANK="1"', 'SLURM_JOB_ID="77"', 'TOKEN="hunter2"'):
+        builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable)
+    builder.captured("PROCESS_0:COMMAND", "python").captured("PROCESS_0:ARGUMENT_0", "train.py")
+    identity = NsysExport(builder.write(tmp_path)).recording().identity
+    expected = Identity(host=WHOLE.host, job=WHOLE.job, gpus={1: WHOLE.gpus[0]}, ranks=(Rank(3, 8, 1),))
+    assert identity == expected
+
+
+def test_a_saved_analysis_gives_the_same_bytes_of_several_gpus(run: Run, tmp_path: Path) -> None:
+    builder = recording()
+    for number in (2, 1):  # as Nsight Systems has them at times
+        builder.row(schema.GPUS, id=number, name="x", uuid=f"{UUID}{number}")
+    given, saved, again = builder.write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof", tmp_path / "again.tcprof"
+    tcprof.read(given).save(saved)
+    tcprof.read(saved).save(again)
+    assert saved.read_bytes() == again.read_bytes()
+    assert len({run("show", path, "--format", "json").out for path in (given, saved)}) == 1
+
+
+def test_ranks_that_the_processes_have_replace_that_of_their_launcher(tmp_path: Path) -> None:
+    builder = recording()
+    for variable in ('SLURM_PROCID="1"', 'SLURM_STEP_NUM_TASKS="2"'):
+        builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable)
+    path = builder.write(tmp_path)
+    write_identity(path, Identity(ranks=WHOLE.ranks))
+    assert NsysExport(path).recording().identity.ranks == WHOLE.ranks
+
+
+HOSTILE: list[tuple[object, object]] = [
+    ("run", "/home/alice"),
+    ("run", None),
+    ("host", "node-3"),
+    ("host", 7),
+    ("program", "train.py --password hunter2"),
+    ("program", "\x1b[31mred"),
+    ("program", "x" * 81),
+    ("program", "a/b"),
+    ("torch_version", "1" * 41),
+    ("annotation", "everything"),
+    ("gpu_0", "GPU-5d1e"),
+    ("gpu_1e9", WHOLE.host),
+    ("rank_0", "of 0"),
+    ("rank_1", "of 2 local hunter2"),
+    ("rank_-1", "of 2"),
+    ("unknown", "x"),
+    (b"run", b"\xff\xfe"),
+]
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=range(len(HOSTILE)))
+def test_what_has_not_its_form_is_not_known(row: tuple[object, object], tmp_path: Path, run: Run) -> None:
+    path = recording().write(tmp_path, "run.sqlite")
+    write_rows(path, [row])
+    assert tcprof.read(path).recording.identity == Identity()
+    assert run("show", path).status == 0
+    assert run("redact", path, "-o", tmp_path / "copy.sqlite").status == 0
+    assert "hunter2" not in "".join(texts_in(tmp_path / "copy.sqlite"))
+    assert Identity.from_facts(dict([row])) == Identity()
+
+
+@pytest.mark.parametrize("columns", ["x INTEGER", "name TEXT", "name INTEGER, value INTEGER", "name, value, spare"])
+def test_a_table_of_another_shape_holds_nothing(columns: str, tmp_path: Path, run: Run) -> None:
+    path = recording().write(tmp_path, "run.sqlite")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"CREATE TABLE TCPROF_RUN ({columns})")
+        connection.execute(f"INSERT INTO TCPROF_RUN VALUES ({', '.join('7' for _ in columns.split(','))})")  # noqa: S608
+    assert tcprof.read(path).recording.identity == Identity()
+    assert run("redact", path, "-o", tmp_path / "copy.sqlite").status == 0
+
+
+def test_more_ranks_than_a_host_has_are_not_all_read() -> None:
+    facts = {f"rank_{rank}": f"of {2 * MOST_RANKS}" for rank in range(2 * MOST_RANKS)}
+    assert len(Identity.from_facts(facts).ranks) == MOST_RANKS
+
+
+def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -> None:
+    builder = recording_with_secrets().row(schema.GPUS, id=1, uuid="GPU-5d1e").system("Hostname", "build-host-7")
+    builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", 'SLURM_JOB_ID="AKIA"')
+    path = builder.write(tmp_path, "run.sqlite")
+    observed = NsysExport(path).recording().identity
+    assert (set(observed.gpus), bool(observed.host), bool(observed.job)) == ({1}, True, True)
+    for number, identity in enumerate((Identity(), WHOLE)):
+        copy, saved = tmp_path / f"{number}.sqlite", tmp_path / f"{number}.tcprof"
+        write_identity(path, identity)
+        redact(path, copy)
+        tcprof.read(path).save(saved)
+        expected = identity.or_else(observed)
+        assert NsysExport(copy).recording().identity == tcprof.read(saved).recording.identity == expected
+        with zipfile.ZipFile(saved) as archive:
+            texts = {*texts_in(copy), *(archive.read(name).decode("latin-1") for name in archive.namelist())}
+        assert [secret for secret in SECRETS for text in texts if secret in text] == []
+
+
+@pytest.mark.parametrize(
+    ("variable", "lost"),
+    [
+        ('PYTORCH_VERSION="2.9.0a0+cu128.nv25"', "torch_version"),
+        ('PROJECT="train_gpt"', "program"),
+        ('USER="train"', "program"),
+        ('GROUP="rank_10"', None),
+        ('TOOL="tcprof"', None),
+    ],
+)
+def test_what_is_private_elsewhere_is_left_out_and_the_copy_is_made(
+    variable: str, lost: str | None, tmp_path: Path
+) -> None:
+    path = recording().captured("PROCESS_0:ENVIRONMENT_VARIABLE", variable).write(tmp_path, "run.sqlite")
+    write_identity(path, WHOLE)
+    redact(path, tmp_path / "copy.sqlite")
+    copied = NsysExport(tmp_path / "copy.sqlite").recording().identity.facts()
+    assert set(WHOLE.facts()) - set(copied) == {*filter(None, [lost])}
+    assert not lost or WHOLE.facts()[lost] not in "".join(texts_in(tmp_path / "copy.sqlite"))
+
+
+def test_it_is_in_json_and_unknown_is_null(run: Run, tmp_path: Path) -> None:
+    path = recording().write(tmp_path, "run.sqlite")
+    before = json.loads(run("show", path, "--format", "json").out)["recording"]
+    assert before["identity"]["rank"] is before["identity"]["host"] is before["cuda_version"] is None
+    write_identity(path, Identity(ranks=(Rank(3, 8, 1),), host=WHOLE.host, gpus={0: WHOLE.gpus[0]}))
+    after = json.loads(run("show", path, "--format", "json").out)["recording"]
+    assert before.keys() == after.keys()
+    assert {"file", "nsys_version", "started_utc", "gpus"} <= after.keys()
+    identity = after["identity"]
+    assert (identity["rank"], identity["world_size"], identity["local_rank"]) == (3, 8, 1)
+    assert before["identity"].keys() == identity.keys()
+    assert (identity["host"], identity["gpus"]) == (WHOLE.host, {"0": WHOLE.gpus[0]})
+    assert after["content"] == tcprof.read(path).recording.content
+
+
+def test_the_driver_s_cuda_is_known(tmp_path: Path) -> None:
+    for number, version in (("13010", "13.1"), ("9020", "9.2"), ("x", ""), ("130100", "")):
+        path = TraceBuilder().gpu().system("CudaDriverVersion", number).write(tmp_path, f"{number}.sqlite")
+        assert NsysExport(path).recording().cuda_version == version
+
+
+def test_recordings_of_before_have_none() -> None:
+    assert tcprof.read(FIXTURES / "matmul.sqlite").recording.identity == Identity()
+    assert len(RANK_VARIABLES) == len({rank for rank, _, _ in RANK_VARIABLES})
