@@ -44,6 +44,16 @@ def test_old_packages_are_given_the_domain_each_time(tmp_path: Path, more: str) 
     ]
 
 
+@pytest.mark.parametrize("library", ["", "libToolsInjection64.so"])
+def test_marks_are_written_only_where_a_profiler_is_attached(
+    tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NVTX_INJECTION64_PATH", library)
+    (tmp_path / "nvtx.py").write_text(OLD, encoding="utf-8")
+    said = run("from tcprof.annotate.steps import open_ranges; r = open_ranges(); r.mark and r.mark('Net')", tmp_path)
+    assert said == ("mark Net tcprof\n" if library else "")
+
+
 @pytest.mark.parametrize("nvtx", ["raise ImportError", "mine = 1"])
 def test_without_the_package_ranges_are_those_of_pytorch(tmp_path: Path, nvtx: str) -> None:
     """A module of the program's own may have the package's name."""

@@ -28,7 +28,7 @@ class Ranges(Protocol):
 
     @property
     def mark(self) -> Callable[[str], object] | None:
-        """Writes a mark on this thread; None where marks would stand among the program's own, or are not wanted."""
+        """Writes a mark on this thread; None where nobody reads it, or it would stand among the program's own."""
 
     def push(self, name: str) -> None:
         """Open a range on this thread."""
@@ -56,6 +56,11 @@ def open_ranges() -> Ranges:
     return _DefaultDomain()
 
 
+def _is_recorded() -> bool:
+    """Whether a profiler takes what NVTX is given: this variable names the library by which it does."""
+    return bool(os.environ.get("NVTX_INJECTION64_PATH"))
+
+
 class _OwnDomain:
     """The nvtx package's ranges; the attributes of a name are made once."""
 
@@ -66,7 +71,8 @@ class _OwnDomain:
         self._attributes_of = domain.get_event_attributes
         self._push, self.pop = domain.push_range, domain.pop_range
         self._start, self.end = domain.start_range, domain.end_range
-        self._mark = domain.mark
+        self._write = domain.mark
+        self.mark = self._mark if _is_recorded() else None
         self._known: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
 
     def _learn(self, name: str) -> Any:
@@ -78,8 +84,8 @@ class _OwnDomain:
     def start(self, name: str) -> Any:
         return self._start(self._known[name] if name in self._known else self._learn(name))
 
-    def mark(self, name: str) -> None:
-        self._mark(self._known[name] if name in self._known else self._learn(name))
+    def _mark(self, name: str) -> None:
+        self._write(self._known[name] if name in self._known else self._learn(name))
 
 
 class _NamedDomain:
@@ -89,7 +95,8 @@ class _NamedDomain:
         import nvtx
 
         self._push, self._pop, self._start, self.end = nvtx.push_range, nvtx.pop_range, nvtx.start_range, nvtx.end_range
-        self._mark = nvtx.mark
+        self._write = nvtx.mark
+        self.mark = self._mark if _is_recorded() else None
 
     def push(self, name: str) -> None:
         self._push(name, domain=DOMAIN)
@@ -100,8 +107,8 @@ class _NamedDomain:
     def start(self, name: str) -> Any:
         return self._start(name, domain=DOMAIN)
 
-    def mark(self, name: str) -> None:
-        self._mark(name, domain=DOMAIN)
+    def _mark(self, name: str) -> None:
+        self._write(name, domain=DOMAIN)
 
 
 class _DefaultDomain:
