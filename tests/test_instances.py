@@ -12,7 +12,8 @@ A, B = 1, 2
 def listed(builder, folder):
     trace = builder.trace(folder)
     hierarchy, activities = build_hierarchy(trace.ranges()), trace.activities()
-    instances, work = list_instances(hierarchy, attribute(hierarchy, trace.api_calls(), activities), activities, [0])
+    attribution = attribute(hierarchy, trace.api_calls(), activities, trace.marks())
+    instances, work = list_instances(hierarchy, attribution, activities, [0])
     names = hierarchy.paths["path"].to_numpy()[instances["path_id"]]
     return instances.assign(path=names), work
 

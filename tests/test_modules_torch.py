@@ -123,8 +123,8 @@ def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
     activities = trace.activities()
     hierarchy = build_hierarchy(trace.ranges())
     launches = trace.api_calls()
-    attribution = attribute(hierarchy, launches, activities)
-    assignment = assign_modules(hierarchy, attribution, activities, launches, trace.marks())
+    attribution = attribute(hierarchy, launches, activities, trace.marks())
+    assignment = assign_modules(hierarchy, attribution, len(activities))
     names = assignment.modules["module"].to_numpy()
     assert len(expected) > 40
     assert {"Net.embed", "Net.head", "Net.blocks.2.up", "Net.blocks.0"} <= set(expected)

@@ -14,7 +14,7 @@ def project(builder, folder):
     trace = builder.trace(folder)
     hierarchy = build_hierarchy(trace.ranges())
     activities = trace.activities()
-    return hierarchy, attribute(hierarchy, trace.api_calls(), activities), activities
+    return hierarchy, attribute(hierarchy, trace.api_calls(), activities, trace.marks()), activities
 
 
 def owners(builder, folder):

@@ -38,9 +38,7 @@ def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -
     )
     of_path, named = _set_warm_up_apart(launches, evidence)
     apart = replace(fit, kernel_instances=of_path)
-    assignment = assign_modules(
-        evidence.hierarchy, evidence.attribution, activities, evidence.api_calls, evidence.marks
-    )
+    assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
     return_freed_memory()
     useful = count_useful_flop(launches, kernels, evidence, assignment)
     row = find_rows(launches, iterations, assignment)

@@ -160,20 +160,7 @@ def analyze(
     means = summary.measure_iterations(iterations, instances, tensor)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
-    marks = source.marks()
-    evidence = Evidence(
-        activities,
-        recorded.api_calls,
-        marks,
-        samples,
-        gpus,
-        hierarchy,
-        attribution,
-        instances,
-        work,
-        peak_tflops,
-        window,
-    )
+    evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames = {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations, "outside": outside}
     return kind(
         window=window,
@@ -211,7 +198,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
         recording, activities = source.recording(), source.activities(geometry=kernels)
         hierarchy = build_hierarchy(source.ranges())
         launches, waits = read_launches.result(), read_waits.result()
-        attribution = attribute(hierarchy, launches, activities)
+        attribution = attribute(hierarchy, launches, activities, source.marks())
         samples = read_samples.result()
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))

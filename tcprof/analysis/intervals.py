@@ -224,3 +224,16 @@ class StepFunction:
         step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
         overlap = np.minimum(self.end[step], high[query]) - np.maximum(self.start[step], low[query])
         return query, step, overlap
+
+
+def last_before(group: Ints, time: Ints, of_group: Ints, start: Ints) -> Ints:
+    """For each query the row that starts last before its time, of those of its group; -1 for none."""
+    order = np.lexsort((start, of_group))
+    if not len(order) or not len(time):
+        return np.full(len(time), -1)
+    low = min(int(start.min()), int(time.min()))
+    span = max(int(start.max()), int(time.max())) - low + 1  # groups are moved apart on one time line
+    key = of_group[order] * span + (start[order] - low)
+    place = np.searchsorted(key, group * span + (time - low)) - 1
+    held = (place >= 0) & (of_group[order][place] == group)
+    return np.where(held, order[place], -1)

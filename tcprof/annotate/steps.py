@@ -8,6 +8,7 @@ each call of a model is a step. The forward pass lasts from the model's call to 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from typing import TYPE_CHECKING, Any, Protocol
@@ -95,8 +96,7 @@ class _NamedDomain:
         import nvtx
 
         self._push, self._pop, self._start, self.end = nvtx.push_range, nvtx.pop_range, nvtx.start_range, nvtx.end_range
-        self._write = nvtx.mark
-        self.mark = self._mark if _is_recorded() else None
+        self.mark = functools.partial(nvtx.mark, domain=DOMAIN) if _is_recorded() else None
 
     def push(self, name: str) -> None:
         self._push(name, domain=DOMAIN)
@@ -106,9 +106,6 @@ class _NamedDomain:
 
     def start(self, name: str) -> Any:
         return self._start(name, domain=DOMAIN)
-
-    def _mark(self, name: str) -> None:
-        self._write(name, domain=DOMAIN)
 
 
 class _DefaultDomain:

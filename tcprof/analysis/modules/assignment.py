@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.intervals import last_before
 from tcprof.analysis.modules.tree import (
     BACKWARD_CODE,
     FORWARD_CODE,
@@ -24,7 +25,7 @@ from tcprof.analysis.modules.tree import (
     Tree,
     find_modules,
 )
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain, launches_of
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, innermost_of_domain
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import IN_NO_MODULE, MODULE_TREE, OPS_DOMAIN
 
@@ -56,13 +57,7 @@ class ModuleAssignment:
     phase: Ints  # its phase, as a number in ``PHASES``
 
 
-def assign_modules(
-    hierarchy: Hierarchy,
-    attribution: Attribution,
-    activities: pd.DataFrame,
-    launches: pd.DataFrame,
-    marks: pd.DataFrame,
-) -> ModuleAssignment:
+def assign_modules(hierarchy: Hierarchy, attribution: Attribution, activities: int) -> ModuleAssignment:
     """Bring each activity to its module and phase.
 
     What was launched inside a range of its own thread belongs to that one's module and phase. A node of the autograd
@@ -72,8 +67,8 @@ def assign_modules(
     known by our ranges, by modules that the engine calls, and by PyTorch's node of checkpoints.
     """
     tree, back = find_modules(hierarchy), trace_back(hierarchy)
-    place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, len(activities))
-    op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, len(activities))  # ops are never inherited
+    place, inherited = innermost_of_domain(hierarchy, attribution, tree.domain, activities)
+    op, _ = innermost_of_domain(hierarchy, attribution, OPS_DOMAIN, activities)  # ops are never inherited
     start = np.append(hierarchy.ranges["start_ns"].to_numpy(), np.iinfo(np.int64).min)
     own = np.where(inherited, -1, place)
     module, phase = np.append(tree.module_of_range, NO_MODULE)[own], np.append(tree.phase_of_range, OTHER_CODE)[place]
@@ -84,25 +79,15 @@ def assign_modules(
     phase = np.where(again, RECOMPUTE_CODE, np.where(in_engine, BACKWARD_CODE, phase))
     in_optimizer = np.append(back.optimizer, False)[op] & (phase == OTHER_CODE)
     phase = np.where(in_optimizer, OPTIMIZER_CODE, phase)
-    is_open = (module == NO_MODULE) & (phase == BACKWARD_CODE) & (op < 0)
-    if is_open.any() and len(marks):
-        module[is_open] = _modules_by_marks(tree, marks, activities[is_open], launches, start[place[is_open]])
+    mark, marks = attribution.mark, attribution.marks
+    is_marked = (mark >= 0) & (np.append(marks["start_ns"], 0)[mark] >= start[place]) & (op < 0)
+    is_marked &= (module == NO_MODULE) & (phase == BACKWARD_CODE)
+    module_of_mark = pd.Index(tree.modules["module"]).get_indexer(marks["name"])  # -1 where it names the phase alone
+    module = np.where(is_marked, np.append(module_of_mark, NO_MODULE)[mark], module)
     outside = np.flatnonzero(module == NO_MODULE)
     others, row = place_outside(hierarchy, back, op[outside], phase[outside], len(tree.modules))
     module[outside] = row
     return ModuleAssignment(MODULE_TREE.concat([tree.modules, others]), module, phase)
-
-
-def _modules_by_marks(
-    tree: Tree, marks: pd.DataFrame, activities: pd.DataFrame, launches: pd.DataFrame, since: Ints
-) -> Ints:
-    """For each activity the module of its thread's last mark before its launch, if that is no older than ``since``."""
-    launch = launches.iloc[launches_of(launches, activities)]  # all are known: their launches are in ranges
-    thread, time = pd.factorize(np.append(_thread(marks), _thread(launch)))[0], launch["start_ns"].to_numpy()
-    mark = _last_before(thread[len(marks) :], time, thread[: len(marks)], marks["start_ns"].to_numpy())
-    is_new = (mark >= 0) & (marks["start_ns"].to_numpy()[mark] >= since)
-    module = pd.Index(tree.modules["module"]).get_indexer(marks["name"])  # that of no module is none
-    return np.where(is_new, module[mark], NO_MODULE)
 
 
 def _modules_of_ops(hierarchy: Hierarchy, tree: Tree, back: Backward) -> Ints:
@@ -220,22 +205,9 @@ def _find_makers(ranges: pd.DataFrame, nodes: Ints, made: Ints) -> Ints:
     found = np.full(len(nodes), NONE)
     for by in (["process", "sequence"], ["process", "sequence", "kind"]):
         group = keys[by].groupby(by, sort=False).ngroup().to_numpy()
-        last = _last_before(group[: len(nodes)], start[nodes], group[len(nodes) :], start[made])
+        last = last_before(group[: len(nodes)], start[nodes], group[len(nodes) :], start[made])
         found = np.where(last >= 0, np.append(made, NONE)[last], found)
     return found
-
-
-def _last_before(group: Ints, time: Ints, of_group: Ints, start: Ints) -> Ints:
-    """For each query the row that starts last before its time, of those of its group; -1 for none."""
-    order = np.lexsort((start, of_group))
-    if not len(order) or not len(time):
-        return np.full(len(time), NONE)
-    low = min(int(start.min()), int(time.min()))
-    span = max(int(start.max()), int(time.max())) - low + 1  # groups are moved apart on one time line
-    key = of_group[order] * span + (start[order] - low)
-    place = np.searchsorted(key, group * span + (time - low)) - 1
-    held = (place >= 0) & (of_group[order][place] == group)
-    return np.where(held, order[place], NONE)
 
 
 def _kind(name: str) -> str:

@@ -34,8 +34,6 @@ class Evidence:
     """What was recorded and which of it belongs together: what the account of the GPUs' time is made from."""
 
     activities: pd.DataFrame
-    api_calls: pd.DataFrame
-    marks: pd.DataFrame
     samples: pd.DataFrame
     gpus: pd.DataFrame
     hierarchy: Hierarchy

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import OpenIntervals, run_starts
+from tcprof.analysis.intervals import OpenIntervals, last_before, run_starts
 from tcprof.analysis.ranges.nesting import Nesting, bring_home, name_paths
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
@@ -58,6 +58,8 @@ class Attribution:
     inherited: Bools  # whether the launching thread had no range open
     # For each activity why it belongs to no range, one of ``CAUSES``; empty for those that belong to one
     cause: pd.Categorical
+    marks: pd.DataFrame  # see ``tcprof.frames.MARKS``
+    mark: Ints  # for each activity the last one of its thread before its launch; -1 for none
 
 
 def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
@@ -86,8 +88,10 @@ def _levels(parent: Ints) -> list[Ints]:
     return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1) if len(order) else []
 
 
-def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame) -> Attribution:
-    """Find the ranges of every domain that each activity belongs to."""
+def attribute(
+    hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataFrame, marks: pd.DataFrame
+) -> Attribution:
+    """Find the ranges of every domain that each activity belongs to, and the mark that it follows."""
     launch = launches_of(launches, activities)
     launched = np.flatnonzero(launch >= 0)
     process, thread, time = (launches[name].to_numpy()[launch[launched]] for name in ("process", "thread", "start_ns"))
@@ -115,7 +119,10 @@ def attribute(hierarchy: Hierarchy, launches: pd.DataFrame, activities: pd.DataF
     activity, rows, counted, inherited_flags = pairs
     cause[activity] = CAUSES.index("")
     categories = pd.Categorical.from_codes(cause, list(CAUSES))
-    return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories)
+    mark = np.full(len(activities), -1)
+    key = pd.factorize(np.append(marks["process"] << 32 | marks["thread"], process << 32 | thread))[0]
+    mark[launched] = last_before(key[len(marks) :], time, key[: len(marks)], marks["start_ns"].to_numpy())
+    return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories, marks, mark)
 
 
 def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:

@@ -1,23 +1,18 @@
-"""What happened in a recording: NVTX ranges, API calls, and the work of the GPUs."""
+"""What happened in a recording: API calls, and the work of the GPUs."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from pandas.api.types import union_categoricals
 from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 
-from tcprof.annotate.steps import DOMAIN
-from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
-from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, MARKS, NVTX_RANGES, OPS_DOMAIN, WAITS
+from tcprof.arrays import Floats, Ints, broadcast_if_constant
+from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
-from tcprof.sources import UNNAMED_DOMAIN
-from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs, texts
+from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
-from tcprof.sources.torch_ops import split_names
 
-OPEN = -(1 << 62)  # in place of the end of a range that never closed
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _SIDES = ("srcKind", "dstKind")
 _OF_HOST = [kind for way in (HOST_TO_DEVICE, DEVICE_TO_HOST) for kind, name in schema.COPY_KINDS.items() if name == way]
@@ -25,108 +20,6 @@ _OFTEN_ONE = ("gpu", "process", "stream")
 _BLOCK = 3  # where the block begins
 _LONGEST_CALL = 256  # characters of a call's name
 _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
-
-
-def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
-    """The NVTX push/pop and start/end ranges, see ``tcprof.frames.NVTX_RANGES``."""
-    found = database.read(
-        Query(
-            schema.NVTX,
-            required=("start", "eventType"),
-            optional={"end": OPEN, "globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
-            texts=("text",),
-            among=("eventType", (schema.NVTX_PUSH_POP, schema.NVTX_START_END)),
-        )
-    )
-    start, end, thread = found["start"], found["end"], found["globalTid"]
-    if not len(start):
-        return NVTX_RANGES.empty()
-    process = (thread >> 24) & 0xFFFFFF
-    ops = split_names(_names(database, found["text"], found["textId"]), process)
-    if ops.malformed_count:
-        database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
-    closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
-    return NVTX_RANGES.conform(
-        pd.DataFrame(
-            {
-                "process": broadcast_if_constant(process),
-                "thread": broadcast_if_constant(thread & 0xFFFFFF),
-                "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
-                "name": ops.name,
-                "start_ns": start,
-                "end_ns": database.close_backwards(schema.NVTX, start, closed),
-                "start_end": found["eventType"] == schema.NVTX_START_END,
-                "sequence": ops.sequence,
-                "sizes": ops.sizes,
-                "output_sizes": ops.output_sizes,
-            },
-            copy=False,
-        )
-    )
-
-
-def read_marks(database: Database) -> pd.DataFrame:
-    """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
-    found = database.read(_nvtx_events(schema.NVTX_MARK, "start"))
-    if not len(found["start"]):
-        return MARKS.empty()
-    process = (found["globalTid"] >> 24) & 0xFFFFFF
-    is_ours = np.asarray(_domains(database, process, found["domainId"]) == DOMAIN)
-    columns = {
-        "process": process,
-        "thread": found["globalTid"] & 0xFFFFFF,
-        "name": _names(database, found["text"], found["textId"]),
-        "start_ns": found["start"],
-    }
-    return MARKS.conform(pd.DataFrame(columns)[is_ours])
-
-
-def _nvtx_events(kind: int, *required: str) -> Query:
-    return Query(
-        schema.NVTX,
-        required=("eventType", *required),
-        optional={"globalTid": UNKNOWN, "domainId": UNKNOWN, "textId": UNKNOWN},
-        texts=("text",),
-        among=("eventType", (kind,)),
-    )
-
-
-def _set_apart(domain: pd.Categorical, is_op: Bools) -> pd.Categorical:
-    """The domains, with one for ops: else they would lie between the program's ranges, and end what these inherit."""
-    if not is_op.any():
-        return domain
-    named = domain.add_categories([name for name in (OPS_DOMAIN,) if name not in domain.categories])
-    codes = np.where(is_op, named.categories.get_loc(OPS_DOMAIN), named.codes)
-    return pd.Categorical.from_codes(codes, dtype=named.dtype).remove_unused_categories()
-
-
-def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categorical:
-    """Names that are in the row itself, or in the string table (registered strings)."""
-    encoded = inline_texts.dictionary_encode()
-    inline = texts(encoded.dictionary)
-    unique_ids, id_codes = np.unique(ids, return_inverse=True)
-    strings = database.strings(unique_ids)
-    names = inline + [strings.get(int(key), "") for key in unique_ids]
-    code_of_name, unique = pd.factorize(np.array([name or UNNAMED for name in names], dtype=object))
-    codes = encoded.indices.to_numpy()
-    registered = np.array([not text for text in inline])[codes] & (ids != UNKNOWN)
-    return pd.Categorical.from_codes(code_of_name[np.where(registered, len(inline) + id_codes, codes)], unique)
-
-
-def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
-    """The names of the ranges' domains. Domain 0 is the default one and has none."""
-    created = database.read(_nvtx_events(schema.NVTX_DOMAIN_CREATE))
-    ids = created["textId"].tolist()
-    strings = database.strings(ids)
-    owners = zip(((created["globalTid"] >> 24) & 0xFFFFFF).tolist(), created["domainId"].tolist(), strict=True)
-    name_of = {
-        owner: text or strings.get(text_id, "")
-        for owner, text_id, text in zip(owners, ids, texts(created["text"]), strict=True)
-    }
-    codes, pairs = distinct_pairs(process, domain)
-    names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
-    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
-    return pd.Categorical.from_codes(code_of_name[codes], unique)
 
 
 def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:

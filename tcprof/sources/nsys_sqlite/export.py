@@ -28,10 +28,9 @@ from tcprof.sources.nsys_sqlite.events import (
     count_lost_launches,
     read_activities,
     read_launches,
-    read_marks,
-    read_ranges,
     read_waits,
 )
+from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.samples import read_samples
 
