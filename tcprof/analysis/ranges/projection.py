@@ -120,7 +120,8 @@ def attribute(
     cause[activity] = CAUSES.index("")
     categories = pd.Categorical.from_codes(cause, list(CAUSES))
     mark = np.full(len(activities), -1)
-    key = pd.factorize(np.append(marks["process"] << 32 | marks["thread"], process << 32 | thread))[0]
+    marking = marks["process"].to_numpy() << 32 | marks["thread"].to_numpy()
+    key = pd.factorize(np.append(marking, process << 32 | thread))[0]
     mark[launched] = last_before(key[len(marks) :], time, key[: len(marks)], marks["start_ns"].to_numpy())
     return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories, marks, mark)
 
