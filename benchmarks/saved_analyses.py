@@ -1,5 +1,6 @@
 """What text commands take on a saved analysis, beside its recording: a table of ``speed.py``."""
 
+import os
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,8 @@ from pathlib import Path
 from large_contents import Size
 from large_recording import write_recording
 from processes import run
+
+from tcprof.saved.own import VARIABLE
 
 LLAMA = Path(__file__).parent.parent / "fixtures" / "llama.sqlite"
 TCPROF = (sys.executable, "-m", "tcprof")
@@ -31,13 +34,15 @@ def measure_saved(sizes: Mapping[str, Size], folder: Path) -> str:
     """Text commands on a recording, and on what was saved of it."""
     names = ("show", "advise", "ranges", "kernels", "kernels --by path", "timeline", "show --format json", "modules")
     rows: dict[str, list[str]] = {}
+    os.environ[VARIABLE] = str(folder / "cached")  # for the key to what is saved of findings
     for name in ("the Llama fixture", *sizes):
         recording, saved = LLAMA, folder / "saved.tcprof"
         if name in sizes:
             recording = folder / "saved.sqlite"
             write_recording(recording, sizes[name])
         first, saving = (
-            run([*TCPROF, *each], folder) for each in (["show", recording], ["save", recording, "-o", saved])
+            run([*TCPROF, *each, "--no-cache"], folder)
+            for each in (["show", recording], ["save", recording, "-o", saved])
         )
         whole, part = (path.stat().st_size / 1e6 for path in (recording, saved))
         cells = {
@@ -52,6 +57,7 @@ def measure_saved(sizes: Mapping[str, Size], folder: Path) -> str:
         for row, cell in cells.items():
             rows.setdefault(row, []).append(cell)
         saved.unlink()
+    os.environ[VARIABLE] = ""
     rows = {row: [*cells, *["–"] * (1 + len(sizes) - len(cells))] for row, cells in rows.items()}
     lines = [f"| | {' | '.join(['the Llama fixture', *sizes])} |", "|---|" + "---:|" * (1 + len(sizes))]
     return "\n".join([*lines, *(f"| {' | '.join([row, *cells])} |" for row, cells in rows.items())])

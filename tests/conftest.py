@@ -13,7 +13,7 @@ from typing import Any
 # As many processes as cores run tests: more threads in each, or in what they start, only wait for one another.
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows them
-os.environ["TCPROF_CACHE"] = ""  # or a test would show what an earlier one was told
+os.environ["TCPROF_CACHE"] = ""  # or a test would show what an earlier one had
 
 import pytest
 from builders import FIXTURES as FOLDER

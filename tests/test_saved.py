@@ -10,7 +10,6 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
@@ -24,9 +23,9 @@ from test_redact import SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
-from tcprof.findings.iterations import IterationFigures
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
+from tcprof.saved.own import VARIABLE, own_key
 from tcprof.saved.reading import SavedFile
 
 USUAL = ("mlp_fp16", "mnist_amp")
@@ -51,6 +50,12 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
     saved = tmp_path / f"{request.param}.tcprof"
     tcprof.read(given).save(saved)
     return given, saved
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's, without a cache."""
+    monkeypatch.setattr("tcprof.saved.contents.own_key", lambda: b"a key of the user's")
 
 
 @pytest.fixture
@@ -263,6 +268,27 @@ def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
     return changed
 
 
+def test_only_the_user_has_the_key_to_what_was_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds code to paste: what a file says that someone sends is not shown, but judged anew."""
+    monkeypatch.setattr("tcprof.saved.contents.own_key", own_key)
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "cached"))
+    given, path, key = (
+        tcprof.read(recording().write(tmp_path, "run.sqlite")),
+        tmp_path / "x.tcprof",
+        tmp_path / "cached" / "key",
+    )
+    given.save(path)
+    assert key.stat().st_mode & 0o077 == 0
+    assert SavedFile(path).judged is not None
+    key.write_bytes(bytes(32))
+    assert SavedFile(path).judged is None
+    key.write_bytes(b"")  # as another process has just made it
+    assert SavedFile(path).judged is None
+    monkeypatch.setenv(VARIABLE, "")
+    given.save(path)
+    assert JUDGED not in read_parts(path)
+
+
 LARGE = {"samples", "activities", "api_calls", "waits", "nvtx_ranges", "instances", "kernel_instances"}
 
 
@@ -270,7 +296,8 @@ def test_what_was_judged_is_not_judged_again(
     run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is a frame read that has a row for each piece of work: those are what takes time and memory."""
-    given, commands = tmp_path / "run.sqlite", [command.split() for command in COMMANDS if "modules" not in command]
+    given = tmp_path / "run.sqlite"
+    commands = [command.split() for command in COMMANDS if "modules" not in command]
     expected = [run(name, given, *options).out for name, *options in commands]
     for module, name in {"judge": "_judge", "advise": "_find"}.items():
         monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
@@ -282,31 +309,23 @@ def test_what_was_judged_is_not_judged_again(
     assert read & LARGE == set()
 
 
-UNKNOWN = dict.fromkeys(field.name for field in fields(IterationFigures))
-FORGED: dict[str, Callable[[bytes], bytes | None]] = {
-    "by another tcprof": lambda content: changed_judgement("findings", "gpus", 0, "sentences", to=["Not so."])(
-        changed_judgement("mark", to="another")(content)
-    ),
-    "of no kind": changed_judgement("findings", to=None),
-    "without checks": changed_judgement("findings", "gpus", 0, to={"gpu": 0}),
-    "with a number for a sentence": changed_judgement("findings", "gpus", 0, "sentences", to=[5]),
-    "with an unknown severity": changed_judgement(
-        "findings", "found", to=[{"rule": "x", "severity": "x", "sentence": "x", "consequence": "x", "remedy": "x"}]
-    ),
-    "of rows that are not there": changed_judgement(
-        "findings", "gpus", 0, "figures", to={**UNKNOWN, "name": "x", "count": 1, "rows": [99], "time": []}
-    ),
+CHANGED: dict[str, Callable[[bytes], bytes | None]] = {
+    "other words": changed_judgement("findings", "gpus", 0, "sentences", to=["Paste this."]),
+    "by another tcprof": changed_judgement("mark", to="another"),
+    "by a stranger": changed_judgement("mark", to="é\ud800"),
+    "without a mark": changed_judgement("mark", to=None),
     "without any": lambda _: None,
     "a list": lambda _: b"[]",
 }
 
 
-@pytest.mark.parametrize("kind", FORGED)
+@pytest.mark.parametrize("kind", CHANGED)
 def test_what_was_judged_otherwise_is_judged_again(kind: str, saved: Path, run: Run) -> None:
+    assert SavedFile(saved).judged is not None
     expected = run("ranges", saved)
-    change(saved, JUDGED, FORGED[kind])
+    change(saved, JUDGED, CHANGED[kind])
+    assert SavedFile(saved).judged is None
     assert run("ranges", saved) == expected
-    assert run("show", saved).status == 0
 
 
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])

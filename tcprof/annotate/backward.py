@@ -50,13 +50,17 @@ class Backward:
     def forget(self) -> None:
         """Start anew."""
         self._thread = _Thread()
+        self._owner = 0  # the thread whose calls are followed
         self._markers: dict[str, Callable[[object], None]] = {}
         self.is_on = self._mark is not None and self._next_number is not None
 
-    def note(self, name: str) -> None:
+    def note(self, name: str, *, recomputes: bool = False) -> None:
         """A module's call begins, or goes on after one in it: what is made from now on is its own."""
         if not self.is_on or self._next_number is None:
             return
+        if not recomputes:  # else autograd's thread computes again for a checkpoint
+            self._owner = self._owner or threading.get_ident()
+            self.is_on = self._owner == threading.get_ident()  # each thread numbers its nodes for itself
         number, thread = self._next_number(), self._thread
         if thread.numbers and thread.numbers[-1] == number:  # nothing was made meanwhile
             thread.names[-1] = name
@@ -66,12 +70,17 @@ class Backward:
         thread.numbers.append(number)
         thread.names.append(name)
 
-    def begin(self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False) -> None:
-        """The backward pass of some outputs begins, perhaps within another one: of a checkpoint."""
+    def begin(
+        self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False, inputs: Iterable[Any] = ()
+    ) -> None:
+        """The backward pass of some outputs begins, perhaps within another one: of a checkpoint.
+
+        One to some ``inputs`` alone is not followed: it may leave out the first node of a module.
+        """
         thread = self._thread
         thread.around.append((thread.place, []))
         if self.is_on and self._next_number is not None:
-            numbered = _find_nodes(outputs)
+            numbered = [] if tuple(inputs) or _is_compiled() else _find_nodes(outputs)
             # Other threads number theirs alike: autograd's do as they make a graph of the backward pass itself.
             self.is_on = not makes_graph
             if numbered and numbered[0][0] < self._next_number():
@@ -86,13 +95,13 @@ class Backward:
         call = bisect_right(self._thread.numbers, number) - 1
         return (self._thread.names[call] if call >= 0 else "") or BACKWARD
 
-    def end(self) -> None:
-        """It has ended, and an outer one goes on."""
+    def end(self, *, goes_on: bool) -> None:
+        """It has ended; an outer one may go on, on this thread."""
         around = self._thread.around
         place, handles = around.pop()
         for handle in handles:
             handle.remove()
-        if around and self._thread.place != place:
+        if goes_on and self._thread.place != place:
             self._marker(place)(None)
 
     def _marker(self, name: str) -> Callable[[object], None]:
@@ -102,11 +111,19 @@ class Backward:
 
             def begin(_: object) -> None:
                 own.place = name
-                if mark is not None:
-                    mark(name)
+                if mark is not None and self.is_on:
+                    try:
+                        mark(name)
+                    except Exception:  # the program's backward pass is not ours to stop
+                        self.is_on = False
 
             self._markers[name] = begin
         return self._markers[name]
+
+
+def _is_compiled() -> bool:
+    """Whether PyTorch compiles the backward pass as it runs: it would have to compile our hooks, too."""
+    return bool(getattr(sys.modules.get("torch._dynamo.compiled_autograd"), "compiled_autograd_enabled", False))
 
 
 def _find_nodes(outputs: Iterable[Any]) -> list[tuple[int, Any]]:

@@ -156,7 +156,7 @@ class Hooks:
             name, is_new = self._enter_outermost(module), True
         if is_new:
             self._push(name)
-            self._backward.note(name)
+            self._backward.note(name, recomputes=self._thread.recomputes)
         calls.append((module, name, is_new))
 
     def _enter_outermost(self, module: Module) -> str:
@@ -218,7 +218,7 @@ class Hooks:
             left, name, has_range = calls.pop()
             if has_range:
                 self._pop()
-                self._backward.note(calls[-1][1] if calls else "")
+                self._backward.note(calls[-1][1] if calls else "", recomputes=self._thread.recomputes)
         if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
             self._thread.generations.begin_between()
@@ -257,11 +257,12 @@ class Hooks:
     def _begin_backward(self, outputs: Any = (), *args: Any, accumulate_grad: bool = False, **_: Any) -> None:
         if not self._is_in_backward():
             self._begin().begin_backward(ends_forward=accumulate_grad)  # torch.autograd.grad does not
-        self._backward.begin(() if self._ops.are_wanted else outputs, *args[1:3])
+        self._backward.begin(() if self._ops.are_wanted else outputs, *args[1:4])
 
     def _end_backward(self, *_: Any, **__: Any) -> None:
-        self._backward.end()
-        if not self._is_in_backward():
+        is_within = self._is_in_backward()
+        self._backward.end(goes_on=is_within)
+        if not is_within:
             self._thread.steps.end_phase()
 
     def _begin_optimizer(self, *_: Any, **__: Any) -> None:

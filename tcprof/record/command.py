@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -115,11 +116,15 @@ def level_of(level: str) -> str:
     return "modules" if chosen == AUTO else chosen
 
 
+_SCRIPT = re.compile(r"(?!-)[^\s=;&|]+\.py")  # not a command line of a shell, with variables in it
+
+
 def name_report(args: Sequence[str]) -> str:
     """What to call a report: after the script, wherever it is in the command, else the module or the command."""
     if args[:1] == [MODULE_OPTION] and len(args) > 1:
         return args[1].removesuffix(".__main__").rpartition(".")[2]
-    script = next((arg for arg in args if arg.endswith(".py") and not arg.startswith("-")), args[0] if args else "")
+    named = (arg for arg in args if _SCRIPT.fullmatch(arg) or (arg.endswith(".py") and Path(arg).is_file()))
+    script = next(named, args[0] if args else "")
     return Path(script).stem or "recording"
 
 

@@ -149,11 +149,12 @@ class Session:
 def read_processes(folder: Path) -> Identity:
     """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``; it is removed."""
     processes: dict[int | None, dict[str, str]] = {}
-    for path in sorted(folder.glob("[0-9]*"), key=lambda path: path.stat().st_mtime_ns):
-        with suppress(ValueError, AttributeError):  # it was killed while it wrote
+    files = [path for path in folder.glob("[0-9]*") if path.is_file() and not path.is_symlink()]
+    for path in sorted(files, key=lambda path: path.stat().st_mtime_ns):
+        with suppress(ValueError, AttributeError, OSError, RecursionError):  # it was killed while it wrote, or worse
             known = json.loads(path.read_text(encoding="utf-8")).items()
             processes[int(path.name)] = {name: value for name, value in known if isinstance(value, str)}
-        path.unlink()
+        path.unlink(missing_ok=True)
     versions = ({"torch_version": variables.get("torch_version")} for variables in processes.values())
     return reduce(Identity.or_else, map(Identity.from_facts, versions), identify_launch(processes))
 

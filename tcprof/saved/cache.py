@@ -7,10 +7,8 @@ itself. So none is ever out of date, whatever happens to files' times, and two p
 import hashlib
 import json
 import os
-import sys
 import zipfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,10 @@ from tcprof.analysis import Analysis
 from tcprof.errors import InputError, OutputError
 from tcprof.files import SAVED_SUFFIX
 from tcprof.saved.contents import FORMAT, hash_own_code, options_of
+from tcprof.saved.own import find_folder
 from tcprof.saved.reading import SavedFile
 from tcprof.saved.writing import save
 
-VARIABLE = "TCPROF_CACHE"  # the folder to keep them in; empty or 0: nowhere
 MOST_BYTES = 2 << 30  # of all entries: those that were not used for longest go
 
 
@@ -80,11 +78,5 @@ class Cache:
 
 def user_cache(note: Callable[[str], object]) -> Cache | None:
     """The cache that the user's environment names; None where it wants none."""
-    given = os.environ.get(VARIABLE)
-    if given is not None:
-        return Cache(Path(given).expanduser(), note) if given not in ("", "0") else None
-    with suppress(RuntimeError):  # a user without a home
-        if sys.platform == "darwin":
-            return Cache(Path.home() / "Library" / "Caches" / "tcprof", note)
-        return Cache(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tcprof", note)
-    return None
+    folder = find_folder()
+    return Cache(folder, note) if folder else None

@@ -1,7 +1,9 @@
 """What a saved analysis holds: a ZIP file of two JSON documents, and of a Parquet file for each frame."""
 
 import hashlib
-from collections.abc import Iterable
+import hmac
+import json
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -33,6 +35,7 @@ from tcprof.frames import (
     WAITS,
     Schema,
 )
+from tcprof.saved.own import own_key
 from tcprof.sources import Recording
 
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
@@ -122,7 +125,12 @@ def hash_own_code() -> str:
     return whole.hexdigest()
 
 
-def mark_judged(parts: Iterable[ZipInfo]) -> str:
-    """What changes where tcprof does, or what it judged: any other part of the file."""
-    judged = sorted((part.filename, part.file_size, part.CRC) for part in parts if part.filename != JUDGED)
-    return hashlib.sha256(f"{hash_own_code()} {judged}".encode()).hexdigest()
+def mark_judged(parts: Iterable[ZipInfo], judged: Mapping[str, Any]) -> str:
+    """What only this user's tcprof can write beside what it judged of the other parts; empty where it has no key.
+
+    What is judged holds code to paste: nobody else's is shown.
+    """
+    key = own_key()
+    others = sorted((part.filename, part.file_size, part.CRC) for part in parts if part.filename != JUDGED)
+    signed = json.dumps([hash_own_code(), others, judged], sort_keys=True)
+    return hmac.new(key, signed.encode(), "sha256").hexdigest() if key else ""

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -84,7 +85,7 @@ class SavedFile:
 
     @cached_property
     def judged(self) -> dict[str, Any] | None:
-        """What its figures say; None where another tcprof said it, or of other figures."""
+        """What its figures say; None where another tcprof, or another user's, said it, or of other figures."""
         try:
             content = self._read(JUDGED)
             found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
@@ -92,7 +93,10 @@ class SavedFile:
             return None
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"{JUDGED}: {error}") from error
-        return found if isinstance(found, dict) and found.get("mark") == mark_judged(self._parts) else None
+        if not isinstance(found, dict):
+            return None
+        mark, own = str(found.pop("mark", "")), mark_judged(self._parts, found)
+        return found if own and compare_digest(own.encode(), mark.encode(errors="replace")) else None
 
     def count(self, name: str) -> int:
         """How many rows a frame has."""

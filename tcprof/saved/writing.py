@@ -29,7 +29,7 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
     Args:
         analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
-        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof; another one judges anew.
+        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user.
 
     Raises:
         OutputError: It cannot be written.
@@ -41,8 +41,8 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
             frame = frame_of(analysis, name)
             content = _as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
-        said = json.dumps({"mark": mark_judged(archive.infolist()), **judged}, ensure_ascii=False)
-        archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), said)
+        if mark := mark_judged(archive.infolist(), judged):
+            archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), json.dumps({"mark": mark, **judged}))
 
 
 def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:

@@ -114,6 +114,11 @@ def test_a_program_is_annotated_by_its_environment(monkeypatch: pytest.MonkeyPat
     assert rest == [*set_to, "python", "train.py"]
 
 
+@pytest.mark.parametrize("line", ["WANDB_API_KEY=abc python train.py", "cd x && python train.py"])
+def test_a_report_is_not_called_after_the_command_line_of_a_shell(line: str):
+    assert name_report(["sh", "-c", line]) == "sh"
+
+
 def test_a_program_that_is_not_annotated_is_as_it_was():
     assert annotated(("python", "train.py"), "off") == ("python", "train.py")
 

@@ -120,6 +120,8 @@ def attribute(
     cause[activity] = CAUSES.index("")
     categories = pd.Categorical.from_codes(cause, list(CAUSES))
     mark = np.full(len(activities), -1)
+    # Autograd has a thread for each device: a module whose nodes run on several marks but the first of these.
+    marks = marks[marks.groupby("process")["thread"].transform("nunique") == 1]
     marking = marks["process"].to_numpy() << 32 | marks["thread"].to_numpy()
     key = pd.factorize(np.append(marking, process << 32 | thread))[0]
     mark[launched] = last_before(key[len(marks) :], time, key[: len(marks)], marks["start_ns"].to_numpy())
