@@ -141,7 +141,9 @@ def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read: Re
     step = forward_pass(Step()).works(120).ours("backward", 450, 700)
     for name, at in (("Net.fc2", 480), ("backward", 520), ("Net.fc1", 560)):
         step.mark(name, at * US, thread=AUTOGRAD)
-    step.mark("Net.fc1", 500 * US, thread=3).mark("Net.fc1", 500 * US, thread=AUTOGRAD, domain="another")
+    step.mark("Net.fc1", 500 * US, thread=AUTOGRAD, process=7).mark(
+        "Net.fc1", 500 * US, thread=AUTOGRAD, domain="another"
+    )
     for at in (460, 490, 510, 530, 570, 690, 710):
         step.works(at, thread=AUTOGRAD)
     again = step.ours("backward", 800, 900).works(820, thread=AUTOGRAD)  # marks of an earlier pass say nothing of it
@@ -154,6 +156,12 @@ def test_the_backward_pass_is_in_the_module_that_its_thread_marked_last(read: Re
         ("(backward)", "backward"): 30,
         ("(other)", "other"): 10,
     }
+
+
+def test_where_several_threads_mark_modules_the_backward_pass_is_in_none(read: Read) -> None:
+    step = forward_pass(Step()).ours("backward", 450, 700).mark("Net.fc2", 480 * US, thread=AUTOGRAD)
+    step.mark("Net.fc1", 490 * US, thread=3).works(500, thread=AUTOGRAD)
+    assert times(read(step.sampled())) == {("(backward)", "backward"): 10}
 
 
 def test_a_forward_pass_in_the_backward_pass_is_recomputation_whatever_was_marked(read: Read) -> None:

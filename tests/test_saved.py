@@ -29,6 +29,7 @@ from tcprof.saved.own import VARIABLE, own_key
 from tcprof.saved.reading import SavedFile
 
 USUAL = ("mlp_fp16", "mnist_amp")
+pytestmark = pytest.mark.usefixtures("user_key")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
 COMMANDS = (
     "show",
@@ -50,12 +51,6 @@ def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
     saved = tmp_path / f"{request.param}.tcprof"
     tcprof.read(given).save(saved)
     return given, saved
-
-
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's, without a cache."""
-    monkeypatch.setattr("tcprof.saved.contents.own_key", lambda: b"a key of the user's")
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, frame_of
 from tcprof.saved.reading import MOST_ABOUT_BYTES, SavedFile
 from tcprof.sources.saved import ABOUT
 
+pytestmark = pytest.mark.usefixtures("user_key")
 CHOSEN = ("window", "tensor_source")  # texts of a few
 COMMANDS = ("ranges", "show", "kernels", "modules", "advise", "timeline")
 

@@ -8,12 +8,14 @@ the thread that opened them, which is autograd's; a mark lasts until that thread
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from bisect import bisect_right
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from tcprof.annotate.calls import leave_to_python
 from tcprof.annotate.steps import BACKWARD
 
 if TYPE_CHECKING:
@@ -117,6 +119,8 @@ class Backward:
                     except Exception:  # the program's backward pass is not ours to stop
                         self.is_on = False
 
+            with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
+                leave_to_python(begin, with_calls=True)
             self._markers[name] = begin
         return self._markers[name]
 
