@@ -19,7 +19,7 @@ from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
 _VERSIONS = ("nsys_version", "schema_version", "driver_version", "cuda_version")
-_VERSION = re.compile(r"\d[\w.+-]{0,40}", re.ASCII)
+_VERSION = re.compile(r"\d{1,8}(\.\d{1,6}){0,4}(-\d{1,16}v\d{1,2})?", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
