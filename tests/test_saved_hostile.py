@@ -159,6 +159,12 @@ def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
         tcprof.read(tmp_path / "folder.tcprof")
 
 
+def test_a_column_that_a_recording_may_lack_is_unknown(saved: Path, run: Run) -> None:
+    change(saved, "kernel_instances.parquet", lambda content: bytes_of(table_of(content).drop_columns("useful_flop")))
+    assert np.isnan(tcprof.read(saved).column("kernel_instances", "useful_flop")).all()
+    assert run("show", saved).status == 0
+
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_each_column_is_held_against_what_it_promises(name: str, saved: Path, whole: bytes) -> None:
     schema, part = FRAMES[name], f"{name}.parquet"

@@ -18,6 +18,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
+from tcprof.frames.schema import FLOAT
 from tcprof.identity import Identity
 from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
 from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_judged
@@ -111,7 +112,7 @@ class SavedFile:
         if (name, column) not in self._columns:
             try:
                 table = self._parquet(name).read(columns=[column])
-                wrong, values = find_nulls(table, FRAMES[name]), table[column].to_numpy()
+                wrong, values = find_nulls(table, FRAMES[name]), self._values(table, name, column)
             except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
                 raise self._damaged(f"{name}.{column}: {error}") from error
             if not wrong and not FRAMES[name][column].admits(values):
@@ -120,6 +121,12 @@ class SavedFile:
                 self._refuse(f"{name}: {wrong}")
             self._columns[name, column] = values
         return self._columns[name, column]
+
+    def _values(self, table: Any, name: str, column: str) -> npt.NDArray[Any]:
+        """A column of a table; an absent one of floats is unknown, as it is in a frame."""
+        if column not in table.column_names and FRAMES[name][column].dtype == FLOAT:
+            return np.full(self._counts[name], np.nan)
+        return table[column].to_numpy()
 
     def _read(self, member: str) -> bytes:
         try:

@@ -216,8 +216,8 @@ class Database:
 
 
 def texts(column: pa.Array) -> list[str]:
-    """A column of texts."""
-    return [decode(value) for value in column.to_pylist()]
+    """A column of texts, each up to a NUL, behind which no reader of the export shows anything."""
+    return [decode(value.partition(b"\0")[0]) for value in column.to_pylist()]
 
 
 def distinct_pairs(process: Ints, number: Ints) -> tuple[Ints, list[tuple[int, int]]]:
