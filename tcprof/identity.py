@@ -79,7 +79,7 @@ class Identity:
 
     @classmethod
     def from_facts(cls, facts: Mapping[Any, Any]) -> "Identity":
-        """What ``facts`` gave, from a file that anyone may have written: what has not that form is not known."""
+        """What ``facts`` gave, from a file that anyone may have written: what is of another form is unknown."""
         known = {name: value for name, value in facts.items() if isinstance(name, str) and isinstance(value, str)}
         texts = {name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := known.get(name, ""))}
         numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())

@@ -19,7 +19,7 @@ from builders import FIXTURES, TraceBuilder
 from commands import Run
 from saved_files import change, read_parts, table_of
 from slow import slow
-from test_redact import SECRETS, recording, recording_with_secrets
+from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
@@ -193,6 +193,13 @@ def test_nothing_private_is_saved(tmp_path: Path) -> None:
     tcprof.read(recording_with_secrets().write(tmp_path, "run.sqlite")).save(path)
     assert [secret for secret in SECRETS for text in texts_of(path) if secret in text] == []
     assert [secret for secret in SECRETS if secret.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.parametrize("source", OF_EACH_KIND, ids=lambda path: path.stem)
+def test_a_saved_fixture_holds_nothing_private(source: Path, tmp_path: Path) -> None:
+    path = tmp_path / "fixture.tcprof"
+    tcprof.read(source).save(path)
+    assert [word for word in PRIVATE_WORDS for text in texts_of(path) if word in text] == []
 
 
 # What the program names, and what Nsight Systems says of its recording, without what is private in it.

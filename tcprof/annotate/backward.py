@@ -133,11 +133,11 @@ def _is_compiled() -> bool:
 def _find_nodes(outputs: Iterable[Any]) -> list[tuple[int, Any]]:
     """The numbered nodes of the graph that outputs are of, highest number first."""
     waiting: list[Any] = [getattr(each, "grad_fn", None) or getattr(each, "node", None) for each in outputs]
-    found: dict[Any, int] = {None: _UNNUMBERED}
+    numbers: dict[Any, int] = {None: _UNNUMBERED}
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found[node] = node._sequence_nr()
+        if node not in numbers:
+            numbers[node] = node._sequence_nr()
             waiting += [each for each, _ in node.next_functions]
-    numbered = [(number, node) for node, number in found.items() if number != _UNNUMBERED]
+    numbered = [(number, node) for node, number in numbers.items() if number != _UNNUMBERED]
     return sorted(numbered, key=lambda each: -each[0])

@@ -97,7 +97,7 @@ def describe_outside(analysis: Analysis) -> str:
     used = analysis.ranges["gpu"][analysis.ranges["activity_count"] > 0]
     rows = rows[rows["gpu"].isin(used)]  # where nothing ran there is no first and no last
     several = analysis.ranges["gpu"].nunique() > 1
-    told = []
+    texts = []
     for row in rows.to_dict("records"):
         before = f"the first one {units.format_seconds(row['before_s'])} after the recording began"
         after = f"the last one {units.format_seconds(row['after_s'])} before it ended"
@@ -107,10 +107,10 @@ def describe_outside(analysis: Analysis) -> str:
         active = units.at_least(active) if 100 * row["sampled_s"] < (100 - LARGEST_UNCOVERED_PCT) * length else active
         if row["tensor_active_s"] > 0:
             parts.append(f"with {active} of tensor-active time outside of them")
-        told.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))
-    if not told:
+        texts.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))
+    if not texts:
         return ""
-    return f"All figures are between the first and the last activity on the GPU: {'; '.join(told)}."
+    return f"All figures are between the first and the last activity on the GPU: {'; '.join(texts)}."
 
 
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
@@ -130,13 +130,13 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     unknown = sorted(
         {text.upper() or "precisions without a name" for text in kernels["precision"][kernels["peak_tflops"].isna()]}
     )
-    told = []
+    peaks = []
     for (tflops, source), of_peak in kernels.groupby(["peak_tflops", "peak_source"], sort=False):
         precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
-        told.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
-    told += [f"none is known here in {', '.join(unknown)}, --peak-tflops gives one"] * bool(unknown)
-    each = ", of each kernel that of its precision" if len(told) > 1 else ""
-    return (f"{lead}{each}: {'; '.join(told)}.",)
+        peaks.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
+    peaks += [f"none is known here in {', '.join(unknown)}, --peak-tflops gives one"] * bool(unknown)
+    each = ", of each kernel that of its precision" if len(peaks) > 1 else ""
+    return (f"{lead}{each}: {'; '.join(peaks)}.",)
 
 
 def name_peak(analysis: Analysis) -> str:
@@ -251,8 +251,8 @@ def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
 
 def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     launched = rows_of_gpu(analysis.kernel_instances[["gpu", "kernel", "duration_ns", "useful_flop"]], gpu)
-    untold = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
-    most = one_line(str(analysis.kernels["name"].iloc[untold.idxmax()]), 60)
+    unknown = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
+    most = one_line(str(analysis.kernels["name"].iloc[unknown.idxmax()]), 60)
     return (
         f"Useful FLOP are unknown where tensor kernels ran in no op with sizes, or in one whose sizes do not tell; "
         f"in the whole recording, most of that time is {most}."

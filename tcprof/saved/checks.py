@@ -110,7 +110,7 @@ def find_nulls(table: Any, schema: Schema) -> str:
 def find_dangling(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> str:
     """Which frame lacks rows that a column names; empty for none."""
     other, _ = ROWS.get(name, {}).get(column, ("", ()))
-    return f"{column} names rows that {other} has not" if other and rows.max(initial=-1) >= columns.count(other) else ""
+    return f"{column} names rows that {other} lacks" if other and rows.max(initial=-1) >= columns.count(other) else ""
 
 
 def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:

@@ -76,28 +76,28 @@ class SavedFile:
             with plain_texts():
                 table = file.read(columns=schema.names)
                 wrong = find_nulls(table, schema)
-                found = schema.conform(table.to_pandas()) if not wrong else schema.empty()
-            wrong = wrong or schema.find_invalid(found) or find_inconsistent(name, found, self)
+                frame = schema.conform(table.to_pandas()) if not wrong else schema.empty()
+            wrong = wrong or schema.find_invalid(frame) or find_inconsistent(name, frame, self)
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
             self._refuse(f"{name}: {wrong}")
-        return found
+        return frame
 
     @cached_property
     def judged(self) -> dict[str, Any] | None:
         """What its figures say; None where another tcprof, or another user's, said it, or of other figures."""
         try:
             content = self._read(JUDGED)
-            found = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
+            judged = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
         except KeyError:
             return None
         except (ValueError, RecursionError) as error:
             raise self._damaged(f"{JUDGED}: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(judged, dict):
             return None
-        mark, own = str(found.pop("mark", "")), mark_judged(self._parts, found)
-        return found if own and compare_digest(own.encode(), mark.encode(errors="replace")) else None
+        mark, own = str(judged.pop("mark", "")), mark_judged(self._parts, judged)
+        return judged if own and compare_digest(own.encode(), mark.encode(errors="replace")) else None
 
     def count(self, name: str) -> int:
         """How many rows a frame has."""
