@@ -126,7 +126,8 @@ class SavedFile:
         """A column of a table; an absent one of floats is unknown, as it is in a frame."""
         if column not in table.column_names and FRAMES[name][column].dtype == FLOAT:
             return np.full(self._counts[name], np.nan)
-        return table[column].to_numpy()
+        values: npt.NDArray[Any] = table[column].to_numpy()
+        return values
 
     def _read(self, member: str) -> bytes:
         try:
