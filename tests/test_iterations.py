@@ -120,6 +120,35 @@ def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
     assert iterating(read(trace, tmp_path)) == []
 
 
+def test_a_step_of_jax_is_the_compiled_program_with_most_time(tmp_path):
+    """Not its autotuning, which is far more kernels; nor a program that fills its arguments."""
+    trace = TraceBuilder().gpu()
+    for start in range(0, 500_000, 1_000):
+        trace.kernel("redzone_checker", start + 20, start + 500, launched=start + 10)
+        trace.kernel("delay_kernel", start + 520, start + 600, launched=start + 510)
+    for start in range(600_000, 800_000, 10_000):
+        step = start // 10_000 % 2  # compiled again for other shapes
+        trace.range("XlaModule:#hlo_module=jit_fill,program_id=3#", start, start + 900, domain="TSL")
+        trace.kernel("fill", start + 100, start + 300, launched=start + 20)
+        name = f"XlaModule:#prefix=jit(train)/mlp,hlo_module=jit_train,program_id={step}#"
+        trace.range(name, start + 1_000, start + 9_900, domain="TSL")
+        trace.range(
+            "Thunk:#name=jvp(dense)/dot,hlo_op=gemm.2,unique_hlo_op_id=47#", start + 1_100, start + 9_800, domain="TSL"
+        )
+        trace.kernel("gemm", start + 1_500, start + 9_000, launched=start + 1_200)
+    analysis = read(trace, tmp_path)
+    assert analysis.iterations["path"].unique().tolist() == ["XLA module jit_train"]
+    assert len(analysis.iterations) == 20
+    assert "XLA module jit_train / jvp(dense)/dot, gemm.2" in analysis.paths["path"].tolist()
+
+
+@pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "XlaCompile:#module=jit_f,program_id=3#"])
+def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
+    assert read(TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10), tmp_path).paths[
+        "name"
+    ].tolist() == [name]
+
+
 @pytest.mark.slow
 def test_a_range_in_a_domain_without_a_name_is_no_iteration(tmp_path):
     """Its name is lost when the domain was made before the recording began: it may be a library's."""

@@ -13,6 +13,7 @@ from tcprof.arrays import Bools, Floats, Ints
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS, OPS_DOMAIN
 from tcprof.sources import UNNAMED_DOMAIN
+from tcprof.sources.xla import MODULE
 
 FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
 MOST_WARM_UP = 100
@@ -89,9 +90,10 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     """The path that iterates, with its namesakes; none where nothing does.
 
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
-    them, it is that with most time on the GPU. Paths of the default domain come first, those of libraries are none, nor
-    are unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does,
-    where another one holds more. Namesakes have the same name at the same depth: steps of epochs that have names.
+    them, it is that with most time on the GPU. Paths of the default domain come first, and those of programs that XLA
+    compiled last; others of libraries are none, nor are unlike names that were folded into one path; nor is one that
+    holds less than half of all that the GPU does, where another one holds more. Namesakes have the same name at the
+    same depth: steps of epochs that have names.
     """
     if instances.empty:
         return []
@@ -107,7 +109,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     most = min(LEAST_SHARE, max(held[programs], default=0.0))
     own = [number for number in programs if not domain[number] and held[number] >= most]
     others = [number for number in programs if domain[number] and held[number] >= most]
-    found = set(own or others)
+    compiled = [number for number in repeated if name[number].startswith(MODULE)]
+    found = set(own or others or compiled)
     inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
     outermost = spent[[number for number in sorted(found) if number not in inside]]
     return np.flatnonzero(kin == outermost.idxmax()).tolist() if len(outermost) else []

@@ -12,6 +12,7 @@ from tcprof.sources import UNNAMED_DOMAIN
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Columns, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.torch_ops import split_names
+from tcprof.sources.xla import shorten_name
 
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
@@ -86,7 +87,7 @@ def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categori
     unique_ids, id_codes = np.unique(ids, return_inverse=True)
     strings = database.strings(unique_ids)
     names = inline + [strings.get(int(key), "") for key in unique_ids]
-    code_of_name, unique = pd.factorize(np.array([name or UNNAMED for name in names], dtype=object))
+    code_of_name, unique = pd.factorize(np.array([shorten_name(name) or UNNAMED for name in names], dtype=object))
     codes = encoded.indices.to_numpy()
     registered = np.array([not text for text in inline])[codes] & (ids != UNKNOWN)
     return pd.Categorical.from_codes(code_of_name[np.where(registered, len(inline) + id_codes, codes)], unique)
