@@ -243,14 +243,25 @@ def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(co
 def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
     found = find(few_blocks(10))
     assert found["few-blocks"].sentence.startswith("tree has 10 blocks for 132 SMs: 100.0 %")
-    assert found["few-blocks"].options[0].code == ("ncu --set full --kernel-name tree --launch-count 1 PROGRAM",)
+    assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
+
+
+def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:
+    builder = TraceBuilder().gpu(sm_count=132)
+    for start in range(0, 80 * MS, 10 * MS):
+        builder.range("step", start, start + 9 * MS)
+        builder.kernel("void tree<int>(const int *)", start + MS, start + 4 * MS, launched=start + US, gridX=4)
+        builder.kernel("void fill(int *)", start + 4 * MS, start + 9 * MS, launched=start + 2 * US, gridX=500)
+    found = find(builder)["few-blocks"]
+    assert found.sentence.startswith("tree has 4 blocks for 132 SMs: 3")
+    assert found.options[0].code[0].endswith(", in step")
 
 
 @pytest.mark.slow
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
     assert "the L1 cache and shared memory hold it up, at 84.3 % of their peak" in found.sentence
-    assert "plain_product" in found.options[0].code[0]
+    assert "plain_product" in found.options[0].code[1]
     assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
 
 

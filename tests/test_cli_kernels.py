@@ -169,3 +169,31 @@ def test_a_filter_that_finds_nothing_says_so(command: str, run: Run) -> None:
     done = run(command, AMP, "--filter", "no such name")
     assert done.status == 0
     assert "Nothing in the recording is what the options ask for." in " ".join(done.err.split())
+
+
+def gemms() -> TraceBuilder:
+    """Two kernels of one function, of which ``gemm<2>`` takes longest in its second launch, in a range."""
+    builder = TraceBuilder().gpu()
+    for number, (name, duration) in enumerate([("<1>", 90), ("<2>", 5_000), ("<1>", 80), ("<2>", 400), ("<2>", 6_000)]):
+        start = 100_000 * number
+        builder.kernel(f"void gemm{name}(int)", start + 50, start + 50 + duration, launched=start + 10)
+        builder.range(f"part {number}", start, start + 40)
+    return builder.kernel("void other(int)", 600_050, 600_090, launched=600_010)
+
+
+def test_ncu_looks_into_the_launch_of_median_duration(run: Run, tmp_path: Path) -> None:
+    path = gemms().write(tmp_path)
+    done = run("kernels", path, "--ncu", "gemm")
+    assert done.status == 0
+    assert done.out.splitlines() == [
+        "# launch 2 of that name, of median duration (5.00 µs), in part 1",
+        "ncu --set full --kernel-name gemm --launch-skip 1 --launch-count 1 PROGRAM",
+    ]
+    assert "--kernel-name other --launch-count" in run("kernels", path, "--ncu", "other").out
+    assert run("kernels", path, "--ncu", "none such").status == 2
+
+
+def test_ncu_counts_launches_of_a_process(run: Run, tmp_path: Path) -> None:
+    builder = gemms()
+    builder.kernel("void gemm<3>(int)", 700_050, 790_000, launched=700_010, process=7)
+    assert "--kernel-name gemm --launch-count" in run("kernels", builder.write(tmp_path), "--ncu", "<3>").out

@@ -27,6 +27,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress, read_recording
+from tcprof.cli.streams import echo
 from tcprof.views import ROWS_SHOWN, Order
 
 NOT_READY = 3
@@ -156,6 +157,15 @@ def kernels(
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
     ] = 20,
+    ncu: Annotated[
+        str | None,
+        typer.Option(
+            "--ncu",
+            metavar="REGEX",
+            help="Print only the command with which Nsight Compute looks into the longest kernel that matches.",
+            show_default=False,
+        ),
+    ] = None,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
     output_format: TableFormatOption = None,
@@ -169,10 +179,15 @@ def kernels(
     Samples are longer than most kernels, so each kernel's figures are solved for; they cover its own time only. JSON
     and CSV have all rows and columns.
     """
+    from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
+    if ncu is not None:
+        matching = select_rows(analysis.kernels, gpu, ncu, None, column="name")
+        echo("".join(f"{line}\n" for line in find_command(analysis, matching)))
+        return
     by_path = by == "path"
     rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
     document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None)

@@ -6,9 +6,9 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH, short_name
-from tcprof.analysis.kernels.patterns import function_name
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
 from tcprof.chips.chip import PRECISIONS
+from tcprof.findings.ncu import ncu_command
 from tcprof.findings.pricing.advice import HIGH, MEDIUM, Advice, Option, rule
 from tcprof.findings.pricing.builders import make_advice, time_of
 from tcprof.findings.pricing.products import lacks_precision
@@ -74,8 +74,8 @@ _SAID = {
 
 @rule("main-kernel", "few-blocks")
 def main_kernel(step: Step) -> list[Advice]:
-    """Programs without a framework in which nothing iterates: the kernel that takes most of the time."""
-    if step.name or step.is_of_framework or not len(step.kernels):
+    """Programs without a framework: the kernel that takes most of the time."""
+    if step.is_of_framework or not len(step.kernels):
         return []
     return _few_blocks(step) or _main_kernel(step)
 
@@ -112,6 +112,5 @@ def _main_kernel(step: Step) -> list[Advice]:
 
 
 def _advise(step: Step, name: str, said: tuple[str, str], rows: pd.DataFrame, title: str, confidence: str) -> Advice:
-    function = function_name(str(rows["name"].iloc[0]))
-    code = (f"ncu --set full --kernel-name {function} --launch-count 1 PROGRAM",) * bool(function)
-    return make_advice(step, name, said, [Option(title, code)], None, (), confidence, "", rows)
+    option = Option(title, ncu_command(step.analysis, int(rows.index[0])))
+    return make_advice(step, name, said, [option], None, (), confidence, "", rows)
