@@ -191,6 +191,9 @@ def test_ncu_looks_into_the_launch_of_median_duration(run: Run, tmp_path: Path) 
     ]
     assert "--kernel-name other --launch-count" in run("kernels", path, "--ncu", "other").out
     assert run("kernels", path, "--ncu", "none such").status == 2
+    assert run("kernels", path, "--ncu", "gemm", "--filter", "other").status == 2
+    assert run("kernels", path, "--ncu", "gemm", "--format", "json").status == 2
+    assert "'(' is not a regular expression" in run("kernels", path, "--ncu", "(").err
 
 
 def test_ncu_counts_launches_of_a_process(run: Run, tmp_path: Path) -> None:

@@ -144,9 +144,8 @@ def test_a_step_of_jax_is_the_compiled_program_with_most_time(tmp_path):
 
 @pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "XlaCompile:#module=jit_f,program_id=3#"])
 def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
-    assert read(TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10), tmp_path).paths[
-        "name"
-    ].tolist() == [name]
+    trace = TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10)
+    assert read(trace, tmp_path).paths["name"].tolist() == [name]
 
 
 @pytest.mark.slow

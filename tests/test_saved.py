@@ -274,11 +274,8 @@ def test_only_the_user_has_the_key_to_what_was_judged(tmp_path: Path, monkeypatc
     """It holds code to paste: what a file says that someone sends is not shown, but judged anew."""
     monkeypatch.setattr("tcprof.saved.contents.own_key", own_key)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cached"))
-    given, path, key = (
-        tcprof.read(recording().write(tmp_path, "run.sqlite")),
-        tmp_path / "x.tcprof",
-        tmp_path / "cached" / "key",
-    )
+    given = tcprof.read(recording().write(tmp_path, "run.sqlite"))
+    path, key = tmp_path / "x.tcprof", tmp_path / "cached" / "key"
     given.save(path)
     assert key.stat().st_mode & 0o077 == 0
     assert SavedFile(path).judged is not None

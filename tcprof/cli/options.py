@@ -96,6 +96,15 @@ FilterOption = Annotated[
     str | None,
     typer.Option("--filter", metavar="REGEX", help="Only names that match.", show_default=False),
 ]
+NcuOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ncu",
+        metavar="REGEX",
+        help="Print only the command with which Nsight Compute looks into the longest kernel that matches.",
+        show_default=False,
+    ),
+]
 DepthOption = Annotated[
     int | None,
     typer.Option(
@@ -169,7 +178,7 @@ def select_rows(
         try:
             matches = re.compile(pattern)
         except re.error as error:
-            raise UsageError(f"--filter {pattern!r} is not a regular expression: {error}.") from error
+            raise UsageError(f"{pattern!r} is not a regular expression: {error}.") from error
         found = selected[column].map(lambda name: matches.search(name) is not None)
         selected = selected[found.astype(bool)]  # of no rows the type is not known
     return selected if depth is None else selected[selected["depth"] <= depth]

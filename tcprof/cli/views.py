@@ -13,6 +13,7 @@ from tcprof.cli.options import (
     ForceOption,
     GpuOption,
     ListFormatOption,
+    NcuOption,
     NoCacheOption,
     NsysOption,
     OutputOption,
@@ -28,6 +29,7 @@ from tcprof.cli.options import (
 )
 from tcprof.cli.output import print_document, progress, read_recording
 from tcprof.cli.streams import echo
+from tcprof.errors import UsageError
 from tcprof.views import ROWS_SHOWN, Order
 
 NOT_READY = 3
@@ -157,15 +159,7 @@ def kernels(
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
     ] = 20,
-    ncu: Annotated[
-        str | None,
-        typer.Option(
-            "--ncu",
-            metavar="REGEX",
-            help="Print only the command with which Nsight Compute looks into the longest kernel that matches.",
-            show_default=False,
-        ),
-    ] = None,
+    ncu: NcuOption = None,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
     output_format: TableFormatOption = None,
@@ -182,10 +176,12 @@ def kernels(
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
 
+    if ncu is not None and (output_format or output):
+        raise UsageError("--ncu prints a command: it has no format and goes to no file.", "Leave out --format and -o.")
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     if ncu is not None:
-        matching = select_rows(analysis.kernels, gpu, ncu, None, column="name")
+        matching = select_rows(select_rows(analysis.kernels, gpu, pattern, None, "name"), None, ncu, None, "name")
         echo("".join(f"{line}\n" for line in find_command(analysis, matching)))
         return
     by_path = by == "path"
