@@ -92,6 +92,14 @@ class Analysis:
         return self.split_by_path()
 
     @cached_property
+    @plain_texts()
+    def steps(self) -> pd.DataFrame:
+        """The iterations as steps, each from its begin on the GPU to the next one's, see ``tcprof.frames.STEPS``."""
+        from tcprof.analysis.steps.step_times import list_steps
+
+        return list_steps(self.iterations, self.instances, self.activities, self.samples)
+
+    @cached_property
     def fingerprint(self) -> Marks:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)

@@ -13,6 +13,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.samples.interval_estimates import find_medians
+from tcprof.analysis.steps.step_times import time_steps
 from tcprof.analysis.time.account import IDLE, classes_of_activities
 from tcprof.arrays import Ints, pick_rows, rows_of_gpu
 
@@ -138,6 +139,7 @@ class TypicalIteration:
     """The iterations of one GPU, without warm-up."""
 
     count: int  # how many have work on the GPU
+    step_ns: Typical  # from an iteration's first activity on the GPU to the next one's: the step time
     window_ns: Typical  # from an iteration's first activity on the GPU to its last
     tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
 
@@ -148,8 +150,10 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
     rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None
+    steps = time_steps(analysis.iterations, analysis.instances, gpu)
     return TypicalIteration(
         count=len(rest),
+        step_ns=find_median(steps["step_ns"][~steps["warm_up"]]),
         window_ns=find_median(rest["gpu_window_ns"]),
         tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )

@@ -17,7 +17,7 @@ from tcprof.frames.compared import (
     quantity_of,
 )
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
-from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, WHOLE_CAPTURE
+from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, STEPS, WHOLE_CAPTURE
 from tcprof.frames.recorded import (
     ACTIVITIES,
     API_CALLS,
@@ -87,6 +87,7 @@ __all__ = [
     "SAMPLES",
     "SAMPLE_METRICS",
     "SCHEMAS",
+    "STEPS",
     "TIMELINE",
     "UNPROFILED",
     "WAITS",
@@ -104,6 +105,6 @@ __all__ = [
 SCHEMAS = (
     *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, UNPROFILED),
     *(PATHS, INSTANCES, RANGES, KERNEL_INSTANCES, KERNELS, MODULES, TIMELINE, LEDGER),
-    *(ITERATIONS, CLOCKS, OUTSIDE, ADVICE),
+    *(ITERATIONS, STEPS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
 )

@@ -201,6 +201,33 @@ RANGES = Schema(
     key=("gpu", "path_id"),
 )
 
+STEPS = Schema(
+    "steps",
+    "The iterations that have work on the GPU as steps: each reaches from its first activity there to the next one's, "
+    "whatever runs between them. The step time of a recording is the median without warm-up.",
+    (
+        GPU,
+        Int("number", "Number of its iteration, see *iterations*."),
+        Bool("warm_up", "Whether it is warm-up."),
+        IntTime("start_ns", "Its first activity on the GPU."),
+        Float(
+            "step_ns",
+            "Time to the next step's first activity. Unknown, as are the figures over it, for the last step, for one "
+            "before a step without work on the GPU, and where steps overlap.",
+            title="Step time",
+        ),
+        Int("kernel_ns", "Sum of the durations of the kernels launched in its iteration.", title="Kernel time"),
+        Float("busy_ns", "Time of the step in which any work ran on the GPU.", title="GPU busy"),
+        Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
+        Float(
+            "tensor_active_mean_pct",
+            "Mean Tensor Active over the sampled part of the step; that of *iterations* is over the window in it.",
+            title="Tensor Active",
+        ),
+    ),
+    key=("gpu", "number"),
+)
+
 ITERATIONS = Schema(
     "iterations",
     "The iterations of the capture: the instances of one path, on each GPU. Where no range iterates, they are what "

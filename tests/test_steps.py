@@ -1,0 +1,64 @@
+"""Steps of a recording: how long each takes from its begin to the next one's, and what the GPU does in that time."""
+
+import pandas as pd
+import pytest
+from builders import FIXTURES, TraceBuilder
+
+import tcprof
+from tcprof.analysis.mean_iteration import find_typical
+
+pytestmark = pytest.mark.usefixtures("shared_reads")
+
+BEGINS = [0, 10_000, 21_000, 31_000, 41_000, 71_000, 81_000]  # of the kernels; the first step is warm-up
+
+
+@pytest.fixture
+def analysis(tmp_path):
+    """Seven steps of a kernel of 4 µs; between the fifth and the sixth, another kernel of 10 µs in no step."""
+    builder = TraceBuilder().gpu()
+    for number, begin in enumerate(BEGINS):
+        begin += 100_000
+        builder.range("step", begin - 1_000, begin + 500 + 9_000 * (number == 0))
+        builder.kernel("k", begin, begin + 4_000, launched=begin - 500)
+    builder.kernel("test pass", 150_000, 160_000, launched=149_000)
+    return tcprof.read(builder.samples([0] * 50 + [80] * 10 + [0] * 40, start=90_000, period=1_000).write(tmp_path))
+
+
+def test_a_step_reaches_to_the_next_ones_begin(analysis):
+    steps = analysis.steps
+    assert steps["number"].tolist() == [*range(7)]
+    assert steps["warm_up"].tolist() == [True] + [False] * 6
+    assert steps["step_ns"].tolist()[:-1] == [10_000, 11_000, 10_000, 10_000, 30_000, 10_000]
+    assert steps["kernel_ns"].tolist() == [4_000] * 7
+    assert steps["busy_ns"].tolist()[:-1] == [4_000, 4_000, 4_000, 4_000, 14_000, 4_000]
+    assert steps["idle_pct"].tolist()[4] == pytest.approx(100 * 16 / 30)
+    assert steps["tensor_active_mean_pct"].tolist()[3:5] == pytest.approx([8.0, 80 * 9 / 30])
+
+
+def test_of_the_last_step_nothing_is_known_that_needs_its_end(analysis):
+    last = analysis.steps.iloc[-1]
+    assert last[["step_ns", "busy_ns", "idle_pct", "tensor_active_mean_pct"]].isna().all()
+
+
+def test_the_step_time_is_the_median_without_warm_up(analysis):
+    assert find_typical(analysis, 0).step_ns.value == 10_000
+
+
+def test_a_saved_analysis_has_the_same_steps(analysis, tmp_path):
+    analysis.save(tmp_path / "run.tcprof")
+    pd.testing.assert_frame_equal(tcprof.read(tmp_path / "run.tcprof").steps, analysis.steps)
+
+
+def test_where_nothing_iterates_there_are_none():
+    analysis = tcprof.read(FIXTURES / "wmma.sqlite")
+    assert analysis.steps.empty
+    assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "warm_up"]
+
+
+@pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])
+def test_steps_hold_the_time_between_iterations_too(name):
+    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
+    steady = analysis.steps[~analysis.steps["warm_up"]]
+    typical = find_typical(analysis, 0)
+    assert typical.step_ns.value == steady["step_ns"].median() >= typical.window_ns.value * 0.99
+    assert (steady["busy_ns"].dropna() <= steady["step_ns"].dropna()).all()
