@@ -1,19 +1,24 @@
 """The files of chips: names, counters, rates and peaks; and that a new chip is one file."""
 
+import json
 import math
 import re
+import runpy
 import shutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from builders import TraceBuilder
+from commands import Run
 
 import tcprof
-from tcprof.chips import Board, find_chip, lacks
+from tcprof.analysis.kernels.roofline import find_peaks
+from tcprof.chips import Board, find_chip, lacks, read_boards
 from tcprof.chips import chip as chip_data
 from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
@@ -69,27 +74,13 @@ def test_a_peak_that_is_not_known(chip: str, precision: str) -> None:
 
 FILES = {path.name: chip_data.read_file(path) for path in sorted(chip_data.DATA.glob("*.toml"))}
 NOT_A_COLUMN = {"sm_cycles"}  # read for the percentages, and not kept
-BOARDS = [
-    (file.chips[0], name, precision)
-    for file in FILES.values()
-    for name, board in file.boards.items()
-    for precision in board.peak_tflops
-]
-
-
-# What exports call the boards.
-NAMES = {
-    "Tesla V100 SXM2": "Tesla V100-SXM2-32GB",
-    "A100": "NVIDIA A100-SXM4-40GB",
-    "GeForce RTX 3090": "NVIDIA GeForce RTX 3090",
-    "A40": "NVIDIA A40",
-    "L4": "NVIDIA L4",
-    "L40S": "NVIDIA L40S",
-    "H100 SXM5": "NVIDIA H100 80GB HBM3",
-    "H200": "NVIDIA H200",
-    "B200": "NVIDIA B200",
-    "GeForce RTX 5090": "NVIDIA GeForce RTX 5090",
+BOARDS = read_boards()
+PEAKS = [(name, precision) for name, (_, board) in BOARDS.items() for precision in board.peak_tflops]
+WITHOUT_CLOCK = {
+    *("B200", "GB200", "B300", "GB300", "H100 NVL", "H200 NVL", "H20 96 GB", "H20 141 GB"),
+    *("RTX PRO 6000 Workstation", "DGX Spark"),
 }
+WITHOUT_RATE = {"Jetson AGX Thor"}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -126,16 +117,96 @@ def test_a_chip_has_one_file_and_a_name_one_column() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize(("chip", "name", "precision"), BOARDS)
-def test_peaks_of_boards_follow_from_rates(chip: str, name: str, precision: str) -> None:
-    gpu = NAMES[name]
-    found = find_chip(chip, gpu)
-    assert found.board is found.boards[name]
+@pytest.mark.parametrize(("name", "precision"), PEAKS)
+def test_peaks_of_boards_follow_from_rates(name: str, precision: str) -> None:
+    chips, board = BOARDS[name]
     sums = "fp16" if precision.endswith("_in_fp16") else "fp32"
-    rate = found.peak_flop_per_cycle(precision.removesuffix("_in_fp16"), sums)
-    peak = rate * found.board.sm_count * 4 * found.board.boost_clock_hz / 1e12
-    if not math.isnan(peak):  # else the data sheet gives no clock, or no source a rate
-        assert peak == pytest.approx(found.board.peak_tflops[precision], rel=0.01)
+    clock = board.boost_clock_hz
+    if precision == "fp64" and not math.isnan(board.fp64_clock_hz):
+        clock = board.fp64_clock_hz
+    rate = find_chip(chips[0], board.names[0]).peak_flop_per_cycle(precision.removesuffix("_in_fp16"), sums)
+    assert math.isnan(clock) == (name in WITHOUT_CLOCK)
+    if name not in WITHOUT_CLOCK | WITHOUT_RATE:  # of the L40S, see its source
+        peak = rate * board.sm_count * 4 * clock / 1e12
+        assert peak == pytest.approx(board.peak_tflops[precision], rel=0.013 if name == "L40S" else 0.01)
+
+
+def test_a_board_is_found_by_its_whole_name() -> None:
+    names = [name for _, board in BOARDS.values() for name in board.names]
+    assert len(names) == len(set(names))
+    for chips, board in BOARDS.values():
+        for name in board.names:
+            for chip in (chips[0], "nan", "a chip that nobody knows"):
+                assert find_chip(chip, f"NVIDIA {name}").board is find_chip(chip, name).board is board
+            for other in (f"{name}X", f"{name} MIG 1g.10gb", f"X{name}", f"NVIDIA  {name}"):
+                assert other in names or find_chip(chips[0], other).board == Board()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "name"),
+    [
+        ("NVIDIA GB200", "GB200"),
+        ("NVIDIA B200", "B200"),
+        ("NVIDIA B300 SXM6 AC", "B300"),
+        ("NVIDIA H200 NVL", "H200 NVL"),
+        ("NVIDIA H200", "H200 SXM"),
+        ("NVIDIA H20", "H20 96 GB"),
+        ("NVIDIA GH200 480GB", "GH200 96 GB"),
+        ("NVIDIA A100-SXM4-40GB", "A100 40 GB"),
+        ("A100-SXM4-40GB", "A100 40 GB"),
+        ("NVIDIA L40", "L40"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA L4", "L4"),
+        ("Tesla T4", "T4"),
+        ("Orin", "Jetson AGX Orin 64 GB"),
+        ("NVIDIA GB10", "DGX Spark"),
+    ],
+)
+def test_boards_whose_names_begin_alike(gpu: str, name: str) -> None:
+    assert find_chip("", gpu).board is BOARDS[name][1]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "sms", "clock_ghz", "precision", "expected"),
+    [
+        ("NVIDIA A100-SXM4-80GB", 108, 1.41, "bf16", 312),  # as stated
+        ("NVIDIA A100-SXM4-80GB", math.nan, math.nan, "bf16", 312),
+        ("NVIDIA A100-SXM4-80GB MIG 3g.40gb", 42, 1.41, "bf16", 42 * 2048 * 1.41e-3),  # a part of it
+        ("NVIDIA A100-SXM-64GB", 124, 1.395, "bf16", 124 * 2048 * 1.395e-3),  # a board that is not listed
+        ("NVIDIA A100-SXM4-80GB", 108, 1.2, "bf16", 108 * 2048 * 1.2e-3),  # held back
+        ("Orin", 8, 1.02, "int8", 8 * 4096 * 1.02e-3),
+        ("Orin", 16, 1.3, "int8", 85),
+        ("Orin", 16, 1.3, "fp16", math.nan),
+    ],
+)
+def test_a_peak_is_one_that_the_gpu_can_reach(
+    gpu: str, sms: float, clock_ghz: float, precision: str, expected: float
+) -> None:
+    gpus = pd.DataFrame(
+        {"gpu": 0, "name": gpu, "chip": "GA10B" if gpu == "Orin" else "GA100", "sm_count": sms},
+        index=[0],
+    ).assign(clock_hz=clock_ghz * 1e9)
+    kernels = pd.DataFrame({"gpu": 0, "tensor_kernel": True, "precision": precision, "accumulator": "fp32"}, index=[0])
+    peak = find_peaks(kernels, gpus, None)["peak_tflops"]
+    assert peak.tolist() == pytest.approx([expected], nan_ok=True)
+
+
+def test_the_page_has_every_board() -> None:
+    root = Path(__file__).parent.parent
+    page = (root / "docs" / "chips.md").read_text(encoding="utf-8")
+    generated = runpy.run_path(str(root / "docs" / "generate_chips.py"))["render"](page)
+    assert generated == page, "run: python docs/generate_chips.py"
+
+
+def test_the_command_lists_every_board_and_says_where_its_figures_are_from(run: Run) -> None:
+    shown = run("chips").out
+    assert all(re.search(rf"^{re.escape(name)} ", shown, re.MULTILINE) for name in BOARDS)
+    listed = json.loads(run("chips", "--format", "json").out)["boards"]
+    assert [board["board"] for board in listed] == [*BOARDS]
+    assert all(board["source"] for board in listed)
+    l40 = next(board for board in listed if board["board"] == "L40")
+    assert l40["fp16_tflops"] is None
+    assert l40["dram_bandwidth"] == 864e9
 
 
 def test_geforce_halves_what_it_adds_up_in_float32() -> None:
@@ -178,6 +249,10 @@ def test_what_may_be_either_of_two_precisions_has_a_rate_if_both_have_one() -> N
         ("tf32", "nan", "NVIDIA T400 4GB", True),
         ("tf32", "nan", "NVIDIA RTX 4000 Ada Generation", False),
         ("tf32", "nan", "NVIDIA GeForce RTX 3090", False),
+        ("tf32", "AD106", "NVIDIA GeForce RTX 4060 Ti", False),
+        ("bf16", "GA10B", "Orin", False),  # its rate is not known
+        ("fp8", "GA10B", "Orin", True),
+        ("fp8", "nan", "NVIDIA GB200", False),
         ("tf32", "unheard of", "A GPU", False),
     ],
 )
@@ -187,7 +262,7 @@ def test_what_a_gpu_is_known_to_lack(precision: str, chip: str, gpu: str, expect
 
 def test_an_unknown_chip_is_one_of_unknowns() -> None:
     chip = find_chip("unheard of")
-    assert (chip.name, chip.rates, chip.boards) == ("unheard of", {}, {})
+    assert (chip.name, chip.rates, chip.board) == ("unheard of", {}, Board())
     assert chip.metrics["tensor_active_pct"][0].names[0] == "Tensor Active [Throughput %]"
     board = Board()
     assert all(map(math.isnan, (board.sm_count, board.boost_clock_hz, board.bandwidth_bytes_per_s)))

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 # What the documents of commands have; a format that needs more cannot show them.
 HAS = {
-    **dict.fromkeys(("ranges", "kernels", "timeline", "show"), ("rows",)),
+    **dict.fromkeys(("ranges", "kernels", "timeline", "show", "chips"), ("rows",)),
     "compare": ("rows", "gate"),
     **dict.fromkeys(("doctor", "workloads"), ()),
 }
@@ -55,7 +55,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
     offered = re.search(r"--format \[([a-z|]+)\]", run(command, "--help").out)
     assert offered is not None
     assert set(offered[1].split("|")) == takes
-    recordings = {"compare": ["a", "b"], "doctor": [], "workloads": []}.get(command, ["a"])
+    recordings = {"compare": ["a", "b"], "doctor": [], "workloads": [], "chips": []}.get(command, ["a"])
     for name in set(FORMATS) - takes:
         refused = run(command, *recordings, "--format", name)
         assert refused.status == 2
@@ -69,7 +69,7 @@ def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_oth
 
 @pytest.mark.parametrize("command", [command for command in TAKES if command not in ("compare", "doctor")])
 def test_every_format_that_is_offered_shows_the_document(command: str, run: Run, tmp_path: Path) -> None:
-    recordings = [] if command == "workloads" else [small_trace(tmp_path)]
+    recordings = [] if command in ("chips", "workloads") else [small_trace(tmp_path)]
     for name in TAKES[command]:
         by_option = run(command, *recordings, "--format", name)
         form = load_format(name)

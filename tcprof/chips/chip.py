@@ -18,9 +18,10 @@ DATA = Path(__file__).parent / "data"
 COMMON = "common.toml"
 
 _WITH_ACCUMULATOR = {*PRECISIONS, *(precision + IN_FP16 for precision in PRECISIONS)}
+_VENDOR = "NVIDIA "  # before the names of boards, but not in older exports
 _TABLES = ("chips", "gpus", "sources", "metrics", "fma_per_cycle", "flop_per_cycle", "flop_per_cycle_of", "boards")
 _SHAPE = re.compile(r" \d+x\d+x\d+$")  # of an instruction, after its family
-_NUMBERS = {"sm_count", "boost_clock_hz", "bandwidth_bytes_per_s"}
+_NUMBERS = {"sm_count", "boost_clock_hz", "fp64_clock_hz", "bandwidth_bytes_per_s"}
 _L2 = "l2_bandwidth_bytes_per_s"
 _FMA = "fma_per_cycle"
 
@@ -50,9 +51,10 @@ class Metric:
 class Board:
     """A product with the chip; its chips have different numbers of SMs, clocks and memory."""
 
-    names: str = ""  # A regular expression that finds its names in exports, such as NVIDIA H200
+    names: tuple[str, ...] = ()  # its whole names in exports without the vendor's, such as H200: GB200 is not a B200
     sm_count: float = UNKNOWN  # streaming multiprocessors
     boost_clock_hz: float = UNKNOWN  # the SM clock that its peaks are stated at
+    fp64_clock_hz: float = UNKNOWN  # where that in FP64 is stated at another one
     bandwidth_bytes_per_s: float = UNKNOWN  # of its memory
     l2_bandwidth_bytes_per_s: float = UNKNOWN  # the most that its L2 cache was seen to give
     peak_tflops: Mapping[str, float] = field(default_factory=dict)  # stated peaks, dense, by precision
@@ -77,7 +79,6 @@ class Chip:
     # Operations for each active cycle of one tensor pipe by instruction family and precision; where shapes of an
     # instruction differ, by ``mma.sync 16x8x16``.
     rates: Mapping[str, Mapping[str, float]]
-    boards: Mapping[str, Board]  # by name
     board: Board  # the one that is meant; of unknowns, where that is not known
     fma_per_cycle: float  # warp instructions that the FMA pipes of an SM start in a cycle
 
@@ -126,7 +127,7 @@ class ChipFile:
 
     chips: tuple[str, ...]  # the chips that it is for; none where it is for all
     metrics: Mapping[str, Metric]  # by column
-    rates: _Rates  # by instruction family and precision: those of all boards
+    rates: _Rates  # by instruction family and precision: those of all boards; NaN where there is one, not known here
     # Those of some boards: a regular expression that finds the boards' names, and the rates; None where those of all
     # boards do not hold for them, and others are in no source.
     rates_of_boards: tuple[tuple[str, _Rates | None], ...]
@@ -136,35 +137,49 @@ class ChipFile:
     # nothing needs it.
     gpus: str = ""
 
+    def board_of(self, gpu: str) -> Board | None:
+        """The board that a GPU's name is of; None where it is not known here."""
+        return next((board for board in self.boards.values() if gpu.removeprefix(_VENDOR) in board.names), None)
+
 
 def lacks(precision: str, chip: str, gpu: str) -> bool:
     """Whether no board with the chip, by its name or the GPU's, has matrix instructions in a precision, as is known."""
-    files = _read_folder(DATA)
-    named = next((file for file in files if chip in file.chips), None)
-    own = named or next((file for file in files if file.gpus and re.search(file.gpus, gpu)), None)
-    if own is None:
-        return False
-    of_all = (own.rates, *(rates for _, rates in own.rates_of_boards if rates))
-    return not any(precision in rates for families in of_all for rates in families.values())
+    own = _find_file(chip, gpu)
+    of_all = [own.rates, *(rates for _, rates in own.rates_of_boards if rates)] if own else []
+    return own is not None and not any(precision in rates for each in of_all for rates in each.values())
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
     """What is known about a chip, such as GH100; of an unknown one only what all chips share.
 
-    Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common.
+    Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common; without a known chip, what
+    is known of the board.
     """
     files = _read_folder(DATA)
-    own = next((file for file in files if name in file.chips), ChipFile((), {}, {}, (), {}))
+    own = _find_file(name, gpu) or ChipFile((), {}, {}, (), {})
     common = [file for file in files if not file.chips]
     others = [file for file in files if file.chips and file is not own]
     found: dict[str, tuple[Metric, ...]] = {}
     for file in (own, *common, *others):
         for column, metric in file.metrics.items():
             found[column] = (*found.get(column, ()), metric)
-    board = next((board for board in own.boards.values() if gpu and re.search(board.names, gpu)), Board())
     # The chip's own instead of the common one.
     sums = {column: metric for file in (*common, own) for column, metric in file.metrics.items() if metric.sums}
-    return Chip(name, found, sums, _rates_of(own, gpu), own.boards, board, own.fma_per_cycle)
+    board = own.board_of(gpu) or Board()
+    return Chip(name, found, sums, _rates_of(own, gpu), board, own.fma_per_cycle)
+
+
+def read_boards() -> dict[str, tuple[tuple[str, ...], Board]]:
+    """All boards of which anything is known, by name: the chips that each has one of, and what is known."""
+    return {name: (file.chips, board) for file in _read_folder(DATA) for name, board in file.boards.items()}
+
+
+def _find_file(chip: str, gpu: str) -> ChipFile | None:
+    """The file of a chip, or of a GPU's name; None where there is none."""
+    files = _read_folder(DATA)
+    named = [file for file in files if chip in file.chips]
+    of_gpu = [file for file in files if file.board_of(gpu) or (file.gpus and re.search(file.gpus, gpu))]
+    return next(iter(named + of_gpu), None)
 
 
 def _rates_of(file: ChipFile, gpu: str) -> _Rates:
@@ -261,7 +276,7 @@ def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
     _check_keys(f"peak_tflops of {name}", peaks, _WITH_ACCUMULATOR)
     l2_bandwidth, l2_source = _figure(_L2, given[_L2], sources) if _L2 in given else (UNKNOWN, "")
     return Board(
-        given.get("names", re.escape(name)),
+        tuple(given.get("names", [name])),
         **{key: float(given.get(key, UNKNOWN)) for key in _NUMBERS},
         l2_bandwidth_bytes_per_s=l2_bandwidth,
         peak_tflops=peaks,

@@ -37,6 +37,7 @@ COMMANDS = {
     "save": "files",
     "export": "files",
     "redact": "files",
+    "chips": "chips",
     "workloads": "views",
 }
 TRACEBACK = "TCPROF_TRACEBACK"

@@ -31,6 +31,31 @@ GPUS = Schema(
     key=("gpu",),
 )
 
+_DENSE = "Dense peak in {}, in 10^12 operations a second, as stated at the boost clock.{}"
+_IN_FP16 = " With sums in FP16, where those in FP32 are slower."
+BOARDS = Schema(
+    "boards",
+    "The boards that are known, see ``tcprof chips``. A GPU has a board's figures if its whole name is one of these.",
+    (
+        Text("board", "What it is called here."),
+        Text("gpu_names", "The names that exports give it, without NVIDIA before them; separated by semicolons."),
+        Text("chips", "The chips that it may have; separated by commas."),
+        Float("sm_count", "Streaming multiprocessors.", title="SMs"),
+        Float("boost_clock_hz", "The SM clock at which its peaks are stated.", title="Boost"),
+        Float("dram_bandwidth", "Bytes a second that its memory can move at most.", title="Memory", unit="B/s"),
+        *(
+            Float(f"{name}_tflops", _DENSE.format(name.upper(), ""), title=name.upper())
+            for name in ("fp64", "tf32", "fp16", "bf16", "int8", "fp8", "fp4")
+        ),
+        *(
+            Float(f"{name}_in_fp16_tflops", _DENSE.format(name.upper(), _IN_FP16), title=f"{name.upper()} in FP16")
+            for name in ("fp16", "fp8")
+        ),
+        Text("source", "Where these are known from, or why not."),
+    ),
+    key=("board",),
+)
+
 SAMPLES = Schema(
     "samples",
     "GPU metric samples. A value holds for the sample's whole interval; gaps in sampling are gaps between the rows.",

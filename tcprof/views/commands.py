@@ -1,12 +1,14 @@
-"""What doctor, workloads, profile and redact say."""
+"""What doctor, workloads, chips, profile and redact say."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcprof import units
+from tcprof.chips import read_boards
 from tcprof.untrusted import printable
 from tcprof.views.document import Checklist, Commands, Document, Notes
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 if TYPE_CHECKING:
     from tcprof.record.diagnosis import MachineCheck
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
 SIGNALLED = 128  # an exit status above it is that plus the signal's number
 _NAMES_SHOWN = 8
 _EXCERPT = 60  # characters of a name
+_SPARE = {"int8_tflops": 1, "fp64_tflops": 2, "boost_clock_hz": 3, "sm_count": 4}  # see ``Heading``
+_DETAILS = ("gpu_names", "chips", "bf16_tflops", "fp16_in_fp16_tflops", "fp8_in_fp16_tflops", "source")
+_OF_BOARDS = (
+    "Dense peaks as the maker states them, at the boost clock and with sums in FP32, except where that is unknown or "
+    "sources differ. --wide has all columns, JSON and CSV too: BF16, sums in FP16, names and sources.",
+    "A GPU takes a board's peaks if its whole name is one of the board's and it has as many SMs and as high a clock. "
+    "Without a peak, --peak-tflops gives one; docs/chips.md shows the lines to add.",
+)
 
 
 def is_ready(checks: "Sequence[MachineCheck]") -> bool:
@@ -40,6 +50,39 @@ def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
     items = tuple((each.name, tuple(filter(None, (each.summary, each.point))), each.command) for each in workloads)
     data = {"folder": str(folder), "workloads": [vars(each) for each in workloads]}
     return Document("workloads", (Notes((f"{folder}:",)), Commands(items)), data=data)
+
+
+def view_boards() -> Document:
+    """The boards that are known: SMs, clock, memory and dense peaks of each."""
+    import pandas as pd
+
+    from tcprof.frames import BOARDS
+
+    rows = BOARDS.conform(
+        pd.DataFrame(
+            {
+                "board": name,
+                "gpu_names": "; ".join(board.names),
+                "chips": ", ".join(chips),
+                "sm_count": board.sm_count,
+                "boost_clock_hz": board.boost_clock_hz,
+                "dram_bandwidth": board.bandwidth_bytes_per_s,
+                **{f"{precision}_tflops": tflops for precision, tflops in board.peak_tflops.items()},
+                "source": board.source,
+            }
+            for name, (chips, board) in read_boards().items()
+        )
+    )
+    shown = BOARDS.columns[1:]
+    headings = tuple(
+        Heading.of(column, brief=column.name not in _DETAILS, spare=_SPARE.get(column.name, 0)) for column in shown
+    )
+    listed = tuple(
+        Row(row["board"], tuple(Cell.word(row[c.name]) if c.is_text else Cell.number(row[c.name], c) for c in shown))
+        for row in rows.to_dict("records")
+    )
+    table = Table("boards", "Boards", "Board", headings, listed)
+    return Document("chips", (table, Notes(_OF_BOARDS)), data={"boards": rows}, rows=rows)
 
 
 def describe_plan(plan: "Plan") -> str:

@@ -35,10 +35,12 @@ def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | 
 
 
 def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: str) -> tuple[float, str]:
-    """What the board's maker states; else what follows from the rate at the GPU's highest SM clock."""
-    stated = chip.board.stated_peak(precision, accumulator)
-    if stated > 0:
-        return stated, chip.board.source
+    """What the board's maker states, if the GPU can reach it; else what follows from the rate at its highest clock."""
+    board = chip.board
+    stated = board.stated_peak(precision, accumulator)
+    is_less = gpu["sm_count"] < board.sm_count or gpu["clock_hz"] < board.boost_clock_hz  # part of it, or held back
+    if stated > 0 and not is_less:
+        return stated, board.source
     rate = chip.peak_flop_per_cycle(precision, accumulator)
     peak = rate * PIPES_PER_SM * gpu["sm_count"] * gpu["clock_hz"] / 1e12
     if not peak > 0:
