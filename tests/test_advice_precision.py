@@ -32,7 +32,7 @@ def products(board: str, chip: str) -> TraceBuilder:
             ("Tesla V100-SXM2-16GB", "GV100", [AUTOCAST_16]),
             ("Quadro RTX 6000", "TU102", [AUTOCAST_16]),
             ("NVIDIA GeForce RTX 3090", "GA102", [AUTOCAST_BF16, "TF32"]),
-            ("NVIDIA GeForce RTX 4060 Ti", "AD106", [AUTOCAST_BF16]),
+            ("NVIDIA GeForce RTX 4060 Ti", "AD106", [AUTOCAST_BF16, "TF32"]),
             ("NVIDIA A100-SXM4-40GB", "GA100", ["TF32", AUTOCAST_BF16]),
         ],
     ),
@@ -97,5 +97,5 @@ def test_a_scaler_is_needed_where_there_is_no_bfloat16(chip: str, find: Find) ->
 
 
 def test_a_chip_has_what_some_board_of_it_has() -> None:
-    assert not lacks("tf32", "GA102", "NVIDIA GeForce RTX 3090")  # known of the A40
+    assert not lacks("tf32", "GA102", "NVIDIA RTX A5000")  # at a rate that is not known
     assert lacks("bf16", "TU102", "NVIDIA GeForce RTX 2080")
