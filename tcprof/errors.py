@@ -22,17 +22,23 @@ EXPORT_OR_COPY_AGAIN = f"{EXPORT_AGAIN}, or copy the file again from where it wa
 
 
 class TcprofError(Exception):
-    """An error whose message and hint are meant for the user.
+    """An error whose message and hint are meant for the user; as text it has both, a line each.
 
     Args:
         hint: What to do about it: a command, an option, a package. Empty where nothing can be advised.
+        in_python: The hint in the words of Python, where those of the command line would be of no use there.
     """
 
     exit_status: ClassVar[int] = DEFECT_STATUS
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", in_python: str = "") -> None:
         super().__init__(message)
+        self.message = message
         self.hint = hint
+        self._in_python = in_python or hint
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self.message, self._in_python)))
 
 
 class UsageError(TcprofError):

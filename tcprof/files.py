@@ -8,6 +8,7 @@ from pathlib import Path
 from tcprof.errors import InputError
 
 SAVED_SUFFIX = ".tcprof"  # of saved analyses
+PAGE_SUFFIX = ".html"
 _COMPRESSED = {
     b"\x1f\x8b": ("gzip", "gunzip"),
     b"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),

@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import os
+import pickle
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +17,7 @@ from builders import AMP, FP32, TraceBuilder, small_trace
 from commands import Golden, Run
 
 import tcprof
-from tcprof.cli import COMMANDS
+from tcprof.cli import COMMANDS, GROUPS
 from tcprof.render.files import FRAMES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -279,10 +282,113 @@ def test_help_has_examples_and_is_quick_to_import(run: Run) -> None:
     assert loaded.stdout.splitlines()[-1] == "[]"
 
 
-def test_help_lists_the_commands_as_users_meet_them(run: Run) -> None:
-    lines = run("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
-    listed = [line.split()[0] for line in lines]
-    assert listed == [*COMMANDS]
+def test_help_lists_the_commands_by_what_they_are_for_each_on_one_whole_line(run: Run) -> None:
+    text = run("--help").out
+    for group, names in GROUPS.items():
+        lines = text.partition(f"{group}:\n")[2].partition("\n\n")[0].splitlines()
+        assert [line.split()[0] for line in lines] == [*names]
+        assert all(line.endswith(".") and not line.endswith("...") for line in lines)
+    assert run().out == run("help").out == text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_has_no_types_of_a_program(command: str, run: Run) -> None:
+    text = run("help", command).out
+    assert text == run(command, "--help").out
+    assert max(map(len, text.splitlines())) <= 80
+    assert not re.search(r"<\w|\bINTEGER|\bint\b|x>=|required", text)
+    examples = text.partition("\nExample")[2].splitlines()[1:]
+    assert examples
+    assert all(line.startswith(f"  tcprof {command}") or command == "save" for line in examples)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["ranges", "x", "--limit", "abc"], "Invalid value for '--limit': 'abc' is not a whole number."),
+        (["ranges", "x", "--limit", "-1"], "Invalid value for '--limit': -1 is less than 0."),
+        (
+            ["ranges", "x", "--window", "abc"],
+            "Invalid value for '--window': 'abc' is not one of 'gpu', 'host', 'busy'.",
+        ),
+        (["profile", "--delay", "abc", "x.py"], "Invalid value for '--delay': 'abc' is not a number."),
+        (["ranges"], "Missing argument 'RECORDING'."),
+        (["ranges", "--limits", "x"], "No such option: --limits"),
+    ],
+)
+def test_wrong_arguments_are_explained_in_plain_words(args: list[str], said: str, run: Run) -> None:
+    done = run(*args)
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith(f"tcprof: {said}")
+    assert done.err.endswith(f"\n  See: tcprof help {args[0]}\n")
+
+
+def test_an_unknown_command_is_answered_with_one_like_it(run: Run) -> None:
+    assert run("rangs").err == "tcprof: No such command 'rangs'. Did you mean 'ranges'?\n  See: tcprof help\n"
+    assert run("help", "rangs").status == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "completions"),
+    [
+        ("tcprof ra", 1, ["ranges"]),
+        ("tcprof ranges --window ", 3, ["gpu", "host", "busy"]),
+        ("tcprof ranges --format c", 3, ["csv"]),
+    ],
+)
+def test_the_shell_completes_commands_and_values(words: str, at: int, completions: list[str]) -> None:
+    asked = {"_TCPROF_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+    program = Path(sys.executable).with_name("tcprof")
+    done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == completions
+
+
+def test_completion_is_installed_where_it_is_asked_for(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("tcprof")
+    done = subprocess.run(
+        ["bash", "-c", f"{shlex.quote(str(program))} --install-completion; exit $?"],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "completion installed in" in done.stdout
+    assert "tcprof" in (tmp_path / ".bashrc").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "named", "written"),
+    [
+        (["ranges"], "table", "table.txt"),
+        (["ranges", "--format", "csv"], "table", "table.csv"),
+        (["ranges", "--format", "csv"], "table.v2", "table.v2"),
+        (["report"], "page", "page.html"),
+        (["save"], "run", "run.tcprof"),
+        (["redact"], "copy", "copy.sqlite"),
+    ],
+)
+def test_an_output_without_a_suffix_gets_one(
+    args: list[str], named: str, written: str, run: Run, tmp_path: Path
+) -> None:
+    done = run(args[0], small_trace(tmp_path), *args[1:], "-o", tmp_path / named)
+    assert (done.status, done.out.splitlines()[-1]) == (0, str(tmp_path / written))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["small.sqlite", written])
+    assert run(args[0], tmp_path / "small.sqlite", *args[1:], "-o", tmp_path).status == 3, "a folder"
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"peak_tflops": -1}, "Give it in 10^12: peak_tflops=989.5."),
+        ({"iteration": "nothing"}, "tcprof.read(...).ranges['path'] lists the ranges."),
+        ({"window": "wall"}, "Choose one of: host, gpu, busy."),
+    ],
+)
+def test_an_error_in_python_says_what_to_do_there(options: dict[str, object], hint: str) -> None:
+    with pytest.raises(tcprof.UsageError) as raised:
+        tcprof.read(AMP, **options)
+    assert str(raised.value) == f"{raised.value.message}\n{hint}"
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
 def test_version(run: Run) -> None:

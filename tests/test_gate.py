@@ -112,7 +112,7 @@ def test_every_quantity_is_one_of_the_ranges_or_made_of_them():
 def test_a_wrong_expression_is_shown_with_its_place(text, message, caret):
     with pytest.raises(UsageError, match=message) as raised:
         parse_condition(text)
-    _, expression, pointer = str(raised.value).split("\n")
+    _, expression, pointer = raised.value.message.split("\n")
     assert expression == f"    {text}"
     assert pointer == " " * (4 + caret) + "^"
     assert "--fail-if 'time > +5%'" in raised.value.hint
@@ -128,7 +128,7 @@ def test_the_nearest_quantity_is_suggested_and_all_are_listed():
 def test_the_caret_stands_below_what_it_points_at_whatever_the_width_of_characters():
     with pytest.raises(UsageError) as raised:
         parse_condition("time[\u524d\u5411\x1b] > fast")
-    _, expression, pointer = str(raised.value).split("\n")
+    _, expression, pointer = raised.value.message.split("\n")
     assert expression == "    time[\u524d\u5411 ] > fast"
     assert pointer.index("^") == expression.index("fast") + 2  # two characters that are two columns wide
 
@@ -143,7 +143,7 @@ def test_any_text_is_a_condition_or_a_wrong_one(text):
     try:
         condition = parse_condition(text)
     except UsageError as error:
-        message, pointer = str(error), str(error).split("\n")[-1]
+        message, pointer = error.message, error.message.split("\n")[-1]
     else:
         assert condition.quantity in {quantity.name for quantity in CONDITIONS.values()}
         assert condition.path is None or condition.path.strip()
@@ -362,7 +362,7 @@ def test_a_path_that_is_nowhere_is_an_error_that_names_near_ones():
     assert (
         raised.value.hint == "Did you mean 'forward' or 'step / forward'? 'tcprof ranges RECORDING' lists the ranges."
     )
-    _, expression, pointer = str(raised.value).split("\n")
+    _, expression, pointer = raised.value.message.split("\n")
     assert expression[pointer.index("^") :].startswith("forwrd]")
     with pytest.raises(UsageError) as raised:
         judge("time[optimizer] > +5%", WHOLE, make_row(path="\x1b[31m" + "x" * 10_000))

@@ -147,7 +147,11 @@ def read(
     if window not in WINDOWS:
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
-        raise UsageError("a peak of FLOP/s is a number above 0", "Give it in 10^12: --peak-tflops 989.5.")
+        raise UsageError(
+            "a peak of FLOP/s is a number above 0",
+            "Give it in 10^12: --peak-tflops 989.5.",
+            "Give it in 10^12: peak_tflops=989.5.",
+        )
     asked: dict[str, Any] = {
         "window": window,
         "metrics": sorted(SAMPLE_METRICS if metrics is None else {*metrics}),
@@ -178,10 +182,11 @@ def _load(path: Path, asked: Mapping[str, Any]) -> SavedRecording:
         raise InputError(
             f"{path} was saved from Python without all metrics, or without kernels.",
             f"Give what it was made from, {analysis.recording.file}, or save that anew: tcprof save.",
+            f"Give what it was made from, {analysis.recording.file}, or save that anew: tcprof.read(...).save(...).",
         )
     different = [name for name in _OPTIONS if str(saved[name]) != str(asked[name])]
     if different:
-        option = f"--{different[0].replace('_', '-')}"
+        option = different[0].replace("_", "-")
         was, wanted = (
             f"with {option} {values[different[0]]}" if values[different[0]] is not None else f"without {option}"
             for values in (saved, asked)

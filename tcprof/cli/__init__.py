@@ -5,7 +5,6 @@ nsys failed, 70 a defect of tcprof; ended by a signal, or by a reader that has g
 """
 
 import gc
-import io
 import os
 import platform
 import sys
@@ -17,29 +16,30 @@ import typer
 from typer.core import TyperGroup
 
 import tcprof
+from tcprof.cli.help import App, describe_wrong_use, write_examples, write_parameters
 from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
-from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError
+from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
 
-# In which module of this package each is. As users meet them: can it be recorded, record it, what does it show, in more
-# detail, did a change help, pass it on.
-COMMANDS = {
-    "doctor": "views",
-    "profile": "profile",
-    "show": "views",
-    "advise": "views",
-    "report": "files",
-    "ranges": "views",
-    "kernels": "views",
-    "modules": "views",
-    "timeline": "views",
-    "compare": "compare",
-    "save": "files",
-    "export": "files",
-    "redact": "files",
-    "chips": "chips",
-    "workloads": "views",
+# What each command is for, and its module in this package; as users meet them: can it be recorded, record it, what does
+# it show, in more detail, did a change help, pass it on.
+GROUPS = {
+    "Record": {"doctor": "views", "profile": "profile", "workloads": "views", "chips": "chips"},
+    "Look": {
+        "show": "views",
+        "advise": "views",
+        "report": "files",
+        "ranges": "views",
+        "modules": "views",
+        "kernels": "views",
+        "timeline": "views",
+    },
+    "Compare": {"compare": "compare"},
+    "Share": {"save": "files", "export": "files", "redact": "files"},
 }
+COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+HELP = "help"
+LONGEST = 1000  # characters of a sentence: none is cut
 TRACEBACK = "TCPROF_TRACEBACK"
 GARBAGE = (500_000, 20, 100)  # objects, then collections, between two collections: Python's own are far more frequent
 _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
@@ -48,9 +48,19 @@ _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which 
 class Commands(TyperGroup):
     """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Their names, in the order of the help text."""
-        return sorted(super().list_commands(ctx), key=[*COMMANDS].index)
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands by what they are for, each with its first sentence, then the options."""
+        width = max(map(len, COMMANDS))
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                rows = [(name.ljust(width), self.commands[name].get_short_help_str(LONGEST)) for name in names]
+                formatter.write_dl(rows)
+        write_parameters(self.get_params(ctx), ctx, formatter)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, and how to learn more."""
+        write_examples(self.epilog or "", formatter)
+        formatter.write("\n'tcprof help COMMAND' explains a command.\n")
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
@@ -60,13 +70,11 @@ class Commands(TyperGroup):
             raise StoppedError("Stopped.") from stop
 
 
-app = typer.Typer(
+app = App(
     name="tcprof",
     cls=Commands,
     help="Are the Tensor Cores working, where not, why, and did my change help?",
-    epilog="Example: tcprof profile train.py, then tcprof compare base.nsys-rep opt.nsys-rep",
-    no_args_is_help=True,
-    add_completion=False,
+    epilog="Examples: tcprof profile train.py;  tcprof compare base.nsys-rep new.nsys-rep",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -105,11 +113,14 @@ def main() -> None:
 
 def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
-    asked = [COMMANDS[arg] for arg in sys.argv[1:2] if arg in COMMANDS]
+    args = sys.argv[1:] or ["--help"]
+    if args[0] == HELP:
+        args = [*args[1:2], "--help"]
+    asked = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
     for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
         import_module(f"{__name__}.{name}")  # which adds its commands
     with ended_in_order():
-        status = app(standalone_mode=False)
+        status = app(args, standalone_mode=False)
     return status if isinstance(status, int) else 0
 
 
@@ -121,14 +132,11 @@ def _explain(error: BaseException) -> int:
     if os.environ.get(TRACEBACK):
         echo_error("".join(traceback.format_exception(error)))
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own, about arguments, of classes that it hides
-        printed = io.StringIO()
-        error.show(file=printed)
-        echo_error(printed.getvalue().rstrip("\n"))
-        return int(error.exit_code)
+        error = UsageError(*describe_wrong_use(error))
     known = _as_known(error)
     if known is None:
         return _explain_defect(error)
-    echo_error(f"tcprof: {known}".replace("\n", "\n  "))
+    echo_error(f"tcprof: {known.message}".replace("\n", "\n  "))
     if known.hint:
         echo_error(f"  {known.hint}".replace("\n", "\n  "))
     return known.exit_status

@@ -25,9 +25,18 @@ from tcprof.cli.options import (
     format_option,
     select_rows,
 )
-from tcprof.cli.output import check_target, find_reports, open_page, print_document, progress, read_recording
+from tcprof.cli.output import (
+    add_suffix,
+    check_target,
+    find_reports,
+    open_page,
+    print_document,
+    progress,
+    read_recording,
+)
 from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import UsageError
+from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
@@ -97,7 +106,7 @@ def compare(
     plotlyjs: PlotlyOption = PlotlyScript.EMBED,
     open_it: OpenOption = False,
 ) -> None:
-    """Compare recordings: is it faster, by how much, how sure, and what role did the Tensor Cores play?
+    """Compare recordings: what is faster, by how much, and how sure.
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
@@ -108,6 +117,7 @@ def compare(
     from tcprof.findings.rules import rules_of_findings
     from tcprof.views.comparison import view_comparison
 
+    page = page and add_suffix(page, (PAGE_SUFFIX,))
     conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])

@@ -19,6 +19,7 @@ from tcprof.cli.options import (
     WindowOption,
 )
 from tcprof.cli.output import (
+    add_suffix,
     check_folder,
     check_target,
     open_page,
@@ -31,7 +32,8 @@ from tcprof.cli.output import (
 )
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
-from tcprof.files import SAVED_SUFFIX
+from tcprof.files import PAGE_SUFFIX, SAVED_SUFFIX
+from tcprof.nsys.report import EXPORT_SUFFIX
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
@@ -59,8 +61,12 @@ def report(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write one HTML page about a recording; it is self-contained and opens offline."""
-    target, origin = output or Path(f"{recording.stem}.html"), origin_of(recording)
+    """Write one HTML page about a recording.
+
+    The page is self-contained and opens offline.
+    """
+    target = add_suffix(output or Path(f"{recording.stem}{PAGE_SUFFIX}"), (PAGE_SUFFIX,))
+    origin = origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
@@ -77,7 +83,7 @@ def report(
         open_page(target)
 
 
-@app.command(epilog="Example: tcprof save run.nsys-rep, then tcprof report run.tcprof")
+@app.command(epilog="Examples: tcprof save run.nsys-rep;  tcprof report run.tcprof")
 def save(
     recording: RecordingArgument,
     output: Annotated[
@@ -92,12 +98,13 @@ def save(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write the analysis of a recording into one small file, which every command takes in place of the recording.
+    """Write the analysis of a recording into one small file.
 
-    It has the figures and what a page draws, and nothing else that a report holds of the machine: no environment, no
-    command line, no output of the program. NVTX names come from the program itself and are kept.
+    Every command takes it in place of the recording. It has the figures and what a page draws, and nothing else that a
+    report holds of the machine: no environment, no command line, no output of the program. NVTX names come from the
+    program itself and are kept.
     """
-    target = output or Path(f"{recording.stem}{SAVED_SUFFIX}")
+    target = add_suffix(output or Path(f"{recording.stem}{SAVED_SUFFIX}"), (SAVED_SUFFIX,))
     check_target(target, (recording,), force=force, for_recording=True)
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
@@ -136,7 +143,7 @@ def export(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write the frames behind all figures, a trace, or one of the page's figures.
+    """Write a recording's frames, a Chrome trace, or a figure.
 
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
@@ -233,7 +240,7 @@ def redact(
     from tcprof.sources.nsys import NSYS
     from tcprof.sources.registry import find_type
 
-    copy = output or name_copy(recording)
+    copy = add_suffix(output or name_copy(recording), (EXPORT_SUFFIX,))
     check_target(copy, (recording,), force=force, for_recording=True)
     if (found := find_type(recording)) is not NSYS:
         raise InputError(

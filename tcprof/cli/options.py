@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import check_target
-from tcprof.errors import UsageError
+from tcprof.cli.output import add_suffix, check_target
+from tcprof.errors import InputError, UsageError
 from tcprof.render.formats import formats_for, load_format
 from tcprof.render.html import PlotlyScript, Theme
+from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,10 +27,19 @@ def format_option(formats: tuple[str, ...], help_text: str) -> Any:
             raise typer.BadParameter(f"{given!r} is not one of {', '.join(formats)}.")
         return given
 
-    return typer.Option("--format", metavar=f"[{'|'.join(formats)}]", parser=check, help=help_text, show_default=False)
+    return typer.Option(
+        "--format",
+        metavar="|".join(formats),
+        parser=check,
+        autocompletion=lambda: [*formats],
+        help=help_text,
+        show_default=False,
+    )
 
 
 TEXT = "text"
+_MATCHED = {"path": "range", "name": "kernel", "module": "module"}  # what a column of names is of
+_LISTED, _LONGEST = 8, 60  # names, and characters of each
 LIST_FORMATS = formats_for()
 TABLE_FORMATS = formats_for("rows")
 _FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
@@ -82,7 +92,12 @@ RowLimitOption = Annotated[
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="Write to this file instead of the terminal.", show_default=False),
+    typer.Option(
+        "-o",
+        "--output",
+        help="Write to this file instead of the terminal; a name without a suffix gets that of the format.",
+        show_default=False,
+    ),
 ]
 WideOption = Annotated[
     bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
@@ -140,17 +155,20 @@ def choose_format(
     *,
     force: bool = False,
 ) -> str:
-    """The format that was asked for, or the one that the output's name ends in.
+    """The format that was asked for, or the one that the output's name ends in; text where it ends in none.
 
     Raises:
-        UsageError: The name does not end in a suffix of these, and no format was given.
+        UsageError: The name ends in a suffix of none of these, and no format was given.
         OutputError: The output cannot be written, or must not be.
     """
     if output is None:
         return given or TEXT
-    check_target(output, inputs, force=force)
+    if given is None and not output.suffix:
+        given = TEXT
     if given is not None:
+        check_target(add_suffix(output, load_format(given).SUFFIXES), inputs, force=force)
         return given
+    check_target(output, inputs, force=force)
     ends = {suffix: name for name in formats for suffix in load_format(name).SUFFIXES}
     if output.suffix not in ends:
         raise UsageError(
@@ -167,6 +185,7 @@ def select_rows(
 
     Raises:
         UsageError: The recording has no such GPU, or the pattern is not a regular expression.
+        InputError: No name matches the pattern.
     """
     selected = rows
     if gpu is not None:
@@ -180,5 +199,16 @@ def select_rows(
         except re.error as error:
             raise UsageError(f"{pattern!r} is not a regular expression: {error}.") from error
         found = selected[column].map(lambda name: matches.search(name) is not None)
-        selected = selected[found.astype(bool)]  # of no rows the type is not known
+        found = found.astype(bool)  # of no rows the type is not known
+        if not found.any():
+            raise InputError(f"No {_MATCHED[column]} matches {pattern!r}.", _list_names(selected[column]))
+        selected = selected[found]
     return selected if depth is None else selected[selected["depth"] <= depth]
+
+
+def _list_names(names: "pd.Series[str]") -> str:
+    """A sentence with the first names that a recording has."""
+    known = [name for name in names.unique().tolist() if name]
+    more = [f"{len(known) - _LISTED} more"] if len(known) > _LISTED else []
+    listed = [one_line(name, _LONGEST) for name in known[:_LISTED]]
+    return f"The recording has: {', '.join([*listed, *more]) or 'none'}."

@@ -3,7 +3,7 @@
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -35,6 +35,7 @@ def print_document(document: "Document", format_name: str, output: Path | None =
     from tcprof.render.formats import load_format
 
     form = load_format(format_name)
+    output = output and add_suffix(output, form.SUFFIXES)
     style = style_of(sys.stdout if output is None else None, wide=wide)
     if "faults" not in form.HAS:
         print_faults(document.faults)
@@ -148,6 +149,13 @@ def open_page(path: Path) -> None:
 
     if not webbrowser.open(path.resolve().as_uri()):
         print_notes((f"no browser was found to open {path} in.",))
+
+
+def add_suffix(output: Path, suffixes: Sequence[str]) -> Path:
+    """A name of a file with the first of these suffixes, if it has none and is not that of a folder or a device."""
+    if output.suffix or not suffixes or (output.exists() and not output.is_file()):
+        return output
+    return output.with_name(f"{output.name}{suffixes[0]}")
 
 
 def check_target(

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
 from tcprof.cli import app
 from tcprof.cli.files import name_copy, write_copy
+from tcprof.cli.help import Command
 from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
 from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
@@ -29,7 +29,7 @@ GraphTrace = Literal["graph", "node"]
 Annotate = Literal["auto", "off", "modules", "ops", "shapes"]  # what of a program gets ranges that it does not open
 
 
-class ProfileCommand(TyperCommand):
+class ProfileCommand(Command):
     """Takes nsys's own options out of the arguments, so that they need no place of their own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -117,7 +117,8 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print nsys's comm
 @app.command(
     cls=ProfileCommand,
     epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run torchrun --nproc-per-node 2 ddp.py;  "
-    "tcprof profile --capture-range cudaProfilerApi --cuda-memory-usage=true -m package.train",
+    "tcprof profile --capture-range cudaProfilerApi -m package.train;  "
+    "tcprof profile --cuda-memory-usage=true train.py",
     context_settings={"allow_interspersed_args": False},
 )
 def profile(
@@ -141,11 +142,11 @@ def profile(
     nsys: NsysOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Record a program under Nsight Systems with GPU metrics, print its ranges and write a page.
+    """Record a program under Nsight Systems with GPU metrics.
 
-    The report, its SQLite export, the page and the saved analysis (.tcprof) are written side by side, named after the
-    script. Options of tcprof and nsys go before the program; those that are not listed here are passed to nsys profile
-    unchanged.
+    Its ranges are printed. The report, its SQLite export, the page and the saved analysis (.tcprof) are written side by
+    side, named after the script. Options of tcprof and nsys go before the program; those that are not listed here are
+    passed to nsys profile unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.command import RecordOptions
@@ -245,6 +246,6 @@ def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
         with progress(f"Writing {target.name}"):
             analysis.save(target)
     except OutputError as error:  # the recording and its page are whole
-        print_notes((f"the analysis is not saved: {error}",))
+        print_notes((f"the analysis is not saved: {error.message}",))
         return []
     return [target]

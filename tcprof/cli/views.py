@@ -42,10 +42,11 @@ def doctor(
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Check whether GPU metrics can be recorded on this machine, and if not, why and what to do.
+    """Check whether this machine can record GPU metrics.
 
-    Checks nsys, its importer, GPUs, permission to read counters, other profilers, disk and Python; then samples the
-    GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is possible, otherwise 3.
+    If not, it says why and what to do. Checks nsys, its importer, GPUs, permission to read counters, other profilers,
+    disk and Python; then samples the GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is
+    possible, otherwise 3.
     """
     from tcprof.record.doctor import check_up
     from tcprof.views.commands import is_ready, view_checks
@@ -72,7 +73,10 @@ def show(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show a recording on one screen: the verdict, the checks, and the ranges and kernels that matter most."""
+    """Show a recording on one screen.
+
+    The verdict, the checks, and the ranges and kernels that matter most.
+    """
     from tcprof.views.recording.report import view_recording
 
     chosen = choose_format(output_format, output, (recording,), force=force)
@@ -168,10 +172,10 @@ def kernels(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show Tensor Active of every kernel, fitted from the samples, and whether its name agrees.
+    """Show Tensor Active of every kernel.
 
-    Samples are longer than most kernels, so each kernel's figures are solved for; they cover its own time only. JSON
-    and CSV have all rows and columns.
+    It is fitted from the samples, and held against the kernel's name. Samples are longer than most kernels, so each
+    kernel's figures are solved for; they cover its own time only. JSON and CSV have all rows and columns.
     """
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
@@ -214,11 +218,11 @@ def modules(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show how the modules of a PyTorch program used the Tensor Cores, forward and backward.
+    """Show how the modules of a PyTorch program use the Tensor Cores.
 
-    A row is a module with all modules in it. Times are sums over its kernels, per iteration; Tensor Active is over
-    these kernels' own time, from the fit. What is lost is the kernel time, less what its FLOP would take at the chip's
-    peak. JSON and CSV have all rows and columns.
+    A row is a module, forward and backward, with all modules in it. Times are sums over its kernels, per iteration;
+    Tensor Active is over these kernels' own time, from the fit. What is lost is the kernel time, less what its FLOP
+    would take at the chip's peak. JSON and CSV have all rows and columns.
     """
     from tcprof.errors import InputError
     from tcprof.views.recording.modules import NONE, view_modules
@@ -255,7 +259,7 @@ def timeline(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show where every nanosecond of the GPU's time went, and what the figures are based on.
+    """Show where every nanosecond of the GPU's time went.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
     FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle. The
@@ -272,7 +276,10 @@ def timeline(
 
 @app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
 def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
-    """List the training scripts that come with tcprof: what each shows, and the command that records it."""
+    """List the training scripts that come with tcprof.
+
+    What each shows, and the command that records it.
+    """
     from tcprof.views.commands import view_workloads
     from tcprof.workloads import find_workloads, read_workloads
 

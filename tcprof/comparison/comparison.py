@@ -31,6 +31,7 @@ from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
 MEASURED, ASSUMED = "measured", "assumed"
 MOST_SIDES = 4  # of more, every side against every other one takes too long
 _ANYWAY = "--allow-mismatch compares them all the same."
+_ANYWAY_IN_PYTHON = "allow_mismatch=True compares them all the same."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", HEADLINE.name)
 Thing = TypeVar("Thing")
@@ -146,6 +147,7 @@ def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
         raise UsageError(
             f"the baseline was analyzed over {told[0]} windows, the other over {told[1]} windows",
             f"Analyze both over the same windows. {_ANYWAY}",
+            f"Analyze both over the same windows. {_ANYWAY_IN_PYTHON}",
         )
     idle = [side for side in (base, new) if not any(len(recording.activities) for recording in side.recordings)]
     if len(idle) == 1 and not allow_mismatch:
@@ -153,6 +155,7 @@ def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
         raise InputError(
             f"{files} has no work on a GPU, the other side has.",
             f"Record it with the CUDA trace: 'tcprof profile' does. {_ANYWAY}",
+            f"Record it with the CUDA trace: tcprof.profile does. {_ANYWAY_IN_PYTHON}",
         )
 
 

@@ -66,7 +66,7 @@ def find_export(report: Path, nsys: Callable[[], Nsys]) -> Path:
         program = nsys()
     except NsysError as error:
         raise InputError(
-            f"{report} has to be exported before it can be read, and nsys, which does that, is not here: {error}",
+            f"{report} has to be exported before it can be read, and nsys is not here to do it: {error.message}",
             hint=f"{error.hint} Or export it where it was recorded, with "
             f"'nsys export --type=sqlite {report.name}', and give {export.name}.",
         ) from error
@@ -218,7 +218,7 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                 check_export(made)
             except InputError as error:
                 raise NsysError(
-                    f"nsys {nsys.version_text} exported {report}, but the result is bad: {error}"
+                    f"nsys {nsys.version_text} exported {report}, but the result is bad: {error.message}"
                 ) from error
             _keep_own_tables(export, made)
             recorded = report.stat().st_mtime_ns

@@ -113,7 +113,7 @@ def _survey(paths: list[Path]) -> Survey:
         try:
             found.append(_behind_wrapper(_read_version(path)))
         except NsysError as error:  # CUDA puts a wrapper on PATH even where Nsight Systems is not installed
-            failures.append(str(error))
+            failures.append(error.message)
     return Survey(tuple(found), tuple(failures))
 
 
@@ -167,7 +167,7 @@ def find_importer(nsys: Nsys) -> Importer | None:
     try:
         done = run_quietly([str(path), "--version"], timeout_s=ANSWER_S)
     except NsysError as error:
-        return Importer(path, str(error), error.hint)
+        return Importer(path, error.message, error.hint)
     if done.status == 0:
         return Importer(path, "", "")
     if missing := re.search(r"shared libraries: (\S+?):", done.output):

@@ -54,7 +54,7 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
     try:
         capabilities = read_capabilities(nsys)
     except NsysError as error:
-        return Diagnosis((*checks, MachineCheck("GPU", "fail", str(error), error.hint)), nsys)
+        return Diagnosis((*checks, MachineCheck("GPU", "fail", error.message, error.hint)), nsys)
     return Diagnosis((*checks, *_check_gpus(machine, capabilities.gpus)), nsys, capabilities)
 
 

@@ -48,9 +48,9 @@ def _check_modes(machine: Machine) -> MachineCheck:
     try:
         modes = read_gpu_modes()
     except SilentDriverError as error:
-        return MachineCheck("GPU modes", "fail", f"{place}; {error}", error.hint)
+        return MachineCheck("GPU modes", "fail", f"{place}; {error.message}", error.hint)
     except MachineError as error:
-        return MachineCheck("GPU modes", "warn", f"{place}; the modes are unknown: {error}", error.hint)
+        return MachineCheck("GPU modes", "warn", f"{place}; the modes are unknown: {error.message}", error.hint)
     evidence = place + (f"; the driver does not report {', '.join(modes.unknown)}" if modes.unknown else "")
     if modes.confidential:
         return MachineCheck("GPU modes", "fail", f"{evidence}; Confidential Computing is on", CONFIDENTIAL.remedy)
@@ -81,11 +81,11 @@ def _check_sampling(diagnosis: Diagnosis) -> list[MachineCheck]:
             evidence = f"{len(found.sampled)} metrics {rate}, exact tensor cycles among them"
             return [MachineCheck("sampling", "pass", f"{evidence}. {found.lacks}" if found.lacks else evidence)]
         except NsysError as error:
-            without_cycles = str(error)
+            without_cycles = error.message
         try:
             sampled = try_metric_set(nsys, capabilities, options, None)
         except NsysError as error:
-            return [MachineCheck("sampling", "fail", str(error), error.hint)]
+            return [MachineCheck("sampling", "fail", error.message, error.hint)]
     if metric_names("tensor_active_pct").isdisjoint(sampled):
         evidence = f"{len(sampled)} metrics {rate}, but Tensor Active is not among them. {without_cycles}"
         return [MachineCheck("sampling", "fail", evidence, _NO_TENSOR_METRIC)]

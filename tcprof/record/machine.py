@@ -175,7 +175,7 @@ def _answer() -> dict[str, object]:
     try:
         return asdict(ask_driver())
     except MachineError as error:
-        return {"refusal": str(error), "hint": error.hint}
+        return {"refusal": error.message, "hint": error.hint}
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ def _choose_metrics(
     try:
         found = find_metric_set(nsys, capabilities, options, gpus, folder)
     except NsysError as error:
-        return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error}"]
+        return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error.message}"]
     return found.path, [found.lacks] if found.lacks else []
 
 

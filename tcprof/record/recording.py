@@ -214,7 +214,7 @@ def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
         reason = re.search(r"Importer error status: (.+)", done.output)
         said = f" ({reason[1].strip()})" if reason else ""
         raise NsysError(
-            f"nsys recorded the program but made no report of it{said}. {error}", hint=error.hint
+            f"nsys recorded the program but made no report of it{said}. {error.message}", hint=error.hint
         ) from error
 
 

@@ -10,6 +10,7 @@ from markupsafe import escape
 
 from tcprof.analysis import Analysis
 from tcprof.errors import OutputError
+from tcprof.files import PAGE_SUFFIX
 from tcprof.findings import Findings
 from tcprof.outputs import replace_file, replace_folder
 from tcprof.render import PARQUET_KEY
@@ -72,9 +73,8 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
-PAGE = ".html"
 DRAWINGS = (".svg", ".png")
-SUFFIXES = (*DRAWINGS, PAGE)
+SUFFIXES = (*DRAWINGS, PAGE_SUFFIX)
 _WIDTH, _PNG_SCALE = 1000, 2
 _TITLE_PIXELS = 36
 _PNG_START = 33  # bytes of the signature and of the first chunk, which must stay the first
@@ -94,7 +94,7 @@ def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
         margin_t=margin,
         title={"text": title, "x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad_t": 10, "font_size": 14},
     )
-    content = _page(figure, title).encode() if target.suffix == PAGE else _draw(figure, target)
+    content = _page(figure, title).encode() if target.suffix == PAGE_SUFFIX else _draw(figure, target)
     with replace_file(target) as path:
         path.write_bytes(content)
 
@@ -118,7 +118,7 @@ def check_drawing(target: Path) -> None:
         except ImportError:
             raise OutputError(
                 f"{target} cannot be drawn: the package kaleido is not installed.",
-                f"pip install 'tcprof[images]', or write a page: -o {target.with_suffix(PAGE)}",
+                f"pip install 'tcprof[images]', or write a page: -o {target.with_suffix(PAGE_SUFFIX)}",
             ) from None
 
 
@@ -132,7 +132,7 @@ def _draw(figure: "go.Figure", target: Path) -> bytes:
         raise OutputError(
             f"{target} cannot be drawn: {reason}",
             "kaleido draws with Chrome or Chromium: install one, or run plotly_get_chrome; or write a page: "
-            f"-o {target.with_suffix(PAGE)}",
+            f"-o {target.with_suffix(PAGE_SUFFIX)}",
         ) from error
     if kind == "svg":
         return drawn.rstrip() + f"\n<!-- Made by tcprof {__version__}. -->\n".encode()

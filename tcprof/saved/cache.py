@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tcprof.analysis import Analysis
-from tcprof.errors import InputError, OutputError
+from tcprof.errors import InputError, OutputError, TcprofError
 from tcprof.files import SAVED_SUFFIX
 from tcprof.saved.contents import FORMAT, hash_own_code, options_of
 from tcprof.saved.own import find_folder
@@ -48,7 +48,7 @@ class Cache:
                 raise InputError(f"{entry} is damaged in {damaged}.")
             os.utime(entry)
         except (InputError, OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            self._note(f"a cached analysis cannot be used, so the recording is read: {error}")
+            self._note(f"a cached analysis cannot be used, so the recording is read: {_reason(error)}")
             return None
         return entry
 
@@ -60,7 +60,7 @@ class Cache:
             save(analysis, entry, judged)
             self._make_room()
         except (OSError, OutputError) as error:
-            self._note(f"the analysis cannot be cached: {error} (--no-cache: without this note)")
+            self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache: without this note)")
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
         known = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
@@ -74,6 +74,10 @@ class Cache:
                 return
             path.unlink(missing_ok=True)
             total -= found.st_size
+
+
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, TcprofError) else str(error)
 
 
 def user_cache(note: Callable[[str], object]) -> Cache | None:

@@ -82,7 +82,11 @@ def iterations_of_activities(
 def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
     found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
     if not len(found):
-        raise UsageError(f"No range is called {name!r}.", "'tcprof ranges RECORDING' lists the ranges.")
+        raise UsageError(
+            f"No range is called {name!r}.",
+            "'tcprof ranges RECORDING' lists the ranges.",
+            "tcprof.read(...).ranges['path'] lists the ranges.",
+        )
     return [int(path) for path in found]
 
 

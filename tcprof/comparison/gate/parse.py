@@ -144,4 +144,4 @@ def _skip_blanks(text: str, at: int) -> int:
 def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageError:
     """The error of an expression, with a line that points at the position of what is wrong."""
     shown = "".join(character if character.isprintable() else " " for character in text)
-    return UsageError(f"--fail-if: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)
+    return UsageError(f"condition: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)

@@ -169,9 +169,11 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
             raise UsageError(
                 f"the baseline has no range {old!r} that could be renamed",
                 f"'tcprof ranges {name}' lists its ranges; write --map OLD=NEW with OLD as it is shown there.",
+                "Analysis.ranges['path'] lists its ranges: give mapping={'OLD': 'NEW'} with OLD as it is there.",
             )
         if not new.strip():
-            raise UsageError(f"the range {old!r} has no new name", "Write --map OLD=NEW.")
+            hints = ("Write --map OLD=NEW.", "Give mapping={'OLD': 'NEW'}.")
+            raise UsageError(f"the range {old!r} has no new name", *hints)
 
 
 def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
