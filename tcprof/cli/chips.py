@@ -12,9 +12,10 @@ def chips(
     wide: WideOption = False,
     force: ForceOption = False,
 ) -> None:
-    """List the GPU boards that are known: SMs, clock, memory bandwidth, and the dense peak of each precision.
+    """List the GPU boards that tcprof knows, with their peaks.
 
-    HFU and MFU are of these peaks. What no source states, or sources state differently, is unknown (–).
+    SMs, clock, memory bandwidth, and the dense peak of each precision: HFU and MFU are of these. What no
+    source states, or sources state differently, is unknown (–).
     """
     from tcprof.views.commands import view_boards
 
