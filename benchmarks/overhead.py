@@ -17,8 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tcprof.nsys.report import ReportFiles
-from tcprof.record.command import RecordOptions, annotated
+from tcprof.record.command import RecordOptions
 from tcprof.record.plan import Plan, plan_recording
+from tcprof.record.program import annotated
 
 LEVELS = ("modules", "ops", "shapes")
 

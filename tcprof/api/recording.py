@@ -18,7 +18,8 @@ from tcprof.findings.recording_cost import list_steps
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import find_nsys
 from tcprof.record.command import RecordOptions
-from tcprof.record.recording import LONGEST_S, RecordedRun, Session, run_unprofiled
+from tcprof.record.recording import RecordedRun, Session
+from tcprof.record.unprofiled import LONGEST_S, run_unprofiled
 from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
 
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)

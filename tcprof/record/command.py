@@ -1,24 +1,16 @@
 """From options to nsys's command line; nothing is run here."""
 
 import getpass
-import os
-import re
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcprof.errors import InputError, UsageError
+from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
+from tcprof.record.program import MODULE_OPTION
 
-MODULE_OPTION = "-m"
-AUTO, OFF = "auto", "off"
-# As tcprof.annotate reads them.
-LEVEL_VARIABLE, STEP_TIMES_VARIABLE, PROCESSES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_STEP_TIMES", "TCPROF_PROCESSES"
-_ANNOTATION = Path(__file__).parents[1] / "annotate" / "startup"  # what Python runs at its start if it is on PYTHONPATH
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
 _SHORT = {
@@ -59,73 +51,6 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
         target += args[position : position + count]
         position += count
     return ours, theirs, []
-
-
-def find_program(args: Sequence[str], python: str = sys.executable) -> tuple[str, ...]:
-    """The program that the user named, and its arguments, as they are started.
-
-    ``train.py --fast`` and ``-m train --fast`` get the Python that runs tcprof, so that virtual environments hold; a
-    command that is not on PATH is looked for beside that Python, where pip installs torchrun.
-
-    Raises:
-        UsageError: If there is no program.
-        InputError: If the script or the command does not exist.
-    """
-    if not args or (args[0] == MODULE_OPTION and len(args) == 1):
-        raise UsageError("There is no program to record.", hint="Name it: tcprof profile train.py")
-    if args[0] == MODULE_OPTION:
-        return (python, *args)
-    if args[0].endswith(".py"):
-        if not Path(args[0]).is_file():
-            raise InputError(f"The script {args[0]} does not exist.", hint="Check its path.")
-        return (python, *args)
-    beside = Path(python).parent / args[0]
-    if shutil.which(args[0]):
-        return tuple(args)
-    if beside.is_file():
-        return (str(beside), *args[1:])
-    raise InputError(
-        f"The program {args[0]} was not found.",
-        hint="Check its name; a program in this folder needs './' in front of it.",
-    )
-
-
-def annotated(
-    command: tuple[str, ...], level: str, step_times: Path | None = None, processes: Path | None = None
-) -> tuple[str, ...]:
-    """Has the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
-
-    The environment is set in the command, so that what is printed can be run as it stands.
-
-    Args:
-        step_times: A folder that the times of its steps are written to, in place of ranges.
-        processes: A folder that each process writes to which rank it is, see ``tcprof.identity``.
-    """
-    if level == OFF:
-        return command
-    folders = os.pathsep.join(filter(None, (str(_ANNOTATION), os.environ.get("PYTHONPATH"))))
-    chosen = () if level == AUTO else (f"{LEVEL_VARIABLE}={level}",)
-    asked = {STEP_TIMES_VARIABLE: step_times, PROCESSES_VARIABLE: processes}
-    written = (f"{name}={folder}" for name, folder in asked.items() if folder is not None)
-    return ("env", f"PYTHONPATH={folders}", *chosen, *written, *command)
-
-
-def level_of(level: str) -> str:
-    """What is annotated in fact: ``auto`` leaves it to the environment."""
-    chosen = os.environ.get(LEVEL_VARIABLE) or AUTO if level == AUTO else level
-    return "modules" if chosen == AUTO else chosen
-
-
-_SCRIPT = re.compile(r"(?!-)[^\s=;&|]+\.py")  # not a command line of a shell, with variables in it
-
-
-def name_report(args: Sequence[str]) -> str:
-    """What to call a report: after the script, wherever it is in the command, else the module or the command."""
-    if args[:1] == [MODULE_OPTION] and len(args) > 1:
-        return args[1].removesuffix(".__main__").rpartition(".")[2]
-    named = (arg for arg in args if _SCRIPT.fullmatch(arg) or (arg.endswith(".py") and Path(arg).is_file()))
-    script = next(named, args[0] if args else "")
-    return Path(script).stem or "recording"
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from tcprof.nsys.export import make_export, read_sampled_metrics
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import explain, run_quietly
-from tcprof.record.command import RecordOptions, annotated, build_profile_command, check_options, name_options
+from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
 from tcprof.record.diagnosis import Diagnosis, diagnose
+from tcprof.record.program import annotated
 from tcprof.temporary import temporary_folder
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed

@@ -15,7 +15,7 @@ import tcprof
 from tcprof.annotate import processes
 from tcprof.identity import JOB_VARIABLES, RANK_VARIABLES, Identity, Rank, alias_of
 from tcprof.nsys.locate import find_nsys
-from tcprof.record.command import PROCESSES_VARIABLE
+from tcprof.record.program import PROCESSES_VARIABLE
 from tcprof.record.recording import read_processes
 from tcprof.sources.nsys_sqlite.export import NsysExport
 from tcprof.version import __version__

@@ -10,8 +10,9 @@ from tcprof.annotate import VARIABLE, steps
 from tcprof.annotate.ops import AUTO, LEVELS, OFF
 from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
-from tcprof.record import command
-from tcprof.record.command import annotated, find_program, name_report, split_arguments
+from tcprof.record import program
+from tcprof.record.command import split_arguments
+from tcprof.record.program import annotated, find_program, name_report
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 
@@ -125,5 +126,5 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 
 def test_profile_has_the_levels_of_the_annotation():
     assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
-    assert (command.AUTO, command.OFF, command.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
-    assert command.STEP_TIMES_VARIABLE == steps.STEP_TIMES
+    assert (program.AUTO, program.OFF, program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
+    assert program.STEP_TIMES_VARIABLE == steps.STEP_TIMES

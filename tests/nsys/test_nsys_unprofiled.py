@@ -9,8 +9,8 @@ import pytest
 
 import tcprof
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.record.command import find_program
-from tcprof.record.recording import run_unprofiled
+from tcprof.record.program import find_program
+from tcprof.record.unprofiled import run_unprofiled
 
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
