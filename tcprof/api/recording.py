@@ -13,79 +13,86 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.api.reading import JudgedAnalysis, read
+from tcprof.errors import UsageError
 from tcprof.files import hash_file
 from tcprof.findings.recording_cost import list_steps
+from tcprof.identity import Identity
 from tcprof.nsys.export import find_export
-from tcprof.nsys.locate import find_nsys
+from tcprof.nsys.locate import Nsys, find_nsys
 from tcprof.record.command import RecordOptions
 from tcprof.record.recording import RecordedRun, Session
-from tcprof.record.unprofiled import LONGEST_S, run_unprofiled
+from tcprof.record.unprofiled import run_unprofiled
 from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
 
+_HOW = "--unprofiled measures it, by running the program once more, without nsys."
 _AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
 
 
-def read_recorded(run: RecordedRun) -> JudgedAnalysis:
-    """Analyze what was recorded just now, after its export says what it is of.
+def read_recorded(report: Path, identity: Identity, nsys: Nsys) -> JudgedAnalysis:
+    """Analyze what an nsys recorded just now, after its export says what it is of.
 
     Raises:
         InputError: It cannot be read.
         OutputError: The export cannot be written.
     """
-    write_identity(find_export(run.report, find_nsys), run.identity)
-    return read(run.report)
+    write_identity(find_export(report, lambda: replace(nsys, prefix=())), identity)
+    return read(report)
 
 
 class UnprofiledRuns:
     """Times the program's steps without nsys, once for all recordings of it.
 
     Args:
-        asked: Whether the user wants it; None: where it is of use and takes less than a minute.
+        asked: Whether the user wants it.
         note: Takes, in a tuple, why there is no such run, or none that can be compared.
         begin: Takes that the program is about to run again.
+
+    Raises:
+        UsageError: It is asked for of a server, which would wait for requests.
     """
 
     def __init__(
         self,
         session: Session,
-        asked: bool | None,
+        asked: bool,
         options: RecordOptions,
         note: Callable[[tuple[str, ...]], object],
         begin: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._session, self._asked, self._note, self._begin = session, asked, note, begin
+        if asked and options.in_captures:
+            raise UsageError(
+                "A server that is recorded in several captures cannot be run once more without nsys.",
+                hint="Leave out --unprofiled.",
+            )
         recorded_s = math.inf if options.duration_s is None else (options.delay_s or 0.0) + options.duration_s
-        limit_s = recorded_s if asked else min(LONGEST_S, recorded_s)
-        self._limit_s = None if math.isinf(limit_s) else limit_s
+        self._limit_s = None if math.isinf(recorded_s) else recorded_s
         self._steps: pd.DataFrame | None = None
         self._is_done = False
 
-    def add_to(self, analysis: _AnyAnalysis, run: RecordedRun) -> _AnyAnalysis:
+    def add_to(self, analysis: _AnyAnalysis, report: Path, run: RecordedRun) -> _AnyAnalysis:
         """Add the steps without nsys to an analysis and to the export that it was read from."""
-        if self._asked is False or not self._is_of_use(analysis, run):
+        if run.program_status or run.was_stopped:
             return analysis
-        if not self._is_done:
-            self._is_done, self._steps = True, self._run()
-        if self._steps is None:
+        has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
+        if self._asked and not has_steps:
+            self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
+        if has_steps and not self._is_done:
+            self._is_done = True
+            if self._asked:
+                self._steps = self._run()
+            else:
+                self._note((f"what recording costs a step is unknown; {_HOW}",))
+        if self._steps is None or not has_steps:
             return analysis
-        export = find_export(run.report, find_nsys)
+        export = find_export(report, find_nsys)
         write_unprofiled(export, self._steps)
         recording = replace(analysis.recording, content=hash_file(export))
         return replace(analysis, recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
 
-    def _is_of_use(self, analysis: Analysis, run: RecordedRun) -> bool:
-        has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
-        if self._asked and not has_steps:
-            self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
-        ended_well = not run.program_status and not run.was_stopped
-        return has_steps and ended_well and (bool(self._asked) or run.seconds < LONGEST_S)
-
     def _run(self) -> pd.DataFrame | None:
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"
-        self._begin(
-            f"running the program once more, without nsys{at_most}, to see what recording costs "
-            "(--no-unprofiled: never)"
-        )
+        self._begin(f"running the program once more, without nsys{at_most}, to see what recording costs")
         try:
             run = run_unprofiled(self._session.program, self._limit_s)
         except KeyboardInterrupt:
@@ -101,19 +108,16 @@ def profile(
     program: Sequence[str],
     output: str | PathLike[str],
     frequency_hz: int = 20_000,
-    unprofiled: bool | None = None,
+    unprofiled: bool = False,
     **options: Any,
 ) -> JudgedAnalysis:
     """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
 
-    As by ``tcprof profile``, the program is then run once more without nsys, which shows what recording costs it; a
-    Python warning says why that run is not compared, where it failed.
-
     Args:
         program: The program and its arguments; a Python script or ``-m`` module is run by this Python.
         output: The report to write; an existing one is replaced.
-        unprofiled: Whether to run the program once more; None: where its steps are annotated and it takes under a
-            minute.
+        unprofiled: Whether to run the program once more without nsys, which shows what recording costs its steps. A
+            Python warning says why that run is not compared, where it failed.
         options: Further fields of ``tcprof.record.command.RecordOptions``, such as ``capture_range``.
 
     Raises:
@@ -121,10 +125,15 @@ def profile(
         NsysError: nsys recorded nothing.
         OutputError: The report cannot be written.
     """
+    chosen = RecordOptions(frequency_hz=frequency_hz, **options)
+    if chosen.in_captures:
+        raise UsageError("tcprof.profile() gives one recording.", hint="Record several with 'tcprof profile'.")
     session = Session(program, Path(output))
     session.check_reports(force=True)
-    chosen = RecordOptions(frequency_hz=frequency_hz, **options)
     with session.plan(chosen) as plan:
         run = session.record(plan, session.reports[0])
+        analysis = read_recorded(run.reports[0], run.identity, plan.nsys)
+        if not unprofiled:
+            return analysis
         runs = UnprofiledRuns(session, unprofiled, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
-        return runs.add_to(read_recorded(run), run)
+        return runs.add_to(analysis, run.reports[0], run)

@@ -3,24 +3,15 @@
 import shlex
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.files import name_copy, write_copy
 from tcprof.cli.help import Command
-from tcprof.cli.options import TEXT, ForceOption, NsysOption, WideOption
-from tcprof.cli.output import check_target, origin_of, print_document, print_lines, print_notes, progress
+from tcprof.cli.options import ForceOption, NsysOption, WideOption
+from tcprof.cli.output import print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
-from tcprof.errors import OutputError, StoppedError
-from tcprof.files import SAVED_SUFFIX
-
-if TYPE_CHECKING:
-    from tcprof.api.reading import JudgedAnalysis
-    from tcprof.api.recording import UnprofiledRuns
-    from tcprof.record.plan import Plan
-    from tcprof.record.recording import RecordedRun, Session
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
@@ -70,7 +61,16 @@ CaptureRangeOption = Annotated[
     typer.Option(
         "--capture-range",
         help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
-        "or nvtx:NAME (the first range of that name). The program continues after it.",
+        "or nvtx:NAME (the first range of that name).",
+    ),
+]
+CaptureEndOption = Annotated[
+    str,
+    typer.Option(
+        "--capture-range-end",
+        metavar="stop|repeat|repeat:N|...",
+        help="After the first: stop, record no more; repeat:N, make a report of each of N, NAME.1 to NAME.N; or what "
+        "else nsys knows. The program continues.",
     ),
 ]
 DelayOption = Annotated[
@@ -100,12 +100,11 @@ AnnotateOption = Annotated[
     ),
 ]
 UnprofiledOption = Annotated[
-    bool | None,
+    bool,
     typer.Option(
-        "--unprofiled/--no-unprofiled",
-        help="Run the program once more, without nsys and in silence, to see what recording costs its steps. By "
-        "default where steps were recorded and it takes under a minute.",
-        show_default=False,
+        "--unprofiled",
+        help="Run the program once more, without nsys and in silence, to measure what recording costs its steps. "
+        "Whatever it does, such as writing a checkpoint, it does again.",
     ),
 ]
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
@@ -130,11 +129,12 @@ def profile(
     frequency: FrequencyOption = 20_000,
     metrics: MetricsOption = "tcprof",
     capture_range: CaptureRangeOption = "none",
+    capture_range_end: CaptureEndOption = "stop",
     delay: DelayOption = None,
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
     annotate: AnnotateOption = "auto",
-    unprofiled: UnprofiledOption = None,
+    unprofiled: UnprofiledOption = False,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
     redact: RedactOption = False,
@@ -149,29 +149,28 @@ def profile(
     passed to nsys profile unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
+    from tcprof.cli.recorded import check_targets, record_all
     from tcprof.record.command import RecordOptions
     from tcprof.record.recording import Session, become_root
     from tcprof.views.commands import describe_end, describe_plan
 
-    session = Session(program, output, repeat)
-    if not dry_run:
-        session.check_reports(force)
-        for report in (files.report for files in session.reports):
-            check_target(report.with_suffix(".html"), (), force=force)
-            for saved in (report.with_suffix(SAVED_SUFFIX), *((name_copy(report),) if redact else ())):
-                check_target(saved, (), force=force, for_recording=True)
-    prefix = become_root() if sudo else ()
     options = RecordOptions(
         frequency_hz=frequency,
         gpus=gpus,
         metrics=metrics,
         capture_range=capture_range,
+        capture_range_end=capture_range_end,
         delay_s=delay,
         duration_s=duration,
         cuda_graph_trace=cuda_graph_trace,
         annotate=annotate,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
+    session = Session(program, output, repeat, in_captures=options.in_captures)
+    unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
+    if not dry_run:
+        check_targets(session, force=force, redact=redact)
+    prefix = become_root() if sudo else ()
     with ExitStack() as stack:
         with progress("Looking at this machine and trying the metrics"):
             plan = stack.enter_context(session.plan(options, nsys, prefix))
@@ -180,72 +179,9 @@ def profile(
             return echo(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
-        last, written = _record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)
-    print_notes(describe_end(last))
+        last, written, status = record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)
+    print_notes(describe_end(last, session.program))
     echo("\n")
     for path in written:
         echo_path(path)
-    raise typer.Exit(last.program_status)
-
-
-def _record_all(
-    session: "Session", plan: "Plan", unprofiled: "UnprofiledRuns", *, redact: bool, wide: bool
-) -> "tuple[RecordedRun, list[Path]]":
-    """Record and show one run after the other, until one fails or is stopped; returns the last and what was written."""
-    written: list[Path] = []
-    count = len(session.reports)
-    for number, files in enumerate(session.reports, start=1):
-        if count > 1:
-            echo_error(f"run {number} of {count}")
-        run = session.record(plan, files)
-        written += _show(run, unprofiled, redact=redact, in_full=count == 1, wide=wide)
-        if run.program_status or run.was_stopped:
-            break
-    return run, written
-
-
-def _show(run: "RecordedRun", unprofiled: "UnprofiledRuns", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
-    """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
-    from tcprof.api.recording import read_recorded
-    from tcprof.nsys.export import find_export
-    from tcprof.nsys.locate import find_nsys
-    from tcprof.render.html import PageOptions
-    from tcprof.render.html.pages import write_report
-    from tcprof.views.recording.ranges import view_ranges
-    from tcprof.views.recording.time import view_iterations
-
-    report = run.report
-    page = report.with_suffix(".html")
-    try:
-        with progress(f"Exporting and reading {report.name}"):
-            analysis = read_recorded(run)
-        analysis = unprofiled.add_to(analysis, run)
-        findings = analysis.findings
-        shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
-        print_document(shown, TEXT, wide=wide)
-        with progress(f"Writing {page.name}"):
-            write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
-        written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
-        if redact:
-            write_copy(find_export(report, find_nsys), name_copy(report))
-            written.append(name_copy(report))
-        return written
-    except KeyboardInterrupt as stop:
-        raise StoppedError(f"Stopped while {report} was read.", f"It is whole: tcprof report {report}") from stop
-
-
-def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
-    """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
-    from tcprof.findings.judged import describe
-    from tcprof.saved.cache import user_cache
-
-    if cache := user_cache(lambda note: print_notes((note,))):
-        cache.keep(analysis, describe(analysis.findings, analysis.advice))
-    try:
-        with progress(f"Writing {target.name}"):
-            analysis.save(target)
-    except OutputError as error:  # the recording and its page are whole
-        print_notes((f"the analysis is not saved: {error.message}",))
-        return []
-    return [target]
+    raise typer.Exit(status)

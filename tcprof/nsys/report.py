@@ -2,7 +2,7 @@
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcprof.errors import OutputError
@@ -14,6 +14,7 @@ REPORT_SUFFIX = ".nsys-rep"
 REPORT_SUFFIXES = (REPORT_SUFFIX, ".qdrep")  # nsys before 2021.4 wrote .qdrep
 STREAM_SUFFIX = ".qdstrm"
 EXPORT_SUFFIX = ".sqlite"
+_WRITTEN = (*REPORT_SUFFIXES, STREAM_SUFFIX)  # by nsys
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class ReportFiles:
     """The files of a report, beside each other; which of them are there is another question."""
 
     base: Path  # their path without the suffix
+    # Whether nsys makes a report for each capture range, and numbers them if there are several: NAME.1, NAME.2
+    in_captures: bool = False
 
     @classmethod
     def named(cls, path: Path) -> "ReportFiles":
@@ -28,11 +31,18 @@ class ReportFiles:
         is_one = path.suffix in (*REPORT_SUFFIXES, STREAM_SUFFIX, EXPORT_SUFFIX)
         return cls(path.with_suffix("") if is_one else path)
 
+    def captures(self) -> tuple["ReportFiles", ...]:
+        """Those of each numbered capture of which any file is there, in order; none where captures are not numbered."""
+        name = re.compile(rf"{re.escape(self.base.name)}\.([1-9]\d*)(?:-redacted)?\.[\w-]+")
+        beside = (name.fullmatch(path.name) for path in self.base.parent.iterdir()) if self.in_captures else ()
+        numbers = sorted({int(match[1]) for match in beside if match})
+        return tuple(ReportFiles(self._with(f".{number}")) for number in numbers)
+
     def numbered(self, count: int) -> tuple["ReportFiles", ...]:
         """Those of several reports: with numbers from 1 on, or these where one is enough."""
         if count == 1:
             return (self,)
-        return tuple(ReportFiles(self._with(f"-{number}")) for number in range(1, count + 1))
+        return tuple(replace(self, base=self._with(f"-{number}")) for number in range(1, count + 1))
 
     @property
     def report(self) -> Path:
@@ -65,11 +75,12 @@ class ReportFiles:
 
     def stamps(self) -> dict[Path, tuple[int, ...]]:
         """What changes when nsys writes one of the files anew, reports first; empty for one that is not there."""
-        return {path: stamp(path) for path in map(self._with, (*REPORT_SUFFIXES, STREAM_SUFFIX))}
+        files = (self, *self.captures())
+        return {path: stamp(path) for suffix in _WRITTEN for path in (each._with(suffix) for each in files)}
 
     def written_since(self, before: dict[Path, tuple[int, ...]]) -> list[Path]:
         """The files that were written since ``stamps`` was asked."""
-        return [path for path, now in self.stamps().items() if now and now != before[path]]
+        return [path for path, now in self.stamps().items() if now and now != before.get(path)]
 
     def _with(self, suffix: str) -> Path:
         return self.base.with_name(self.base.name + suffix)

@@ -1,6 +1,7 @@
 """From options to nsys's command line; nothing is run here."""
 
 import getpass
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from tcprof.record.program import MODULE_OPTION
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
+_ENDS = re.compile(r"none|stop|stop-shutdown|repeat(:[1-9]\d*)?|repeat-shutdown:[1-9]\d*")
 _SHORT = {
     "-t": "--trace",
     "-s": "--sample",
@@ -69,6 +71,9 @@ class RecordOptions:
     # What to record of the program: ``none`` (all of it), ``cudaProfilerApi`` (from its call of cudaProfilerStart; a
     # program that never calls it is not recorded at all) or ``nvtx:NAME`` (the first NVTX range of that name).
     capture_range: str = "none"
+    # What comes after it, in nsys's words: ``stop`` (the program runs on); ``repeat`` or ``repeat:N`` for a report of
+    # each one, of N at most; or what else nsys knows.
+    capture_range_end: str = "stop"
     delay_s: float | None = None  # seconds to wait before recording
     duration_s: float | None = None  # seconds to record; nsys then ends the program. None to its end
     cuda_graph_trace: str | None = None  # ``graph`` or ``node``; None for nsys's default
@@ -78,6 +83,11 @@ class RecordOptions:
     annotate: str = "auto"
     # Further options for nsys. Where they name an option that is also set here, they win.
     extra_args: tuple[str, ...] = ()
+
+    @property
+    def in_captures(self) -> bool:
+        """Whether nsys makes a report for each of several capture ranges."""
+        return self.capture_range_end.startswith("repeat")
 
 
 def build_profile_command(
@@ -100,7 +110,7 @@ def build_profile_command(
     ours = [
         f"--trace={options.trace}",
         *_gpu_metrics(capabilities, options, metric_set),
-        *_capture_range(options.capture_range),
+        *_capture_range(options.capture_range, options.capture_range_end),
         *_stretch(options),
         *([f"--run-as={getpass.getuser()}"] if nsys.prefix else []),  # nsys is root, the program is the user's
         "--sample=none",
@@ -120,7 +130,7 @@ def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
         UsageError: An option has no meaning.
     """
     _gpu_metrics(capabilities, options, None)
-    _capture_range(options.capture_range)
+    _capture_range(options.capture_range, options.capture_range_end)
     _stretch(options)
 
 
@@ -160,24 +170,39 @@ def _stretch(options: RecordOptions) -> list[str]:
     ]
 
 
-def _capture_range(capture_range: str) -> list[str]:
-    """The options for a capture range; with ``stop`` the program runs on, where nsys would kill it."""
+def _capture_range(capture_range: str, end: str) -> list[str]:
+    """The options for a capture range; with ``stop`` the program runs on, where nsys by default would kill it."""
     kind, _, name = capture_range.partition(":")
+    if not _ENDS.fullmatch(end):
+        raise UsageError(
+            f"'{end}' is not what can follow a capture range.", hint="Use stop, stop-shutdown or repeat:N."
+        )
     if capture_range == "none":
+        if end != RecordOptions.capture_range_end:
+            raise UsageError(
+                "--capture-range-end needs a capture range.",
+                hint="Add --capture-range cudaProfilerApi, or nvtx:NAME.",
+            )
         return []
     if capture_range == "cudaProfilerApi":
-        return ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+        return ["--capture-range=cudaProfilerApi", f"--capture-range-end={end}"]
     if kind == "nvtx" and name:
         return [
             "--capture-range=nvtx",
             f"--nvtx-capture={name}",
-            "--capture-range-end=stop",
+            f"--capture-range-end={end}",
             "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0",  # else only registered strings match
         ]
     raise UsageError(
         f"'{capture_range}' is not a capture range.",
         hint="Use cudaProfilerApi, nvtx:NAME, or none for the whole program.",
     )
+
+
+def runs_on(args: Sequence[str]) -> bool:
+    """Whether the program of a command for nsys runs on after a capture range, while nsys may write a report."""
+    ends = [end for arg in args for name, _, end in [arg.partition("=")] if name == "--capture-range-end"]
+    return bool(ends) and ends[0] != "stop-shutdown"
 
 
 def name_options(args: Sequence[str]) -> set[str]:

@@ -232,6 +232,7 @@ def try_metric_set(
             options,
             trace="none",
             capture_range="none",
+            capture_range_end="stop",
             delay_s=None,
             duration_s=None,
             cuda_graph_trace=None,

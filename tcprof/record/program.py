@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -81,3 +82,35 @@ def name_report(args: Sequence[str]) -> str:
     named = (arg for arg in args if _SCRIPT.fullmatch(arg) or (arg.endswith(".py") and Path(arg).is_file()))
     script = next(named, args[0] if args else "")
     return Path(script).stem or "recording"
+
+
+_EXPLAINED = {  # what the output of a recording has: what it means, and what to do
+    "Importation succeeded with non-fatal errors": "nsys could not import every event into the report: kernels or "
+    "ranges may be missing, and sums too low. Record a shorter stretch (--duration, --capture-range), or use a newer "
+    "nsys.",
+    "Cannot re-initialize CUDA in forked subprocess": "the program forks after it has begun to use CUDA, which CUDA "
+    "does not support. Have it start its workers by spawn: multiprocessing.set_start_method('spawn'), or for vLLM "
+    "VLLM_WORKER_MULTIPROC_METHOD=spawn.",
+}
+
+
+def explain_output(output: str, status: int, program: Sequence[str]) -> tuple[str, ...]:
+    """What the output of a recording tells of faults that the program or nsys had, each with what to do.
+
+    Args:
+        output: Of nsys and the program.
+        status: The program's exit status.
+        program: The program and its arguments, as it was started.
+    """
+    explained = [meaning for message, meaning in _EXPLAINED.items() if message in output]
+    missing = re.findall(r"^ModuleNotFoundError: No module named '([\w.]+)'", output, re.MULTILINE)
+    if status and missing:
+        python = program[0] if "python" in Path(program[0]).name else ""
+        where = python or "the Python that ran it"
+        package = missing[-1].partition(".")[0]
+        install = f"{shlex.quote(python) if python else 'python'} -m pip install {package}"
+        explained.append(
+            f"{where} has no module {missing[-1]}. Name the Python that has it, tcprof profile --python PATH ..., or "
+            f"install it: {install}"
+        )
+    return tuple(explained)

@@ -1,14 +1,12 @@
 """Record a program with nsys: run it, pass its output and signals on, find what it wrote."""
 
 import json
-import math
 import os
 import re
 import secrets
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -32,13 +30,13 @@ from tcprof.version import __version__
 class RecordedRun:
     """What a recording left."""
 
-    report: Path  # the report that nsys wrote
+    reports: tuple[Path, ...]  # that nsys wrote: one, or one for each capture range
     # Exit status of the recorded program, which nsys makes its own; not 0 does not mean that the report is bad. 0 where
     # nsys ended the program because the duration asked for was over.
     program_status: int
     was_stopped: bool = False  # whether the user, or a job scheduler, ended it
-    seconds: float = math.inf  # how long it took, with nsys's own work
     identity: Identity = field(default_factory=Identity)  # what it is of, as far as nsys does not know it
+    output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
 
 
 class Session:
@@ -46,17 +44,21 @@ class Session:
 
     Args:
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
+        in_captures: Whether each run gives a report for each of its capture ranges.
 
     Raises:
         UsageError: There is no program.
         InputError: The program does not exist.
     """
 
-    def __init__(self, program: Sequence[str], output: Path | None = None, repeat: int = 1) -> None:
+    def __init__(
+        self, program: Sequence[str], output: Path | None = None, repeat: int = 1, *, in_captures: bool = False
+    ) -> None:
         self.program = find_program(program)
         name = re.sub(r"[^\w.+-]", "_", name_report(program))[:80]
         self._identity = Identity(run=secrets.token_hex(8), program=name, tcprof_version=__version__)
-        self.reports = ReportFiles.named(output or Path(name_report(program))).numbered(repeat)
+        named = ReportFiles.named(output or Path(name_report(program)))
+        self.reports = replace(named, in_captures=in_captures).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
         """Makes sure, before anything is run, that all reports and their exports can be written.
@@ -66,7 +68,9 @@ class Session:
         """
         for report in self.reports:
             report.check(force)
-            check_export_place(report)
+            for each in (report, *report.captures()):
+                each.check(force)
+                check_export_place(each)
 
     def plan(
         self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
@@ -76,13 +80,12 @@ class Session:
 
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
         """Records the program once, into one of ``reports``; see ``record``."""
-        began = time.monotonic()
         run = record(plan.nsys, plan.build_command(report), report)
         identity = read_processes(plan.processes).or_else(self._identity)
         identity = replace(identity, annotation=level_of(plan.options.annotate))
-        run = replace(run, seconds=time.monotonic() - began, identity=identity)
-        if plan.nsys.prefix:
-            give_back(run.report)
+        run = replace(run, identity=identity)
+        for path in run.reports if plan.nsys.prefix else ():
+            give_back(path)
         return run
 
 
@@ -112,19 +115,30 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     before = asked.stamps()
     try:
         done = run_shown(argv)
-    except StoppedError:
-        for path in asked.written_since(before):
+    except StoppedError as error:
+        left = asked.written_since(before)
+        if asked.in_captures and left:  # those of earlier captures are whole
+            raise StoppedError(
+                str(error), f"{error.hint} Left, some perhaps not whole: {_list(left)}".strip()
+            ) from error
+        for path in left:
             path.unlink()  # nsys had begun to write it
         raise
-    left = asked.written_since(before) or [path for path in _generated(done.stdout) if path.is_file()]
+    placed = asked.written_since(before)
+    left = placed or [path for path in _generated(done.stdout) if path.is_file()]
     in_time = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
-    status = 0 if in_time else done.status
-    misplaced = left and left[0] not in before and re.search(r"Failed to create '.*rep'", done.output)
-    if left and left[0].suffix in REPORT_SUFFIXES and not misplaced:
-        return RecordedRun(left[0], status, done.was_stopped)
-    if streams := [path for path in left if path.suffix == STREAM_SUFFIX]:
-        return RecordedRun(_import(nsys, done, streams[0]), status, done.was_stopped)
-    raise _failure(argv, done, left)
+    misplaced = not placed and re.search(r"Failed to create '.*rep'", done.output)
+    reports = [] if misplaced else [path for path in left if path.suffix in REPORT_SUFFIXES]
+    whole = {path.with_suffix("") for path in reports}
+    streams = [path for path in left if path.suffix == STREAM_SUFFIX and path.with_suffix("") not in whole]
+    reports += [_import(nsys, done, stream, is_only=len(reports + streams) == 1) for stream in streams]
+    if not reports:
+        raise _failure(argv, done, left)
+    return RecordedRun(tuple(reports), 0 if in_time else done.status, done.was_stopped, output=done.output)
+
+
+def _list(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
 
 
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:
@@ -135,10 +149,11 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
         )
     ranged = any(arg.startswith("--capture-range=") for arg in argv)
     if ranged and "Generated:" in done.stdout:  # nsys went through to its end and had nothing to write
+        ended = "" if done.was_stopped or not done.status else f"; the program ended with exit status {done.status}"
         return NsysError(
-            "nsys recorded nothing: the capture range never began.",
-            hint="Let the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, "
-            "or record the whole program, without a capture range.",
+            f"nsys recorded nothing: the capture range never began{ended}.",
+            hint="Let the program call cudaProfilerStart (torch.cuda.profiler.start()) or open the NVTX range, as a "
+            "server does at a request (docs/servers.md), or record the whole program: leave out --capture-range.",
         )
     problem = explain(done.output)
     if problem is not None:
@@ -147,10 +162,13 @@ def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> Nsys
     return NsysError(f"nsys recorded nothing; exit status {done.status}. It said: {said}")
 
 
-def _import(nsys: Nsys, done: Completed, stream: Path) -> Path:
+def _import(nsys: Nsys, done: Completed, stream: Path, *, is_only: bool) -> Path:
+    """The report of a raw recording; where none can be made of one among others, itself: who reads it learns why."""
     try:
         return import_stream(stream, (nsys, *survey_nsys().found))
     except InputError as error:
+        if not is_only:
+            return stream
         reason = re.search(r"Importer error status: (.+)", done.output)
         said = f" ({reason[1].strip()})" if reason else ""
         raise NsysError(

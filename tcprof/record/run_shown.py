@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import IO, TextIO
 
 from tcprof.nsys.run import Completed
+from tcprof.record.command import runs_on
 from tcprof.record.stopping import StatusLine, Stopping, can_catch_signals, caught_signals, is_terminal, start_stoppable
 
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
@@ -40,7 +41,7 @@ def run_shown(argv: Sequence[str]) -> Completed:
             pumps = (_Pump(process.stdout, sys.stdout, line), _Pump(process.stderr, sys.stderr, line))
             for pump in pumps:
                 pump.start()
-            _follow(process, pumps, received, stopping, line)
+            _follow(process, pumps, received, stopping, line, runs_on=runs_on(argv))
     status = process.poll()
     if status is None:  # it could not be killed; so that it is reaped when it ends
         threading.Thread(target=process.wait, daemon=True).start()
@@ -56,15 +57,21 @@ def _follow(
     received: deque[int],
     stopping: Stopping,
     line: StatusLine,
+    *,
+    runs_on: bool,
 ) -> None:
-    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
+    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile.
+
+    Args:
+        runs_on: Whether nsys may write reports while the program runs.
+    """
     began = time.monotonic()
     read_until: float | None = None
     while True:
         lives = process.poll() is None
         while received:
             stopping.attend(received.popleft(), nsys_lives=lives)
-        is_writing = pumps[0].has_line("Generating '")
+        is_writing = not runs_on and pumps[0].has_line("Generating '")
         is_settled = stopping.advance(is_waiting=lives and not is_writing)
         now = time.monotonic()
         if read_until is None and (not lives or (stopping.is_given_up and is_settled)):
@@ -73,11 +80,12 @@ def _follow(
         if read_until is not None and is_settled and (is_all or now > read_until):
             return
         if can_catch_signals():
-            line.draw(_describe(now - began, stopping, is_writing=is_writing, has_ended=not lives))
+            doing = "running" if runs_on else "recording"
+            line.draw(_describe(f"{doing} {int(now - began)} s", stopping, is_writing=is_writing, has_ended=not lives))
         time.sleep(_TICK_S)
 
 
-def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:
+def _describe(doing: str, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:
     if stopping.is_given_up:
         return "giving up"
     if has_ended:
@@ -86,7 +94,7 @@ def _describe(elapsed_s: float, stopping: Stopping, *, is_writing: bool, has_end
         return "nsys writes the report"
     if stopping.is_asked:
         return "stopping · Ctrl-C gives the report up"
-    return f"recording {int(elapsed_s)} s · Ctrl-C stops it and keeps the report"
+    return f"{doing} · Ctrl-C stops it and keeps the report"
 
 
 class _Pump(threading.Thread):

@@ -14,7 +14,6 @@ from tcprof.frames import UNPROFILED
 from tcprof.record.program import annotated
 from tcprof.temporary import temporary_folder
 
-LONGEST_S = 60.0  # that a program may take for this to be done unasked
 _GRACE_S = 5.0  # from the signal that asks the program to end
 
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 from tcprof import units
 from tcprof.chips import read_boards
+from tcprof.record.program import explain_output
 from tcprof.untrusted import printable
 from tcprof.views.document import Checklist, Commands, Document, Notes
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 if TYPE_CHECKING:
+    from tcprof.analysis import Analysis
     from tcprof.record.diagnosis import MachineCheck
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun
@@ -100,18 +102,30 @@ def describe_plan(plan: "Plan") -> str:
     return f"{nsys}; {names}: {metrics} at {rate}, about {size} of export a second"
 
 
-def describe_end(run: "RecordedRun") -> tuple[str, ...]:
-    """Why the program did not end with status 0, as far as that is known; nothing where it did."""
+def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:
+    """What nsys or the program complained of, and why the program did not end with status 0, if that is known."""
+    explained = explain_output(run.output, run.program_status, program)
     if not run.program_status:
-        return ()
+        return explained
     if run.was_stopped:
-        return (f"the program was stopped; its exit status is {run.program_status}.",)
+        return (*explained, f"the program was stopped; its exit status is {run.program_status}.")
     if run.program_status > SIGNALLED:
         return (
+            *explained,
             f"the program was killed by signal {run.program_status - SIGNALLED}. What CUDA had not handed over to nsys "
             "until then is lost: record a --capture-range that ends earlier.",
         )
-    return (f"the program ended with exit status {run.program_status}.",)
+    return (*explained, f"the program ended with exit status {run.program_status}.")
+
+
+def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...]:
+    """What a capture range lacks; nothing where all of the program was recorded."""
+    if capture_range == "none" or not analysis.kernel_instances.empty:
+        return ()
+    return (
+        f"{analysis.recording.file} holds no work of the GPU: the program ran none between the capture range's start "
+        "and its end. Send it requests meanwhile, and wait for their answers before the end.",
+    )
 
 
 def describe_redaction(redaction: "Redaction") -> list[str]:

@@ -50,6 +50,7 @@ REFUSALS = {  # mode: what nsys says instead of recording
     "no_program": "Executable not found in current directory or standard search paths\n",
     "strange": "the moon is in the wrong quarter\n",
 }
+REPORT = b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n"
 EXPORT_REFUSALS = {
     "newer": "Exportation error: Report was created in Nsight Systems version (2026.2.1.1), newer than your "
     "current version (2025.3.2.474).\n",
@@ -123,11 +124,21 @@ def profile(arguments: list[str]) -> int:
         stray.write_bytes(b"a report")
         sys.stderr.write(f"Failed to create '{base}.nsys-rep': No such file or directory.\n")
         say(f"Generated:\n    {stray}")
+    elif MODE.startswith("captures"):  # of a server: their number follows, and which of them is damaged
+        _, count, *damaged = MODE.split()
+        names = (
+            [f"{base}.{number}.nsys-rep" for number in range(1, int(count) + 1)]
+            if count != "1"
+            else [f"{base}.nsys-rep"]
+        )
+        for number, name in enumerate(names, start=1):
+            Path(name).write_bytes(b"damaged" if str(number) in damaged else REPORT)
+        say("Generated:\n    " + "\n    ".join(names))
     elif MODE == "no_range":
         say("Generated:")
     else:
         suffix = ".qdrep" if MODE == "qdrep" else ".nsys-rep"
-        base.with_name(base.name + suffix).write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n")
+        base.with_name(base.name + suffix).write_bytes(REPORT)
         say(f"[1/1] [0%      ] {base.name}\r[1/1] [====100%] {base.name}\nGenerated:\n    {base}{suffix}")
     return status
 
@@ -146,8 +157,8 @@ def run_program(program: list[str]) -> int:
 
 def export(arguments: list[str]) -> int:
     output = Path(next(a.partition("=")[2] for a in arguments if a.startswith("--output=")))
-    if MODE in EXPORT_REFUSALS:
-        sys.stderr.write(EXPORT_REFUSALS[MODE])
+    if MODE in EXPORT_REFUSALS or Path(arguments[-1]).read_bytes() == b"damaged":
+        sys.stderr.write(EXPORT_REFUSALS.get(MODE, EXPORT_REFUSALS["damaged"]))
         return 1
     if MODE == "hollow":
         output.write_bytes(bytes(8192))

@@ -11,7 +11,7 @@
 set -eu
 
 suite=trixie # the first with nsys 2023.4; the packages run on older ones too
-packages="nsight-systems nsight-systems-target libssh-4"
+packages="nsight-systems nsight-systems-target libssh-4 libnvtoolsext1" # the last for programs that open ranges
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 say() { echo "fetch.sh: $*" >&2; }

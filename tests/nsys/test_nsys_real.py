@@ -129,14 +129,17 @@ def after(seconds: float) -> Callable[[], object]:
 
 def test_record_and_export(nsys: Nsys, run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     recording = run()
-    assert recording == RecordedRun(tmp_path / "a 50% run.nsys-rep", 5)
+    assert recording == RecordedRun((tmp_path / "a 50% run.nsys-rep",), 5)
     assert "the program has ended" in capfd.readouterr().out
-    assert read_report_version(recording.report) in (nsys.version, ())  # Nsight Compute's copy writes a build number
-    export = find_export(recording.report, lambda: nsys)
+    assert read_report_version(recording.reports[0]) in (
+        nsys.version,
+        (),
+    )  # Nsight Compute's copy writes a build number
+    export = find_export(recording.reports[0], lambda: nsys)
     with closing(sqlite3.connect(export)) as connection:
         domains = connection.execute("SELECT text FROM NVTX_EVENTS WHERE eventType = 75").fetchall()
     assert ("tcprof-test",) in domains
-    assert find_export(recording.report, lambda: pytest.fail("exported twice")) == export
+    assert find_export(recording.reports[0], lambda: pytest.fail("exported twice")) == export
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -209,7 +212,7 @@ def test_a_program_that_does_not_hear_ctrl_c_can_be_ended_and_the_report_kept(bu
     ],
 )
 def test_a_program_that_fails_still_gives_a_report(run, tmp_path: Path, code: str, status: int):
-    assert run(code) == RecordedRun(tmp_path / "a 50% run.nsys-rep", status)
+    assert run(code) == RecordedRun((tmp_path / "a 50% run.nsys-rep",), status)
     assert (tmp_path / "a 50% run.nsys-rep").is_file()
 
 
@@ -244,7 +247,7 @@ def test_options_that_nsys_does_not_know(run):
 
 def test_the_users_own_options_win(run, tmp_path: Path):
     recording = run(extra_args=("--trace=none", "-s", "none", f"--output={tmp_path}/mine"))
-    assert recording.report == tmp_path / "mine.nsys-rep"
+    assert recording.reports == (tmp_path / "mine.nsys-rep",)
 
 
 def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
@@ -255,7 +258,7 @@ def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
 
 
 def test_damaged_report(nsys: Nsys, run):
-    report = run().report
+    report = run().reports[0]
     report.write_bytes(report.read_bytes()[: report.stat().st_size // 2])
     with pytest.raises(InputError, match="is damaged, or no report of nsys"):
         find_export(report, lambda: nsys)

@@ -28,7 +28,7 @@ def run(fake_nsys: Nsys, h200: Capabilities, tmp_path: Path):
 
 
 def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
-    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 3)
+    assert run() == RecordedRun((tmp_path / "run.nsys-rep",), 3)
     out, err = capfd.readouterr()
     assert out.startswith("to out\n")
     assert "Generated:" in out
@@ -37,16 +37,16 @@ def test_report_and_status_of_the_program(run, tmp_path: Path, capfd: pytest.Cap
 
 @pytest.mark.parametrize("name", ["run", "run.v1", "50%", "a b.nsys-rep"])
 def test_names(run, tmp_path: Path, name: str):
-    assert run(name=name).report == tmp_path / f"{name.removesuffix('.nsys-rep')}.nsys-rep"
+    assert run(name=name).reports[0] == tmp_path / f"{name.removesuffix('.nsys-rep')}.nsys-rep"
 
 
 def test_suffix_of_old_versions(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FAKE_NSYS", "qdrep")
-    assert run().report == tmp_path / "run.qdrep"
+    assert run().reports[0] == tmp_path / "run.qdrep"
 
 
 def test_output_that_the_user_sent_elsewhere(run, tmp_path: Path):
-    assert run(extra_args=(f"--output={tmp_path}/other",)).report == tmp_path / "other.nsys-rep"
+    assert run(extra_args=(f"--output={tmp_path}/other",)).reports[0] == tmp_path / "other.nsys-rep"
 
 
 def test_a_report_from_before_is_not_taken_for_the_new_one(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -70,7 +70,7 @@ def test_importer_that_cannot_load(run, tmp_path: Path, install_importer, monkey
 def test_a_raw_recording_is_imported_where_that_is_possible(run, tmp_path, install_importer, monkeypatch):
     monkeypatch.setenv("FAKE_NSYS", "qdstrm")
     install_importer(tmp_path / "host" / "QdstrmImporter")
-    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 3)
+    assert run() == RecordedRun((tmp_path / "run.nsys-rep",), 3)
 
 
 def test_report_that_could_not_be_placed(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("FAKE_NSYS", "patient")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    assert run() == RecordedRun(tmp_path / "run.nsys-rep", 130, was_stopped=True)
+    assert run() == RecordedRun((tmp_path / "run.nsys-rep",), 130, was_stopped=True)
     timer.join()
 
 

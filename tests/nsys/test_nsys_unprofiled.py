@@ -63,11 +63,11 @@ def runs(folder: Path) -> list[str]:
 
 
 def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capfd):
-    assert run("profile", "--gpus", "none", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--unprofiled", "train.py") == 0
     shown = capfd.readouterr()
     assert runs(machine) == ["False", "True"]
     assert shown.out.count("trained") == 1
-    assert shown.err.count("running the program once more, without nsys, for 60 s at most") == 1
+    assert shown.err.count("running the program once more, without nsys, to see") == 1
     assert "Recording slowed a step from" in " ".join(shown.err.split())
     cost = measure_cost(tcprof.read("train.nsys-rep"))
     assert 5e6 < cost.unprofiled.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
@@ -78,27 +78,19 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capf
     assert saved.unprofiled.equals(tcprof.read("train.nsys-rep").unprofiled)
 
 
-def test_no_alone_runs_the_program_once(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_is_run_once_more_only_if_asked(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (machine / "train.py").write_text(TRAIN.partition("import torch")[0], encoding="utf-8")
-    assert run("profile", "--gpus", "none", "--no-unprofiled", "train.py") == 0
-    assert runs(machine) == ["False"]
-    assert "once more" not in capfd.readouterr().err
+    assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
+    assert runs(machine) == ["False", "False"]
+    said = " ".join(capfd.readouterr().err.split())
+    assert said.count("what recording costs a step is unknown; --unprofiled measures it") == 1
 
 
 @pytest.mark.slow
 def test_several_recordings_share_one_run(run, machine: Path) -> None:
-    assert run("profile", "--gpus", "none", "--repeat", "2", "train.py") == 0
+    assert run("profile", "--gpus", "none", "--unprofiled", "--repeat", "2", "train.py") == 0
     assert runs(machine) == ["False", "True", "False"]
     assert all(len(tcprof.read(f"train-{number}.sqlite").unprofiled) == STEPS for number in (1, 2))
-
-
-@pytest.mark.slow
-def test_a_program_that_took_over_a_minute_is_run_again_only_if_asked(run, machine: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tcprof.api.recording.LONGEST_S", 0.001)
-    assert run("profile", "--gpus", "none", "train.py") == 0
-    assert runs(machine) == ["False"]
-    assert run("profile", "--gpus", "none", "--force", "--unprofiled", "train.py") == 0
-    assert runs(machine) == ["False", "False", "True"]
 
 
 @pytest.mark.slow
@@ -112,7 +104,7 @@ def test_a_program_without_steps_is_run_once(run, machine, monkeypatch, capfd):
 
 @pytest.mark.slow
 def test_a_run_that_fails_is_told_and_changes_no_status(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("profile", "--gpus", "none", "train.py", "sys.exit(9)") == 0
+    assert run("profile", "--gpus", "none", "--unprofiled", "train.py", "sys.exit(9)") == 0
     assert "without nsys the program ended with exit status 9: this run is not compared" in " ".join(
         capfd.readouterr().err.split()
     )
@@ -144,16 +136,16 @@ def test_a_forked_process_has_steps_of_its_own(machine: Path) -> None:
 
 @pytest.mark.slow
 def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> None:
-    analysis = tcprof.profile(["train.py"], "train", gpus="none")
+    analysis = tcprof.profile(["train.py"], "train", gpus="none", unprofiled=True)
     assert runs(machine) == ["False", "True"]
     assert measure_cost(analysis) is not None
     assert len(analysis.unprofiled) == len(tcprof.read("train.nsys-rep").unprofiled) == STEPS
 
 
 @pytest.mark.slow
-def test_python_can_leave_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
-    tcprof.profile(["train.py"], "other", gpus="none", unprofiled=False)
+def test_python_leaves_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
+    tcprof.profile(["train.py"], "other", gpus="none")
     assert runs(machine) == ["False"]
     with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
-        failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none")
+        failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none", unprofiled=True)
     assert failed.unprofiled.empty

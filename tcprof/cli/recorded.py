@@ -1,0 +1,110 @@
+"""What ``tcprof profile`` prints and writes of each report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcprof.cli.files import name_copy, write_copy
+from tcprof.cli.options import TEXT
+from tcprof.cli.output import check_target, origin_of, print_document, print_notes, progress
+from tcprof.cli.streams import echo_error
+from tcprof.errors import OutputError, StoppedError, TcprofError
+from tcprof.files import SAVED_SUFFIX
+
+if TYPE_CHECKING:
+    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.recording import UnprofiledRuns
+    from tcprof.record.plan import Plan
+    from tcprof.record.recording import RecordedRun, Session
+
+
+def check_targets(session: "Session", *, force: bool, redact: bool) -> None:
+    """Make sure, before anything is run, that all that is to be written can be.
+
+    Raises:
+        OutputError: It cannot, or would replace something without ``force``.
+    """
+    session.check_reports(force)
+    for report in (each.report for files in session.reports for each in (files, *files.captures())):
+        check_target(report.with_suffix(".html"), (), force=force)
+        for saved in (report.with_suffix(SAVED_SUFFIX), *((name_copy(report),) if redact else ())):
+            check_target(saved, (), force=force, for_recording=True)
+
+
+def record_all(
+    session: "Session", plan: "Plan", unprofiled: "UnprofiledRuns", *, redact: bool, wide: bool
+) -> "tuple[RecordedRun, list[Path], int]":
+    """Record and show one run after the other, until one fails or is stopped.
+
+    Returns:
+        The last one, what was written, and the exit status: of the program, else of what could not be analyzed.
+    """
+    from tcprof.api.recording import read_recorded
+    from tcprof.views.commands import describe_capture
+
+    written: list[Path] = []
+    failed = 0
+    count = len(session.reports)
+    for number, files in enumerate(session.reports, start=1):
+        if count > 1:
+            echo_error(f"run {number} of {count}")
+        run = session.record(plan, files)
+        is_only = count == len(run.reports) == 1
+        for capture, report in enumerate(run.reports, start=1):
+            if len(run.reports) > 1:
+                echo_error(f"capture {capture} of {len(run.reports)}: {report.name}")
+            try:
+                with progress(f"Exporting and reading {report.name}"):
+                    analysis = read_recorded(report, run.identity, plan.nsys)
+                print_notes(describe_capture(analysis, plan.options.capture_range))
+                analysis = unprofiled.add_to(analysis, report, run)
+                written += _show(report, analysis, redact=redact, in_full=is_only, wide=wide)
+            except KeyboardInterrupt as stop:
+                unread = run.reports[run.reports.index(report) :]
+                commands = "; ".join(f"tcprof report {each}" for each in unread)
+                whole = "It is whole" if len(unread) == 1 else "These are whole"
+                raise StoppedError(f"Stopped while {report} was read.", f"{whole}: {commands}") from stop
+            except TcprofError as error:
+                if is_only or isinstance(error, StoppedError):
+                    raise
+                print_notes((f"{report} is not analyzed: {error.message} {error.hint}".rstrip(),))
+                failed = error.exit_status
+        if run.program_status or run.was_stopped:
+            break
+    return run, written, run.program_status or failed
+
+
+def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
+    """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
+    from tcprof.nsys.export import find_export
+    from tcprof.nsys.locate import find_nsys
+    from tcprof.render.html import PageOptions
+    from tcprof.render.html.pages import write_report
+    from tcprof.views.recording.ranges import view_ranges
+    from tcprof.views.recording.time import view_iterations
+
+    page, findings = report.with_suffix(".html"), analysis.findings
+    shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
+    print_document(shown, TEXT, wide=wide)
+    with progress(f"Writing {page.name}"):
+        write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
+    written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
+    if redact:
+        write_copy(find_export(report, find_nsys), name_copy(report))
+        written.append(name_copy(report))
+    return written
+
+
+def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
+    """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
+    from tcprof.findings.judged import describe
+    from tcprof.saved.cache import user_cache
+
+    if cache := user_cache(lambda note: print_notes((note,))):
+        cache.keep(analysis, describe(analysis.findings, analysis.advice))
+    try:
+        with progress(f"Writing {target.name}"):
+            analysis.save(target)
+    except OutputError as error:  # the recording and its page are whole
+        print_notes((f"the analysis is not saved: {error.message}",))
+        return []
+    return [target]

@@ -1,0 +1,192 @@
+"""A server that is recorded several times in one life: a report, a page and a saved analysis of each capture."""
+
+import ctypes.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from builders import FIXTURES, TraceBuilder
+
+import tcprof
+from tcprof.errors import StoppedError, UsageError
+from tcprof.nsys.report import ReportFiles
+from tcprof.record.recording import record
+
+REAL = os.environ.get("NSYS") or shutil.which("nsys")
+CAPTURES = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:3")
+
+
+@pytest.fixture
+def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on a machine whose nsys is the fake one, with a server in it that makes three captures."""
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
+    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURES / "mlp_fp16.sqlite"))
+    monkeypatch.setenv("FAKE_NSYS", "captures 3")
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "serve.py").write_text("print('served')\n")
+    return folder
+
+
+def files(folder: Path, *suffixes: str) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.suffix in suffixes)
+
+
+def test_each_capture_is_a_recording_of_its_own(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("profile", *CAPTURES, "serve.py") == 0
+    shown = capfd.readouterr()
+    names = [f"serve.{number}.{suffix}" for number in (1, 2, 3) for suffix in ("nsys-rep", "html", "tcprof")]
+    assert shown.out.splitlines()[-9:] == names
+    assert shown.out.count("iterations of ") == 3
+    assert "capture 2 of 3: serve.2.nsys-rep" in shown.err
+    identities = [tcprof.read(f"serve.{number}.tcprof").recording.identity for number in (1, 2, 3)]
+    assert identities[0] == identities[1] == identities[2]
+    assert identities[0].run
+
+
+def test_a_single_capture_has_no_number(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "captures 1")
+    assert run("profile", *CAPTURES, "serve.py") == 0
+    shown = capfd.readouterr()
+    assert shown.out.splitlines()[-3:] == ["serve.nsys-rep", "serve.html", "serve.tcprof"]
+    assert any(line.split()[:1] == ["backward"] for line in shown.out.splitlines())  # ranges, as of any recording
+
+
+@pytest.mark.parametrize("there", ["serve.2.nsys-rep", "serve.7.tcprof", "serve.1.html", "serve.3.sqlite"])
+def test_captures_of_before_are_replaced_only_if_forced(run, machine: Path, there: str, capfd) -> None:
+    (machine / there).write_text("mine")
+    assert run("profile", *CAPTURES, "serve.py") == 3
+    shown = capfd.readouterr()
+    assert f"{there} exists already" in shown.err
+    assert "served" not in shown.out
+    assert (machine / there).read_text() == "mine"
+
+
+def test_a_capture_of_before_that_is_not_made_again_is_not_taken_for_one(
+    run, machine: Path, monkeypatch, capfd
+) -> None:
+    assert run("profile", *CAPTURES, "serve.py") == 0
+    monkeypatch.setenv("FAKE_NSYS", "captures 2")
+    capfd.readouterr()
+    assert run("profile", "--force", *CAPTURES, "serve.py") == 0
+    assert "capture 2 of 2: serve.2.nsys-rep" in capfd.readouterr().err
+    assert (machine / "serve.3.nsys-rep").exists()
+
+
+def test_a_damaged_capture_does_not_hide_the_others(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "captures 3 2")
+    assert run("profile", *CAPTURES, "serve.py") == 3
+    assert "note: serve.2.nsys-rep is not analyzed: " in capfd.readouterr().err
+    assert files(machine, ".tcprof") == ["serve.1.tcprof", "serve.3.tcprof"]
+
+
+def test_a_capture_without_work_says_what_to_do(run, machine: Path, monkeypatch, tmp_path: Path, capfd) -> None:
+    empty = TraceBuilder().gpu().range("waiting", 0, 1_000).write(tmp_path)
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(empty))
+    assert run("profile", "--gpus", "none", *CAPTURES, "serve.py") == 0
+    said = " ".join(capfd.readouterr().err.split())
+    assert (
+        said.count("holds no work of the GPU: the program ran none between the capture range's start and its end") == 3
+    )
+
+
+def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "no_range")
+    (machine / "serve.py").write_text("raise SystemExit(5)\n")
+    assert run("profile", *CAPTURES, "serve.py") == 4
+    said = capfd.readouterr().err
+    assert "the capture range never began; the program ended with exit status 5." in said
+    assert "as a server does at a request (docs/servers.md)" in said
+
+
+def test_captures_that_were_there_when_the_recording_was_given_up_are_kept(tmp_path, fake_nsys, monkeypatch) -> None:
+    def give_up(argv: list[str]) -> None:
+        (tmp_path / "run.1.nsys-rep").write_bytes(b"whole")
+        raise StoppedError("given up", "hint.")
+
+    monkeypatch.setattr("tcprof.record.recording.run_shown", give_up)
+    with pytest.raises(StoppedError, match="given up") as caught:
+        record(fake_nsys, [], ReportFiles(tmp_path / "run", in_captures=True))
+    assert caught.value.hint == f"hint. Left, some perhaps not whole: {tmp_path / 'run.1.nsys-rep'}"
+    assert (tmp_path / "run.1.nsys-rep").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:0"), "is not what can follow"),
+        (("--capture-range-end", "repeat:2"), "--capture-range-end needs a capture range"),
+        ((*CAPTURES, "--unprofiled"), "cannot be run once more without nsys"),
+    ],
+)
+def test_options_that_make_no_sense(run, machine: Path, options: tuple[str, ...], said: str, capfd) -> None:
+    assert run("profile", *options, "serve.py") == 2
+    shown = capfd.readouterr()
+    assert said in shown.err
+    assert "served" not in shown.out
+
+
+def test_python_records_one(machine: Path) -> None:
+    with pytest.raises(UsageError, match="gives one recording"):
+        tcprof.profile(["serve.py"], "a", capture_range="cudaProfilerApi", capture_range_end="repeat")
+
+
+SERVER = """
+import ctypes, pathlib, sys, time
+nvtx = ctypes.CDLL(sys.argv[1])
+def capture(seconds):
+    nvtx.nvtxRangePushA(b"capture")
+    nvtx.nvtxRangePushA(b"batch")
+    time.sleep(seconds)
+    nvtx.nvtxRangePop()
+    nvtx.nvtxRangePop()
+try:
+    for number in range(2):
+        capture(0.2)
+        time.sleep(0.3)
+    nvtx.nvtxRangePushA(b"capture")  # and is ended within it
+    time.sleep(0.3)
+    pathlib.Path("up").touch()
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("served")
+"""
+
+
+def find_nvtx() -> str | None:
+    """NVTX's own library, which comes with nsys where fetch.sh has fetched it."""
+    beside = sorted(Path(REAL).parents[2].glob("usr/lib/*/libnvToolsExt.so.1")) if REAL else []
+    return str(beside[0]) if beside else ctypes.util.find_library("nvToolsExt")
+
+
+@pytest.mark.nsys
+@pytest.mark.skipif(REAL is None, reason="no nsys: set NSYS=/path/to/nsys, or put it on PATH")
+@pytest.mark.skipif(find_nvtx() is None, reason="no libnvToolsExt, with which the server opens ranges")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_real_nsys_keeps_all_captures_whatever_ends_the_server(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "serve.py").write_text(SERVER)
+    captures = ("--capture-range", "nvtx:capture", "--capture-range-end", "repeat:5")
+    options = ("--nsys", REAL, "--gpus", "none", "--trace=nvtx", "--annotate", "off", *captures)
+    command = [sys.executable, "-m", "tcprof", "profile", *options, "serve.py", find_nvtx()]
+    said = tmp_path / "said"
+    with (
+        said.open("w") as file,
+        subprocess.Popen(command, cwd=tmp_path, stdout=file, stderr=file, start_new_session=True) as server,
+    ):
+        until = time.monotonic() + 60
+        while not (tmp_path / "up").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        server.send_signal(number)
+        status = server.wait(timeout=120)
+    assert status == (0 if number == signal.SIGINT else 128 + number), said.read_text()
+    assert ("served" in said.read_text()) == (number == signal.SIGINT)
+    for capture in (1, 2, 3):
+        ranges = tcprof.read(tmp_path / f"serve.{capture}.tcprof").nvtx_ranges
+        assert ("batch" in set(ranges["name"])) == (capture < 3)
