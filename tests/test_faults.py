@@ -69,6 +69,20 @@ def test_the_frequency_to_try(was: float, advised: int | None) -> None:
     assert lower_frequency(was) == advised
 
 
+def test_events_that_nsys_could_not_read_are_told_in_one_line(tmp_path: Path) -> None:
+    """Recorded with JAX, nsys 2025.3: the same page of nsys's sources once for each source of events."""
+    builder = recorded()
+    for number in (18, 19):
+        text = (
+            f"Error when processing events: Source ID=\n ({number})\n Error information:\n ProcessEventsError (4005)\n"
+        )
+        builder.diagnostic("warning", f"{text}ErrorText (100)=StringStorage.cpp(119): Throw in function GetKey\n")
+    cautions = tcprof.read(builder.write(tmp_path), kernels=False).warnings
+    (told,) = [each for each in cautions if each.startswith("Nsight Systems")]
+    assert told.endswith("('Importation succeeded with non-fatal errors'): NVTX ranges may be missing.")
+    assert "\n" not in told
+
+
 def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 messages of 100,000 characters took 50 s and 2.5 GB."""
     cleaned: list[str] = []

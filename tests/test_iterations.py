@@ -142,7 +142,27 @@ def test_a_step_of_jax_is_the_compiled_program_with_most_time(tmp_path):
     assert "XLA module jit_train / jvp(dense)/dot, gemm.2" in analysis.paths["path"].tolist()
 
 
-@pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "XlaCompile:#module=jit_f,program_id=3#"])
+def test_what_xla_tries_as_it_compiles_is_no_step_and_one_row(tmp_path):
+    """Recorded with JAX 0.11: 1,022 programs of the autotuner, on threads of its own, beside 30 steps of 14 ms."""
+    trace = TraceBuilder().gpu()
+    trace.range("XlaCompile:#module=jit_step#", 0, 900_000, domain="TSL")
+    trace.range("XlaPassPipeline:#name=autotuner,module=jit_step,program_id=4#", 100, 800_000, domain="TSL")
+    for start in range(1_000, 801_000, 8_000):
+        name = f"gemm_fusion_dot.{start}"
+        trace.range(f"XlaCompileBackend:#module={name},program_id={start}#", start, start + 900, thread=2, domain="TSL")
+        trace.range(f"XlaModule:#hlo_module={name}#", start + 1_000, start + 7_900, thread=2, domain="TSL")
+        trace.range(f"Thunk:#hlo_op={name}#", start + 1_100, start + 7_800, thread=2, domain="TSL")
+        trace.kernel(name, start + 1_200, start + 7_800, launched=start + 1_150, thread=2)
+    for start in range(1_000_000, 1_060_000, 10_000):
+        trace.range("XlaModule:#hlo_module=jit_step,program_id=4#", start, start + 9_900, domain="TSL")
+        trace.graph(start + 1_500, start + 9_000, launched=start + 1_200)
+    analysis = read(trace, tmp_path)
+    assert analysis.paths["path"].tolist() == ["XLA compilation", "XLA module jit_step"]
+    assert analysis.iterations["path"].tolist() == ["XLA module jit_step"] * 6
+    assert analysis.instances["path_id"].value_counts().to_dict() == {0: 1 + 2 * 100, 1: 6}
+
+
+@pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "Xla:#name=x#"])
 def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
     trace = TraceBuilder().gpu().range(name, 0, 9_000).kernel("k", 20, 90, launched=10)
     assert read(trace, tmp_path).paths["name"].tolist() == [name]

@@ -24,6 +24,11 @@ _ROUTINE = re.compile(
     "|Scheduling information is absent|CPU (kernel )?IP|Failed to load symbols"
     "|nvtxDomainDestroy was called with wrong"  # by Python's nvtx at exit
 )
+_LEFT_OUT = re.compile("Error when processing events|ProcessEventsError")  # of those that one source delivered at once
+_LEFT_OUT_TEXT = (
+    "could not read some of the events that it recorded ('Importation succeeded with non-fatal errors'): NVTX ranges "
+    "may be missing"
+)
 _SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
 _SHOWN = 3
 _MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
@@ -135,6 +140,7 @@ def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:
     """Errors and warnings of nsys, without the faults, and without those that most recordings have."""
     serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
     texts = [text for text in serious["text"].map(str).unique() if not (_ROUTINE.search(text) or is_fault(text))]
+    texts = list(dict.fromkeys(_LEFT_OUT_TEXT if _LEFT_OUT.search(text) else text for text in texts))
     found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
     if len(texts) > _SHOWN:
         found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics")

@@ -12,7 +12,7 @@ from tcprof.sources import UNNAMED_DOMAIN
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Columns, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.torch_ops import split_names
-from tcprof.sources.xla import shorten_name
+from tcprof.sources.xla import lie_in_compilation, shorten_name
 
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
@@ -28,7 +28,8 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     if ops.malformed_count:
         database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
-    return NVTX_RANGES.conform(
+    closed = database.close_backwards(schema.NVTX, start, closed)
+    ranges = NVTX_RANGES.conform(
         pd.DataFrame(
             {
                 "process": broadcast_if_constant(process),
@@ -36,7 +37,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
                 "domain": _set_apart(_domains(database, process, found["domainId"]), ops.is_op),
                 "name": ops.name,
                 "start_ns": start,
-                "end_ns": database.close_backwards(schema.NVTX, start, closed),
+                "end_ns": closed,
                 "start_end": found["eventType"] == schema.NVTX_START_END,
                 "sequence": ops.sequence,
                 "sizes": ops.sizes,
@@ -45,6 +46,8 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
             copy=False,
         )
     )
+    inside = lie_in_compilation(ops.name, thread, start, closed)
+    return ranges[~inside].reset_index(drop=True) if inside.any() else ranges
 
 
 def read_marks(database: Database) -> pd.DataFrame:
