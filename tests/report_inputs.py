@@ -151,7 +151,7 @@ def _instances(gpu: int, paths: pd.DataFrame, count: int) -> pd.DataFrame:
             end = 3 * MS * (number + 1) if depth == 1 else start + MS // 2
             mean = math.nan if path_id == 2 else 5.0 * path_id + number
             rows.append((gpu, len(rows), path_id, start, end, 2, 0, 2, MS, start + 1000.0, end + 1000.0, mean))
-    return INSTANCES.conform(pd.DataFrame(rows, columns=INSTANCES.names[:12]).assign(warm_up=False))
+    return INSTANCES.conform(pd.DataFrame(rows, columns=INSTANCES.names[:12]).assign(left_out=False))
 
 
 def _activities(gpu: int) -> pd.DataFrame:

@@ -55,7 +55,7 @@ def read_everything(path: Path) -> NsysExport:
     trace = NsysExport(path)
     for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
         read()
-    trace.diagnostics(), trace.lost_launches(), trace.activities(geometry=True)
+    trace.diagnostics(), trace.lost_launches(), trace.activities()
     return trace
 
 

@@ -81,7 +81,7 @@ def test_ranges_timeline_and_comparison_have_one_base(fixture_file, read_once):
 def test_means_of_the_instances_are_those_of_their_path(fixture_file, read_once):
     """Over the instances that count, weighted by what is covered, the mean is that of the row."""
     analysis = read_once(fixture_file)
-    counted = analysis.instances[~analysis.instances["warm_up"] & analysis.instances["tensor_active_s"].notna()]
+    counted = analysis.instances[~analysis.instances["left_out"] & analysis.instances["tensor_active_s"].notna()]
     for path_id, of_path in counted.groupby("path_id"):
         row = analysis.ranges[
             (analysis.ranges["path"] == analysis.paths["path"][path_id])

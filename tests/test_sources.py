@@ -67,7 +67,7 @@ class JsonSource:
     def lost_launches(self) -> int | None:
         return None
 
-    def activities(self, geometry: bool = False) -> pd.DataFrame:
+    def activities(self) -> pd.DataFrame:
         return self._frame(ACTIVITIES)
 
     def diagnostics(self) -> pd.DataFrame:

@@ -38,7 +38,7 @@ def test_it_is_out_of_every_figure_of_a_path(tmp_path):
         """
     assert_rows(analysis.ranges, expected)
     assert analysis.timeline.set_index("path")["window_ns"].tolist() == [1_050_000, 1_050_000, 350_000, 0, 350_000]
-    assert analysis.instances["warm_up"].sum() == 2
+    assert analysis.instances["left_out"].sum() == 2
     assert analysis.iterations["warm_up"].sum() == 1
 
 

@@ -16,27 +16,31 @@ from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.summary import find_rows, summarize_modules
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
-from tcprof.analysis.steps.iterations import iterations_of_activities
+from tcprof.analysis.steps.kind_figures import add_rates_of_kinds
 from tcprof.analysis.time.account import account_for_time, classes_of_activities, keep_ledger
-from tcprof.arrays import return_freed_memory
-from tcprof.frames import KERNEL_INSTANCES, WARM_UP_PATH
+from tcprof.arrays import Ints, return_freed_memory
+from tcprof.frames import KERNEL_INSTANCES, OTHER_KINDS_PATH, WARM_UP_PATH
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 
 
-def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -> dict[str, Any]:
-    """What ``Analysis`` has from the fit: the account of all time, and of that of each module."""
+def make_account(
+    evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame, iteration_of: Ints, kinds: pd.DataFrame
+) -> dict[str, Any]:
+    """What ``Analysis`` has from the fit: the account of all time, and of that of each module and kind of iteration.
+
+    ``iteration_of`` has for each activity the row of its iteration, -1 for none.
+    """
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
     kernels, kernel = summarize_kernels(fit, activities, paths, peaks)
     activity = fit.kernel_instances["activity"].to_numpy()
-    gpu = activities["gpu"].to_numpy()
     launches = fit.kernel_instances.assign(
         kernel=kernel,
         range=ranges_of_activities(evidence.attribution, len(activities))[activity],
-        iteration=iterations_of_activities(evidence.hierarchy, evidence.attribution, gpu, iterations)[activity],
+        iteration=iteration_of[activity],
     )
-    of_path, named = _set_warm_up_apart(launches, evidence)
+    of_path, named = _set_apart(launches, evidence, iterations)
     apart = replace(fit, kernel_instances=of_path)
     assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
     return_freed_memory()
@@ -53,6 +57,7 @@ def make_account(evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame) -
         "split_by_path": _keep_small(lambda: by_path()[0], len(launches)),
         "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
         "ledger": keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
+        "kinds": add_rates_of_kinds(kinds, iterations, launches, kernels, activities["kind"]),
     }
     return_freed_memory()
     modules = summarize_modules(fit, launches, kernels, activities["kind"], iterations, assignment)
@@ -67,16 +72,18 @@ def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[],
     return made
 
 
-def _set_warm_up_apart(launches: pd.DataFrame, evidence: Evidence) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The launches, those in warm-up with a path of their own; and the paths with that one, which is the last."""
-    paths, warm_up = evidence.hierarchy.paths, evidence.instances[evidence.instances["warm_up"]]
+def _set_apart(
+    launches: pd.DataFrame, evidence: Evidence, iterations: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The launches, those in warm-up and those in other kinds of iterations with a path each, which are the last."""
+    paths, left_out = evidence.hierarchy.paths, evidence.instances[evidence.instances["left_out"]]
     keys = [
         rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
-        for rows in (launches, warm_up)
+        for rows in (launches, left_out)
     ]
     apart = np.isin(keys[0], keys[1]) & (launches["range"] >= 0).to_numpy()
-    own = pd.DataFrame(
-        {"domain": [""], "path": [WARM_UP_PATH], "name": [WARM_UP_PATH], "depth": [1], "parent_id": [-1]}
-    )
-    path_id = launches["path_id"].where(~apart, len(paths))
+    of_other_kind = np.append(~iterations["warm_up"].to_numpy(bool), False)[launches["iteration"].to_numpy()]
+    names = [WARM_UP_PATH, OTHER_KINDS_PATH]
+    own = pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1})
+    path_id = launches["path_id"].where(~apart, len(paths) + of_other_kind)
     return launches.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)

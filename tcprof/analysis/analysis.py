@@ -1,8 +1,8 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,9 @@ from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
 from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
-from tcprof.arrays import return_freed_memory
+from tcprof.analysis.steps.kind_figures import summarize_kinds
+from tcprof.analysis.steps.kinds import tell_kinds_apart
+from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
     INSTANCES,
@@ -43,7 +45,6 @@ WINDOWS = ("host", "gpu", "busy")
 # would depend on the metrics that a command shows.
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
-_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launches
 _AS_READ = ("recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -51,8 +52,9 @@ _AS_READ = ("recording", "activities", "api_calls", "waits", "clocks")
 class Analysis:
     """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
-    Figures per path, iteration and step are without warm-up; those of the whole capture and of ranges around the
-    iterations have it. ``instances`` and ``iterations`` hold all, with a column that marks warm-up.
+    Figures per path, iteration and step are without warm-up and without other kinds of iterations than
+    the first; those of the whole capture and of ranges around the iterations have them. ``instances`` and
+    ``iterations`` hold all, with columns that mark these.
     """
 
     recording: Recording
@@ -68,6 +70,7 @@ class Analysis:
     instances: pd.DataFrame
     # Of the path that iterates; where none does, what repeats in the order of the kernels; empty where nothing does.
     iterations: pd.DataFrame
+    kinds: pd.DataFrame  # of these; figures are over the first kind of each GPU
     paths: pd.DataFrame
     activities: pd.DataFrame
     api_calls: pd.DataFrame
@@ -155,17 +158,20 @@ def analyze(
     recorded = _read(source, options["metrics"], kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
-    placed, instances, work, chosen = _place(source, recorded, used, iteration)
+    placed, instances, work, chosen = _place(recorded, used, iteration)
     hierarchy, attribution = placed.hierarchy, placed.attribution
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations = choose_warm_up(find_iterations(instances, hierarchy.paths, activities, chosen), warm_up)
-    instances = instances.assign(warm_up=find_left_out(instances, iterations))
+    found = find_iterations(instances, hierarchy.paths, activities, chosen)
+    iterations, iteration_of = tell_kinds_apart(found, hierarchy, attribution, activities)
+    iterations = choose_warm_up(iterations, warm_up)
+    instances = instances.assign(left_out=find_left_out(instances, iterations))
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     means = summary.measure_iterations(iterations, instances, tensor)
+    kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities)
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
@@ -178,7 +184,7 @@ def analyze(
         nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
-        **_account(evidence, fit, [captures, per_path], iterations),
+        **_account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds),
         observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
     )
 
@@ -195,7 +201,6 @@ class _Recorded:
     attribution: Attribution
     samples: Samples
     clocks: pd.DataFrame
-    has_geometry: bool
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
@@ -203,7 +208,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits = pool.submit(source.waits)
-        recording, activities = source.recording(), source.activities(geometry=kernels)
+        recording, activities = source.recording(), source.activities()
         hierarchy = build_hierarchy(source.ranges())
         launches, waits = read_launches.result(), read_waits.result()
         attribution = attribute(hierarchy, launches, activities, source.marks())
@@ -211,11 +216,11 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
-    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks, kernels)
+    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks)
 
 
 def _place(
-    source: Source, recorded: _Recorded, gpus: list[int], iteration: str | None
+    recorded: _Recorded, gpus: list[int], iteration: str | None
 ) -> tuple[_Recorded, pd.DataFrame, Work, str | list[int]]:
     """The ranges with what belongs to them, and what iterates, see ``find_iterations``."""
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
@@ -223,8 +228,7 @@ def _place(
     if iteration not in (None, KERNEL_ORDER):
         return recorded, instances, work, iteration
     chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
-    with_geometry = activities if recorded.has_geometry or chosen else source.activities(geometry=True)
-    ordered = None if chosen else find_ordered_iterations(recorded.api_calls, with_geometry)
+    ordered = None if chosen else find_ordered_iterations(recorded.api_calls, activities)
     if ordered is None:
         return recorded, instances, work, iteration or chosen
     wider, attribution = add_to_ranges(ordered, hierarchy, attribution)
@@ -243,7 +247,12 @@ def _fit(placed: _Recorded, gpus: pd.DataFrame) -> "KernelFit":
 
 
 def _account(
-    evidence: Evidence, fit: "KernelFit | None", parts: list[pd.DataFrame], iterations: pd.DataFrame
+    evidence: Evidence,
+    fit: "KernelFit | None",
+    parts: list[pd.DataFrame],
+    iterations: pd.DataFrame,
+    iteration_of: Ints,
+    kinds: pd.DataFrame,
 ) -> dict[str, Any]:
     return_freed_memory()
     ranges = pd.concat([part for part in parts if len(part)])  # of each GPU the capture, then the paths
@@ -251,12 +260,12 @@ def _account(
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
     account: dict[str, Any] = {schema.name: schema.empty() for schema in _OF_FIT}
-    account["split_by_path"] = KERNELS.empty
+    account |= {"split_by_path": KERNELS.empty, "kinds": kinds}
     if fit is not None:
         from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account = make_account(evidence, fit, iterations)
+        account = make_account(evidence, fit, iterations, iteration_of, kinds)
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}
@@ -269,29 +278,3 @@ def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFra
     unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
     gpus = GPUS.concat([named, GPUS.conform(unnamed)])
     return gpus, [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]
-
-
-def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
-    """The GPUs that worked longest, in order of their number."""
-    captures = analysis.ranges[analysis.ranges["depth"] == 0]
-    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
-    return sorted(chosen.tolist())
-
-
-def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
-    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
-    kept = {
-        field.name: frame["gpu"].isin(gpus).to_numpy()
-        for field in fields(Analysis)
-        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
-    }
-    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
-    launched = frames["kernel_instances"]
-    # Rows of a frame as rows of those of it that are kept; -1, for none, stays.
-    keys = {key: np.append(np.cumsum(kept[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
-
-    def split_by_path() -> pd.DataFrame:
-        by_path = analysis.kernels_by_path
-        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
-
-    return replace(analysis, **{**frames, "kernel_instances": launched.assign(**keys), "split_by_path": split_by_path})

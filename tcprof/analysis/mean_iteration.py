@@ -64,7 +64,7 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
     found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
@@ -146,14 +146,14 @@ class TypicalIteration:
 
 def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
     """What is typical of the iterations of a GPU; nothing where none but warm-up has work on it."""
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
     rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None
     steps = time_steps(analysis.iterations, analysis.instances, gpu)
     return TypicalIteration(
         count=len(rest),
-        step_ns=find_median(steps["step_ns"][~steps["warm_up"]]),
+        step_ns=find_median(steps["step_ns"][steps["counted"]]),
         window_ns=find_median(rest["gpu_window_ns"]),
         tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )

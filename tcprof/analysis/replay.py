@@ -14,6 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.steps.iterations import reach_to_next
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
 from tcprof.untrusted import one_line
 
@@ -24,7 +25,6 @@ _QUEUED_NS = 2_000  # an activity launched so long before the one before it ende
 _GAP_NS = 1_500.0
 _PAST = -1e18
 _MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
-_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
 
 
 @dataclass(frozen=True)
@@ -138,19 +138,20 @@ def _without(began: Ints, ended: Ints, time: Ints) -> Floats:
 
 
 def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
-    """Name and number of the iterations without warm-up, and from when to when they are on the GPU and on the CPU."""
+    """Name and number of the iterations that count, and from when to when they are on the GPU and on the CPU."""
     rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
     found = found[found["gpu_window_ns"] > 0]
-    if found.empty:
+    number, kind, counted = (found[name].to_numpy() for name in ("number", "kind", "counted"))
+    if not counted.any():
         return None
-    number = found["number"].to_numpy()
-    windows = [
-        _reach_to_next(number, *(found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end")))
-        for side in ("gpu", "host")
-    ]
-    return one_line(str(found["path"].iloc[0]), 60), len(found), windows[0], windows[1]
+    windows: list[Pair] = []
+    for side in ("gpu", "host"):
+        start, end = (found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
+        end = reach_to_next(number, kind, start, end)
+        windows.append((start[counted].astype(np.int64), end[counted].astype(np.int64)))
+    return one_line(str(found["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]
 
 
 def measure_length(analysis: Analysis, gpu: int) -> float:
@@ -160,11 +161,3 @@ def measure_length(analysis: Analysis, gpu: int) -> float:
         return float("nan")
     _, count, windows, _ = found
     return open_times(*windows).known_ns / count
-
-
-def _reach_to_next(number: Ints, start: Floats, end: Floats) -> tuple[Ints, Ints]:
-    """Intervals that end where the next one starts, if that is the next iteration, and starts soon."""
-    following = np.append(start[1:], np.nan)
-    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
-    is_near = (period > 0) & (period <= _LONG * np.nanmedian(np.append(period, end[-1] - start[-1])))
-    return start.astype(np.int64), np.where(is_near, following, np.maximum(start, end)).astype(np.int64)

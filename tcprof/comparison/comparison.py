@@ -8,6 +8,7 @@ from typing import TypeVar
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.steps.iterations import counted_paths
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.places import (
     Renaming,
@@ -114,14 +115,14 @@ def compare(
 def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
     found = []
     for recording, renaming in zip(typical, renamings, strict=True):
-        paths = recording.iterations.drop_duplicates("path").assign(depth=0)
+        paths = pd.DataFrame({"path": counted_paths(recording.iterations), "depth": 0})
         found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
     return next((path for path in found[0] if path in found[1]), "")
 
 
 def _noise_floor(side: Side) -> pd.DataFrame:
     """The largest ratio between medians of two recordings, over iterations without warm-up, by GPU and quantity."""
-    steady = (each.iterations[~each.iterations["warm_up"]] for each in side.recordings)
+    steady = (each.iterations[each.iterations["counted"]] for each in side.recordings)
     parts = [each.groupby("gpu", as_index=False)[list(_REPEATED)].median() for each in steady]
     rows = [
         {

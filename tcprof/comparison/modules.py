@@ -114,7 +114,7 @@ def _time_per_iteration(
     gpu_of_place = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for gpu, rows in launched.groupby("gpu"):
-        steady = iterations.index[(iterations["gpu"] == gpu) & ~iterations["warm_up"].astype(bool)].to_numpy()
+        steady = iterations.index[(iterations["gpu"] == gpu) & iterations["counted"].astype(bool)].to_numpy()
         count = max(len(steady), 1)
         number = np.searchsorted(steady, rows["iteration"].to_numpy()) if len(steady) else np.zeros(len(rows), int)
         key = number * len(around) + rows["module"].to_numpy()

@@ -52,7 +52,7 @@ class IterationFigures:
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
     instances = rows_of_gpu(analysis.instances, gpu)
     row = pd.Index(instances["range"]).get_indexer(iterations["range"])
     columns = {name: instances[name].to_numpy()[row] for name in ("path_id", "gpu_start_ns", "gpu_end_ns")}

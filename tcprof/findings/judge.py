@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.analysis import busiest_gpus, keep_gpus
+from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks

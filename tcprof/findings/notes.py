@@ -9,6 +9,7 @@ from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
+from tcprof.analysis.steps.iterations import counted_paths
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_contradictions
@@ -45,7 +46,7 @@ _OPS_OF_NO_MODULE = (
 
 def name_iterations(analysis: Analysis) -> str:
     """The path that iterates, with how many are like it; empty where none does."""
-    paths = sorted(set(analysis.iterations["path"]))
+    paths = counted_paths(analysis.iterations)
     if not paths:
         return ""
     return f"“{one_line(paths[0], 90)}”" + (f" and {len(paths) - 1} like it" if len(paths) > 1 else "")
@@ -238,7 +239,7 @@ def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
     said, column = [], RANGES["hfu_pct"]
     over = f"{WINDOW_NAMES[analysis.window]} of {name_iterations(analysis) or 'the whole capture'}"
     for gpu, of_gpu in analysis.ranges.groupby("gpu", sort=False):
-        paths = set(analysis.iterations["path"][analysis.iterations["gpu"] == gpu])
+        paths = counted_paths(analysis.iterations[analysis.iterations["gpu"] == gpu])
         rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
         if len(rows) == 1 and not pd.isna(rows[0]["mfu_pct"]):
             executed = column.format(rows[0]["hfu_pct"])

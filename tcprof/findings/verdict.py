@@ -123,7 +123,7 @@ def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     launched, iterations = analysis.kernel_instances, analysis.iterations
     chosen = launched["gpu"] == rows["gpu"].iloc[0]
     if rows["depth"].iloc[0] > 0:
-        chosen &= launched["iteration"].isin(iterations.index[~iterations["warm_up"]])
+        chosen &= launched["iteration"].isin(iterations.index[iterations["counted"]])
     return launched[chosen]
 
 

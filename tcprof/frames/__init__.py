@@ -17,7 +17,7 @@ from tcprof.frames.compared import (
     quantity_of,
 )
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
-from tcprof.frames.places import INSTANCES, ITERATIONS, PATHS, RANGES, STEPS, WHOLE_CAPTURE
+from tcprof.frames.places import INSTANCES, PATHS, RANGES, WHOLE_CAPTURE
 from tcprof.frames.recorded import (
     ACTIVITIES,
     API_CALLS,
@@ -43,7 +43,8 @@ from tcprof.frames.recorded import (
     WORK,
 )
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema, plain_texts
-from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, WARM_UP_PATH
+from tcprof.frames.steps import ITERATIONS, KINDS, STEPS
+from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, OTHER_KINDS_PATH, WARM_UP_PATH
 
 __all__ = [
     "ACTIVITIES",
@@ -69,6 +70,7 @@ __all__ = [
     "KERNEL_CHANGES",
     "KERNEL_INSTANCES",
     "KERNEL_KINDS",
+    "KINDS",
     "LARGEST_UNCOVERED_PCT",
     "LEDGER",
     "LISTED_QUANTITIES",
@@ -80,6 +82,7 @@ __all__ = [
     "NOISE_FLOOR",
     "NVTX_RANGES",
     "OPS_DOMAIN",
+    "OTHER_KINDS_PATH",
     "OUTSIDE",
     "PAGEABLE",
     "PATHS",
@@ -107,7 +110,7 @@ __all__ = [
 SCHEMAS = (
     *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, UNPROFILED),
     *(PATHS, INSTANCES, RANGES, KERNEL_INSTANCES, KERNELS, MODULES, TIMELINE, LEDGER),
-    *(ITERATIONS, STEPS, CLOCKS, OUTSIDE, ADVICE),
+    *(ITERATIONS, STEPS, KINDS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
     BOARDS,
 )

@@ -13,7 +13,7 @@ PLACE = (
 )
 WHOLE_CAPTURE = {"domain": "", "path": "", "name": "", "depth": 0, "path_id": -1, "parent_id": -1}  # its place
 _SAMPLED = "Of the samples that were not lost: where coverage_pct is below 99, a lower bound (≥)."
-_SUMS = (
+SUMS = (
     Float(
         "tensor_active_s",
         f"Tensor Active integrated over the window. It adds up. {_SAMPLED}",
@@ -47,7 +47,7 @@ _TENSOR = (
         "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without.",
         title="p95",
     ),
-    *_SUMS,
+    *SUMS,
 )
 
 UNCOVERED = Float(
@@ -82,7 +82,7 @@ NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
 _NOT_HOST = "Unknown for host windows of ranges that end before the work does."
 KNOWN_FLOP = "as far as they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
-COUNTED = "Instances of the path on the GPU that are not warm-up, see *instances*."
+COUNTED = "Instances of the path on the GPU that are not left out, see *instances*."
 
 INSTANCES = Schema(
     "instances",
@@ -101,7 +101,7 @@ INSTANCES = Schema(
         FloatTime("gpu_start_ns", "Start of its first activity on the GPU; unknown if it has none."),
         FloatTime("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
-        *_SUMS,
+        *SUMS,
         Float("busy_ns", "Time under at least one of its activities; unknown if it has none."),
         Float(
             "tensor_kernel_ns",
@@ -118,7 +118,11 @@ INSTANCES = Schema(
         _USEFUL,
         Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
         DRAM_BYTES,
-        Bool("warm_up", "Whether it is a warm-up iteration or lies in one: it is in no figure of its path."),
+        Bool(
+            "left_out",
+            "Whether it is, or lies in, an iteration of warm-up, or of another kind than the first of its path: it is "
+            "in no figure of its path.",
+        ),
     ),
     key=("gpu", "range"),
 )
@@ -141,7 +145,7 @@ PATHS = Schema(
 
 RANGES = Schema(
     "ranges",
-    "One row for each GPU and path, over its instances without those of warm-up, and one with an empty path for the "
+    "One row for each GPU and path, over its instances without those left out, and one with an empty path for the "
     f"whole capture: {_CAPTURE}.",
     (
         GPU,
@@ -199,58 +203,4 @@ RANGES = Schema(
         ),
     ),
     key=("gpu", "path_id"),
-)
-
-STEPS = Schema(
-    "steps",
-    "The iterations that have work on the GPU as steps: each reaches from its first activity there to the next one's, "
-    "whatever runs between them. The step time of a recording is the median without warm-up.",
-    (
-        GPU,
-        Int("number", "Number of its iteration, see *iterations*."),
-        Bool("warm_up", "Whether it is warm-up."),
-        IntTime("start_ns", "Its first activity on the GPU."),
-        Float(
-            "step_ns",
-            "Time to the next step's first activity. Unknown, as are the figures over it, for the last step, for one "
-            "before a step without work on the GPU, and where steps overlap.",
-            title="Step time",
-        ),
-        Int("kernel_ns", "Sum of the durations of the kernels launched in its iteration.", title="Kernel time"),
-        Float("busy_ns", "Time of the step in which any work ran on the GPU.", title="GPU busy"),
-        Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
-        Float(
-            "tensor_active_mean_pct",
-            "Mean Tensor Active over the sampled part of the step; that of *iterations* is over the window in it.",
-            title="Tensor Active",
-        ),
-    ),
-    key=("gpu", "number"),
-)
-
-ITERATIONS = Schema(
-    "iterations",
-    "The iterations of the capture: the instances of one path, on each GPU. Where no range iterates, they are what "
-    "repeats in the order of the kernels, in the domain *not NVTX*.",
-    (
-        GPU,
-        Int("number", "Number of the iteration, from 0."),
-        Int("range", "Row of its range in *nvtx_ranges*."),
-        Text("path", "Their path."),
-        Bool("warm_up", "Whether it is warm-up: by default one of the first, and longer than the others' 95 % band."),
-        Int(
-            "host_ns",
-            "Duration of the range on the CPU; from the kernels' order, the time from its first launch to the next "
-            "one's.",
-        ),
-        Float(
-            "gpu_window_ns",
-            "Time from its first activity to its last, unknown if it has none; from the kernels' order, to the next "
-            "one's first kernel.",
-        ),
-        Int("kernel_ns", "Sum of its kernels' durations."),
-        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
-        *_SUMS,
-    ),
-    key=("gpu", "range"),
 )

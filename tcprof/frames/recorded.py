@@ -185,7 +185,7 @@ ACTIVITIES = Schema(
         GPU,
         Category("kind", "kernel, memcpy, memset or graph."),
         Category("name", "The kernel's demangled name; of a copy its direction; else the kind."),
-        Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty where it was not read."),
+        Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty of what is no kernel."),
         Number("stream", "CUDA stream within the process's context."),
         Owner("process", "Process that started it; -1 where the export does not say."),
         Number("correlation", "Number of the launch within the process; -1 where there is none."),

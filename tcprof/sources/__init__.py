@@ -81,8 +81,8 @@ class Source(Protocol):
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
 
-    def activities(self, geometry: bool = False) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
+    def activities(self) -> pd.DataFrame:
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
 
     def diagnostics(self) -> pd.DataFrame:
         """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""

@@ -198,3 +198,9 @@ def count_blocks(geometry: str) -> float:
     """The blocks of a grid, as in ``launch_geometry``; NaN where it was not read."""
     grid = geometry.partition(" ")[0].split("x")
     return math.prod(map(float, grid)) if len(grid) == 3 else math.nan
+
+
+def count_threads(geometry: str) -> float:
+    """The threads of a launch, likewise."""
+    grid, _, block = geometry.partition(" ")
+    return count_blocks(grid) * count_blocks(block)

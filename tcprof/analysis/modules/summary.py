@@ -53,7 +53,7 @@ def summarize_modules(
     place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
     on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
     gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
-    steady = iterations[~iterations["warm_up"].astype(bool)].groupby("gpu").size()
+    steady = iterations[iterations["counted"].astype(bool)].groupby("gpu").size()
     frame = sums.assign(
         gpu=gpus,
         module_id=number - 1,

@@ -38,7 +38,7 @@ class Evidence:
     gpus: pd.DataFrame
     hierarchy: Hierarchy
     attribution: Attribution
-    instances: pd.DataFrame  # see ``list_instances``, with ``warm_up``
+    instances: pd.DataFrame  # see ``list_instances``, with ``left_out``
     work: Work  # their activities
     peak_tflops: float | None  # the peak that FLOP are held against; None for that of each kernel's precision
     window: str  # what the windows of the ranges are: gpu, host or busy
@@ -226,7 +226,7 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
 
 
 def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The group of each instance by GPU and path, -1 for warm-up; and each group's GPU and path, in this order."""
+    """The group of each instance by GPU and path, -1 for those left out; and each group's GPU and path, in order."""
     group, keys = number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
     return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
@@ -235,7 +235,7 @@ def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, p
 def number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
     """The group of each instance, see ``group_by_path``; and a number for the GPU and path of each group."""
     keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
-    return np.where(instances["warm_up"], -1, group), keys
+    return np.where(instances["left_out"], -1, group), keys
 
 
 def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:

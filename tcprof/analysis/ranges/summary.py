@@ -168,7 +168,7 @@ def _capture_row(
 
 def measure_iterations(iterations: pd.DataFrame, instances: pd.DataFrame, functions: Functions) -> dict[int, float]:
     """Of each GPU mean Tensor Active (%) over the iterations' GPU windows, see ``Analysis.iterations_active``."""
-    counted = iterations.loc[~iterations["warm_up"], ["gpu", "range"]].merge(instances, on=["gpu", "range"])
+    counted = iterations.loc[iterations["counted"], ["gpu", "range"]].merge(instances, on=["gpu", "range"])
     counted = counted.dropna(subset=["gpu_start_ns", "gpu_end_ns"]).sort_values(["gpu", "gpu_start_ns"])
     gpus, group = np.unique(counted["gpu"].to_numpy(), return_inverse=True)
     start, end = (counted[name].to_numpy().astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))

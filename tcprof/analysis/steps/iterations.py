@@ -30,6 +30,7 @@ _LIBRARY = re.compile(
 )
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
 ALL = "all"
+_LONG = 2.0  # times the median from one iteration to the next: between them lies something else, such as a test pass
 
 
 def find_iterations(
@@ -57,11 +58,23 @@ def find_iterations(
         host_ns=host,
         gpu_window_ns=window,
     )
-    warm_up = [
-        np.maximum(*(_is_warm_up(frame.loc[rows, column].to_numpy(float)) for column in ("host_ns", "gpu_window_ns")))
-        for rows in frame.groupby("gpu").groups.values()
-    ]
-    return ITERATIONS.conform(frame.assign(warm_up=np.concatenate(warm_up)))
+    return set_kinds(frame, np.zeros(len(frame), dtype=np.int64))
+
+
+def set_kinds(iterations: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
+    """The iterations with the kind of each, of which the first ones may be warm-up."""
+    frame = iterations.assign(kind=kinds).reset_index(drop=True)
+    warm_up = np.zeros(len(frame), dtype=bool)
+    for rows in frame.groupby(["gpu", "kind"]).indices.values():
+        for column in ("host_ns", "gpu_window_ns"):
+            warm_up[rows] |= _is_warm_up(frame[column].to_numpy(np.float64)[rows])
+    return _set_warm_up(frame, warm_up)
+
+
+def _set_warm_up(iterations: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
+    kind = iterations["kind"]
+    counted = (kind == kind.groupby(iterations["gpu"]).transform("min")) & ~warm_up
+    return ITERATIONS.conform(iterations.assign(warm_up=warm_up, counted=counted))
 
 
 def iterations_of_activities(
@@ -179,15 +192,44 @@ def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.Data
         count = -1
     if count < 0:
         raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of iterations, 0 or more, or {ALL!r}.")
-    return iterations.assign(warm_up=iterations["number"] < count)
+    return _set_warm_up(iterations, (iterations["number"] < count).to_numpy())
+
+
+def reach_to_next(number: Ints, kind: Ints, start: Floats, end: Floats) -> Floats:
+    """Ends of intervals at the start of the next one, if that is the next iteration, and starts as soon as usual."""
+    following = np.append(start[1:], np.nan)
+    period = np.where(np.append(np.diff(number), 0) == 1, following - start, np.nan)
+    reach = np.maximum(start, end)
+    for each in np.unique(kind):
+        rows = np.flatnonzero(kind == each)
+        usual = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
+        near = rows[(period[rows] > 0) & (period[rows] <= _LONG * usual)]
+        reach[near] = following[near]
+    return reach
+
+
+def counted_paths(iterations: pd.DataFrame) -> list[str]:
+    """The paths of the iterations that figures are over, or of all where there is none."""
+    counted = iterations[iterations["counted"]]
+    return sorted((iterations if counted.empty else counted)["path"].astype(str).unique())
+
+
+def name_kin(iterations: pd.DataFrame) -> "pd.Series[str]":
+    """The innermost name of each iteration's path: steps of epochs that have names are kin."""
+    return iterations["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
 
 
 def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Whether each instance is a warm-up iteration or lies in one by its time on the CPU, whichever its thread."""
+    """Whether each instance is an iteration that no figure of its path is over, or lies in one by its time on the CPU.
+
+    These are those of warm-up, and those of another kind than the first one of their path.
+    """
+    first_kind = iterations.groupby(["gpu", "path"])["kind"].transform("min")
+    is_out = (iterations["warm_up"] | (iterations["kind"] != first_kind)).to_numpy()
     found = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
     gpu, place, start, end = (instances[name].to_numpy() for name in names)
-    of_gpu, outer = (iterations[name].to_numpy()[iterations["warm_up"].to_numpy()] for name in ("gpu", "range"))
+    of_gpu, outer = (iterations[name].to_numpy()[is_out] for name in ("gpu", "range"))
     for number in np.unique(of_gpu):
         rows = np.flatnonzero((gpu == number) & np.isin(place, outer[of_gpu == number]))
         rows = rows[np.argsort(start[rows], kind="stable")]
@@ -198,9 +240,9 @@ def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
 
 
 def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that are not warm-up; all, where nothing iterates."""
+    """Which launches lie in iterations that figures are over; all, where nothing iterates."""
     if iterations.empty:
         return np.ones(len(launched), dtype=bool)
-    is_steady = np.append(~iterations["warm_up"].to_numpy(bool), False)  # what is in none, -1, is the last
-    counted: Bools = is_steady[launched["iteration"].to_numpy()]
+    is_counted = np.append(iterations["counted"].to_numpy(bool), False)  # what is in none, -1, is the last
+    counted: Bools = is_counted[launched["iteration"].to_numpy()]
     return counted

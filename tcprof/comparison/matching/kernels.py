@@ -68,7 +68,7 @@ def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Span
 
 
 def _iteration_spans(analysis: Analysis, gpu: int) -> Spans:
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & ~analysis.iterations["warm_up"]]
+    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
     windows = _instances(analysis, gpu).reindex(iterations["range"])[["gpu_start_ns", "gpu_end_ns"]].dropna()
     start, end = windows.to_numpy(np.int64).reshape(-1, 2).T
     return Spans(start, end, whole=False)
@@ -133,7 +133,7 @@ def _iterations_of(
     by_time = np.where(opened >= 0, order[opened], -1)
     by_time = np.where(start < instances["gpu_end_ns"].to_numpy()[by_time], by_time, -1)
     row = np.where(inside, row, by_time)
-    counted = (row >= 0) & ~iterations["warm_up"].to_numpy()[row]
+    counted = (row >= 0) & iterations["counted"].to_numpy()[row]
     return np.where(counted, iterations["number"].to_numpy()[row], -1), counted, relative
 
 

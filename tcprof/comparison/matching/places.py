@@ -12,9 +12,9 @@ from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.iterations import find_iterations
+from tcprof.analysis.steps.iterations import counted_paths, find_iterations
 from tcprof.errors import UsageError
-from tcprof.frames import ITERATIONS
+from tcprof.frames import ITERATIONS, KINDS
 
 KEYS = ["gpu", "domain", "path", "depth"]
 Kin = tuple[int, str]  # depth and name: the steps of all epochs are kin
@@ -38,7 +38,7 @@ class Side:
     def typical(self) -> Analysis:
         """The recording whose iterations last the median of all, which stands for the side in what cannot be pooled."""
         medians = [
-            each.iterations.loc[~each.iterations["warm_up"], "gpu_window_ns"].median() for each in self.recordings
+            each.iterations.loc[each.iterations["counted"], "gpu_window_ns"].median() for each in self.recordings
         ]
         order = np.argsort(np.nan_to_num(medians, nan=np.inf), kind="stable")
         return self.recordings[int(order[(len(order) - 1) // 2])]
@@ -113,7 +113,7 @@ def find_renamings(
     """What the ranges of both sides are called: steps of ``epoch 0`` and ``epoch 1`` are those of ``epoch *``."""
     kin: dict[Kin, dict[str, None]] = {}
     for recording, names in [*((each, mapping) for each in base), *((each, {}) for each in new)]:
-        for path in recording.iterations["path"].unique():
+        for path in counted_paths(recording.iterations):
             renamed = rename_path(path, names)
             kin.setdefault(_kin_of(renamed), {})[renamed] = None
     together = {path: _common_path([*alike]) for alike in kin.values() if len(alike) > 1 for path in alike}
@@ -228,7 +228,7 @@ def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple
     """
     found, known = [], []
     for side, own in ((base, mapping), (new, {})):
-        iterating = (_kin(each.iterations["path"].unique(), own) for each in side.recordings)
+        iterating = (_kin(counted_paths(each.iterations), own) for each in side.recordings)
         found.append(dict.fromkeys(kin for each in iterating for kin in each))
         known.append({kin for each in side.recordings for kin in _kin(each.paths["path"], own)})
     # The outermost, as in one recording: of steps and their layers it is the steps.
@@ -255,7 +255,7 @@ def _kin_of(path: str) -> Kin:
 
 def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Analysis:
     """The recording with the instances of the paths that are so called as its iterations, if it has any."""
-    if chosen in _kin(analysis.iterations["path"].unique(), mapping):
+    if chosen in _kin(counted_paths(analysis.iterations), mapping):
         return analysis
     paths = analysis.paths
     # A library's ranges of that name are no iterations.
@@ -274,6 +274,7 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
     return replace(
         analysis,
         iterations=ITERATIONS.conform(iterations.assign(number=number)),
+        kinds=KINDS.empty(),  # as of one kind
         iterations_active=measure_iterations(iterations, analysis.instances, tensor_functions(analysis.samples)),
         kernel_instances=analysis.kernel_instances.assign(iteration=-1),  # which of these they are in is not known
     )

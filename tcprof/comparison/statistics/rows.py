@@ -69,7 +69,7 @@ def _measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _M
     ranges = rename_paths(analysis.ranges, renaming)
     row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))
     captures = np.flatnonzero((ranges["depth"] == 0).to_numpy())
-    instances = analysis.instances[~analysis.instances["warm_up"]].sort_values("host_start_ns", kind="stable")
+    instances = analysis.instances[~analysis.instances["left_out"]].sort_values("host_start_ns", kind="stable")
     figures = [_of_instances(instances, analysis.window), _of_captures(ranges.iloc[captures])]
     peak = np.full(len(places), np.nan)
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())

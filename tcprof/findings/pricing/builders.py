@@ -10,6 +10,7 @@ from tcprof.analysis.host import CALL_NS, LONG_NS
 from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.steps.iterations import counted_paths
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.finding import Severity
 from tcprof.findings.pricing.advice import LOW, Advice, Option, Subject
@@ -78,7 +79,7 @@ def about_ranges(step: Step, names: Iterable[str]) -> Subject:
 def about_iteration(step: Step) -> Subject:
     """The step itself; nothing where nothing iterates."""
     rows = step.analysis.iterations[step.analysis.iterations["gpu"] == step.gpu]
-    return Subject(ranges=tuple(rows["path"].astype(str).unique()))
+    return Subject(ranges=tuple(counted_paths(rows)))
 
 
 def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tuple[str, ...]:

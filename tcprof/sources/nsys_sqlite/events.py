@@ -22,14 +22,14 @@ _LONGEST_CALL = 256  # characters of a call's name
 _MUCH_USED = 0.01  # of the kernels of a process: a stream with fewer may have been left long before the end
 
 
-def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geometry: bool = False) -> pd.DataFrame:
+def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> pd.DataFrame:
     """Kernels, copies, sets and whole graphs in order of start, see ``tcprof.frames.ACTIVITIES``.
 
     Args:
         gpu_of: The GPU's number for a process and its CUDA device number; process -1 stands for any.
     """
     kinds = zip(("kernel", "memcpy", "memset", "graph"), schema.ACTIVITY_TABLES, strict=True)
-    parts = [_read_kind(database, table, kind, gpu_of, geometry) for kind, table in kinds if database.has(table)]
+    parts = [_read_kind(database, table, kind, gpu_of) for kind, table in kinds if database.has(table)]
     parts = [part for part in parts if len(part["start_ns"])]
     if not parts:
         return ACTIVITIES.empty()
@@ -44,10 +44,10 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int], geom
 
 
 def _read_kind(
-    database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int], geometry: bool
+    database: Database, table: Table, kind: str, gpu_of: dict[tuple[int, int], int]
 ) -> dict[str, Ints | Floats | pd.Categorical]:
     code = {"kernel": ("demangledName",), "memcpy": ("copyKind",)}.get(kind, ())
-    sizes = _GEOMETRY if geometry and kind == "kernel" else ()
+    sizes = _GEOMETRY if kind == "kernel" else ()
     places = ("deviceId", "streamId", "correlationId", "globalPid", *code, *sizes)
     facts = {"memcpy": ("bytes", *_SIDES), "memset": ("bytes",)}.get(kind, ())
     unknown = [dict.fromkeys(each, UNKNOWN) for each in (places, facts)]

@@ -130,9 +130,9 @@ class NsysExport:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
         return count_lost_launches(self._database)
 
-    def activities(self, geometry: bool = False) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; with the kernels' launch geometry if asked for."""
-        return read_activities(self._database, self._gpu_numbers(), geometry)
+    def activities(self) -> pd.DataFrame:
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
+        return read_activities(self._database, self._gpu_numbers())
 
     def diagnostics(self) -> pd.DataFrame:
         """What nsys said about the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""

@@ -141,7 +141,7 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
     """What an iteration takes, in a line for each GPU: medians without warm-up."""
     iterations, name, lines = analysis.iterations, name_iterations(analysis), []
     for gpu, of_gpu in iterations.groupby("gpu", sort=True):
-        rest = of_gpu[~of_gpu["warm_up"]]
+        rest = of_gpu[of_gpu["counted"]]
         where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
         host, window, kernels = (
             units.format_ns(rest[column].median()) for column in ("host_ns", "gpu_window_ns", "kernel_ns")

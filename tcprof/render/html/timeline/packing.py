@@ -116,7 +116,7 @@ def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     launched, iterations = analysis.kernel_instances, analysis.iterations
     counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
     if len(iterations):
-        steady = np.append(~iterations["warm_up"].to_numpy(np.bool_), False)  # the last one is for no iteration
+        steady = np.append(iterations["counted"].to_numpy(np.bool_), False)  # the last one is for no iteration
         counts = counts & steady[launched["iteration"].to_numpy()]
     mine = launched[counts]
     module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]

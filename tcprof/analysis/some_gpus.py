@@ -1,0 +1,39 @@
+"""An analysis without some of its GPUs."""
+
+from collections.abc import Collection
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.analysis import Analysis
+
+_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launches
+_Kind = TypeVar("_Kind", bound=Analysis)
+
+
+def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
+    """The GPUs that worked longest, in order of their number."""
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
+    return sorted(chosen.tolist())
+
+
+def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
+    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
+    kept = {
+        field.name: frame["gpu"].isin(gpus).to_numpy()
+        for field in fields(Analysis)
+        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
+    }
+    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
+    launched = frames["kernel_instances"]
+    # Rows of a frame as rows of those of it that are kept; -1, for none, stays.
+    keys = {key: np.append(np.cumsum(kept[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
+
+    def split_by_path() -> pd.DataFrame:
+        by_path = analysis.kernels_by_path
+        return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
+
+    return replace(analysis, **{**frames, "kernel_instances": launched.assign(**keys), "split_by_path": split_by_path})

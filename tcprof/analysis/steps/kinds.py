@@ -1,0 +1,164 @@
+"""Kinds of iterations: those of other work, such as prefill and decode, are told apart by the kernels that they launch.
+
+Two are of one kind where they launch the same kernels equally often, but for 10 % of what these usually take, in grids
+of about the same size. Sizes that grow step by step, as with a cache of keys and values, or that are all different, as
+of batches padded to their longest sequence, stay one kind: it takes a gap between them to make two.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.patterns import count_threads
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy
+from tcprof.analysis.steps.iterations import iterations_of_activities, name_kin, set_kinds
+from tcprof.arrays import Floats, Ints
+from tcprof.frames import KERNEL_KINDS
+
+MOST_KINDS = 12  # on a recording; what is of none of them is of one more, which holds all others
+_SAME = 0.1  # of what an iteration's kernels usually take: in so much those of one kind may differ
+_GAP = 0.25  # between mean logarithms to base 2 of the threads of launches: a factor of 1.2
+_MAIN = 1 / 3  # of the time: where no kind has as much, kernels of the same work count as one
+_ONCE = 0.5  # of it: in so much one that occurs once may differ, as a step that left out the optimizer
+_MOST_CELLS = 20_000_000
+
+
+@dataclass(frozen=True)
+class _Launches:
+    """What each iteration launches: a row for each different way, a column for each kernel."""
+
+    count: Floats
+    size: Floats  # mean logarithm to base 2 of the threads of a launch
+    weight: Floats  # of each kernel, what a launch of it usually takes
+    row: Ints  # of each iteration
+    time: Floats  # of each row, what its iterations take
+
+    def differ(self, one: int, rows: Ints) -> Floats:
+        """The share of their work in which some rows differ from one."""
+        most = np.maximum(self.count[rows], self.count[one]) @ self.weight
+        differing = np.abs(self.count[rows] - self.count[one]) @ self.weight
+        share: Floats = differing / np.where(most > 0, most, 1)
+        return share
+
+    def hold(self, one: int, rows: Ints) -> Floats:
+        """The share of the work of one that some rows hold, too, in the same sizes."""
+        near = np.abs(self.size[rows] - self.size[one]) <= _GAP
+        own = self.count[one] @ self.weight
+        share: Floats = (np.minimum(self.count[rows], self.count[one]) * near) @ self.weight / (own if own > 0 else 1)
+        return share
+
+
+def tell_kinds_apart(
+    iterations: pd.DataFrame, hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame
+) -> tuple[pd.DataFrame, Ints]:
+    """Iterations as of one kind with the kind of each; and for each activity the row of its iteration, -1 for none.
+
+    The kind with most time is the first, those that occur but once follow the others. Iterations of ranges with
+    different names are of different kinds.
+    """
+    iteration_of = iterations_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), iterations)
+    kinds = _find_kinds(iterations, iteration_of, activities)
+    return set_kinds(iterations, kinds) if kinds.any() else iterations, iteration_of
+
+
+def _find_kinds(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
+    if len(iterations) < 2:
+        return np.zeros(len(iterations), dtype=np.int64)
+    rows = np.flatnonzero((iteration_of >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    window = iterations["gpu_window_ns"].fillna(0).to_numpy(np.float64)
+    kernels, inside = activities.iloc[rows], iteration_of[rows]
+    kin = pd.factorize(name_kin(iterations))[0].astype(np.int64)
+    name = kernels["name"].cat.codes.to_numpy(np.int64)
+    launches = _launches(kernels, name, inside, window)
+    kinds = _group(launches, kin)
+    if kinds.max() >= MOST_KINDS or _largest_share(kinds, window) < _MAIN:
+        work = pd.factorize(pd.Series([parse_name(each).work for each in kernels["name"].cat.categories]))[0]
+        launches_by_work = _launches(kernels, work.astype(np.int64)[name], inside, window)
+        coarse = _group(launches_by_work, kin)
+        if coarse.max() < kinds.max():
+            kinds, launches = coarse, launches_by_work
+    has_none = np.bincount(inside, minlength=len(iterations)) == 0
+    kinds = _number(np.where(has_none, -1, kinds), window)
+    if launches is not None:
+        kinds = _number(_join_first(launches, kinds, kin, iterations), window)
+    return np.minimum(kinds, MOST_KINDS)
+
+
+def _number(kinds: Ints, window: Floats) -> Ints:
+    """The kinds in order of their time, those that occur once behind the others; -1 is of the first."""
+    names, group = np.unique(kinds, return_inverse=True)
+    often = np.bincount(group)
+    usual = pd.Series(window).groupby(group).median().to_numpy()  # no first one that takes long
+    order = np.lexsort((-usual * often, often == 1, names < 0))
+    place = np.empty(len(names), dtype=np.int64)
+    place[order] = np.arange(len(names))
+    place[names < 0] = 0
+    return place[group]
+
+
+def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.DataFrame) -> Ints:
+    """The kinds, with those that are the first kind's: its tuning before it, and what differed once and not in much."""
+    is_first = kinds == 0
+    main = int(launches.row[is_first][np.argmax(launches.time[launches.row[is_first]])])
+    number = iterations["number"].to_numpy()
+    begin = number[is_first].min()
+    joined = kinds.copy()
+    for each in np.unique(kinds[(kinds > 0) & (kin == kin[is_first][0])]):
+        rows = np.flatnonzero(kinds == each)
+        holds = launches.hold(main, launches.row[rows]) >= 1 - _SAME
+        differs = launches.differ(main, launches.row[rows])
+        if ((number[rows] < begin) & holds).all() or (len(rows) == 1 and differs[0] <= _ONCE):
+            joined[rows] = 0
+    return joined
+
+
+def _largest_share(kinds: Ints, window: Floats) -> float:
+    return float(np.bincount(kinds, window).max() / max(window.sum(), 1.0))
+
+
+def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -> _Launches | None:
+    """What iterations launch, by a number for each kernel; None where these are too many to compare."""
+    of_category = [count_threads(str(each)) for each in kernels["launch_geometry"].cat.categories]
+    threads = np.append(np.array(of_category, dtype=np.float64), np.nan)[kernels["launch_geometry"].cat.codes]
+    launched = pd.DataFrame({"iteration": inside, "name": name, "size": np.nan_to_num(np.log2(threads))})
+    sums = launched.groupby(["iteration", "name"])["size"].agg(["size", "mean"]).reset_index()
+    length = (kernels["end_ns"] - kernels["start_ns"]).to_numpy(np.float64)
+    names, column = np.unique(sums["name"].to_numpy(), return_inverse=True)
+    often = np.bincount(name)
+    weight = (np.bincount(name, length) / np.maximum(often, 1))[names]
+    sums = sums.assign(mean=sums["mean"].round(3))
+    key = pd.util.hash_pandas_object(sums[["name", "size", "mean"]], index=False).to_numpy(np.uint64)
+    mark = np.zeros(len(window), dtype=np.uint64)
+    np.add.at(mark, sums["iteration"].to_numpy(), key)
+    _, first, row = np.unique(mark, return_index=True, return_inverse=True)
+    if len(first) * len(names) > _MOST_CELLS:
+        return None
+    shown = np.full(len(window), -1)
+    shown[first] = np.arange(len(first))
+    place = shown[sums["iteration"].to_numpy()]
+    count, size = np.zeros((2, len(first), len(names)))
+    count[place[place >= 0], column[place >= 0]] = sums["size"].to_numpy()[place >= 0]
+    size[place[place >= 0], column[place >= 0]] = sums["mean"].to_numpy()[place >= 0]
+    return _Launches(count, size, weight, row, np.bincount(row, window).astype(np.float64))
+
+
+def _group(launches: _Launches | None, kin: Ints) -> Ints:
+    """A number for the kind of each iteration; ``kin`` is the number of its range's name."""
+    if launches is None:
+        return kin
+    group = np.full(len(launches.time), -1, dtype=np.int64)
+    left = np.argsort(-launches.time, kind="stable")
+    middle = (launches.count * launches.size) @ launches.weight / np.maximum(launches.count @ launches.weight, 1e-9)
+    found = 0
+    while len(left) and found <= MOST_KINDS:
+        same = launches.differ(int(left[0]), left) <= _SAME
+        alike = left[same]
+        alike = alike[np.argsort(middle[alike], kind="stable")]
+        part = np.append(0, np.cumsum(np.diff(middle[alike]) > _GAP))
+        group[alike] = found + part
+        found, left = found + int(part[-1]) + 1, left[~same]
+    group[left] = found  # of so many kinds, all others are one
+    kinds: Ints = pd.factorize(group[launches.row] * (int(kin.max()) + 1) + kin)[0].astype(np.int64)
+    return kinds

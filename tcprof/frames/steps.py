@@ -1,0 +1,103 @@
+"""Frames of what repeats: iterations, the steps that they are, and the kinds of these."""
+
+from tcprof.frames.places import SUMS
+from tcprof.frames.schema import GPU, Bool, Float, Int, IntTime, Schema, Text
+
+STEPS = Schema(
+    "steps",
+    "The iterations that have work on the GPU as steps: each reaches from its first activity there to the next one's, "
+    "whatever runs between them. The step time of a recording is the median over the first kind without warm-up.",
+    (
+        GPU,
+        Int("number", "Number of its iteration, see *iterations*."),
+        Int("kind", "Number of its kind, see *kinds*."),
+        Bool("warm_up", "Whether it is warm-up."),
+        IntTime("start_ns", "Its first activity on the GPU."),
+        Float(
+            "step_ns",
+            "Time to the next step's first activity. Unknown, as are the figures over it, for the last step, for one "
+            "before a step without work on the GPU, and where steps overlap.",
+            title="Step time",
+        ),
+        Int("kernel_ns", "Sum of the durations of the kernels launched in its iteration.", title="Kernel time"),
+        Float("busy_ns", "Time of the step in which any work ran on the GPU.", title="GPU busy"),
+        Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
+        Float(
+            "tensor_active_mean_pct",
+            "Mean Tensor Active over the sampled part of the step; that of *iterations* is over the window in it.",
+            title="Tensor Active",
+        ),
+    ),
+    key=("gpu", "number"),
+)
+
+ITERATIONS = Schema(
+    "iterations",
+    "The iterations of the capture: the instances of one path, on each GPU. Where no range iterates, they are what "
+    "repeats in the order of the kernels, in the domain *not NVTX*. Those of other work are of other kinds.",
+    (
+        GPU,
+        Int("number", "Number of the iteration, from 0."),
+        Int("range", "Row of its range in *nvtx_ranges*."),
+        Text("path", "Their path."),
+        Int("kind", "Number of its kind, see *kinds*."),
+        Bool(
+            "warm_up",
+            "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
+        ),
+        Bool("counted", "Whether figures per iteration are over it: it is of the GPU's first kind, and no warm-up."),
+        Int(
+            "host_ns",
+            "Duration of the range on the CPU; from the kernels' order, the time from its first launch to the next "
+            "one's.",
+        ),
+        Float(
+            "gpu_window_ns",
+            "Time from its first activity to its last, unknown if it has none; from the kernels' order, to the next "
+            "one's first kernel.",
+        ),
+        Int("kernel_ns", "Sum of its kernels' durations."),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
+        *SUMS,
+    ),
+    key=("gpu", "range"),
+)
+
+KINDS = Schema(
+    "kinds",
+    "The kinds of iterations on each GPU: those that launch other kernels, or the same in grids of another size, as "
+    "prefill and decode do, or training and evaluation. Figures per iteration and range are over the first kind, which "
+    "has most time of those that recur. Figures of a kind are without its warm-up.",
+    (
+        GPU,
+        Int("kind", "Number of the kind, from 0 for the first; 12 for all that are of none of the others."),
+        Text(
+            "name",
+            "The innermost name of their path; where several kinds have one, the path, or the name with a number.",
+            title="Kind",
+        ),
+        Int("iteration_count", "Iterations of the kind that are not warm-up.", title="Steps"),
+        Int("warm_up_count", "Those that are.", title="Warm-up"),
+        Float("share_pct", "Its share of the time of all iterations, each up to the next one.", title="Share"),
+        Float(
+            "step_time_ns",
+            "Median time from an iteration's start on the GPU to the next one's, of whatever kind, see *steps*.",
+            title="Step time",
+        ),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over their windows.", title="Tensor Active"),
+        Float("gpu_idle_pct", "Share of their GPU windows in which nothing was traced on the GPU.", title="GPU idle"),
+        Float("kernel_count", "Mean number of kernels and graphs launched in one.", title="Kernels"),
+        Float("kernel_ns", "Mean sum of the durations of its kernels and graphs.", title="Kernel time"),
+        Float(
+            "dram_pct",
+            "Bytes of device memory per second of their GPU windows, of the memory's bandwidth.",
+            title="DRAM bandwidth",
+        ),
+        Float(
+            "flop_per_byte",
+            "Arithmetic intensity: FLOP on the Tensor Cores for each byte of device memory read or written.",
+            title="FLOP per byte",
+        ),
+    ),
+    key=("gpu", "kind"),
+)
