@@ -12,6 +12,7 @@ from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.arrays import rows_of_gpu
+from tcprof.findings.kinds import name_kind
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
@@ -70,7 +71,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
     return IterationFigures(
-        name=one_line(paths["name"].iloc[0], 40),
+        name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
         rows=rows,
         time=_rows_of(analysis.timeline, gpu, paths),
         count=count,

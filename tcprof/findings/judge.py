@@ -23,6 +23,7 @@ from tcprof.findings.iterations import (
     pool_tensor_active,
 )
 from tcprof.findings.judged import Findings, GpuFindings, saved_findings
+from tcprof.findings.kinds import tell_kinds
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import (
     OTHER_KERNELS,
@@ -94,7 +95,7 @@ def say_headline(analysis: Analysis, found: GpuFindings) -> tuple[str, ...]:
     if waits and measure_cost(analysis) is None:  # advice says, too, that the program may not wait when it runs alone
         waits += ", which recording slows"
     most = _say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
-    return first, *most, *tell_outside(figures)
+    return first, *most, *tell_kinds(analysis, found.gpu), *tell_outside(figures)
 
 
 def _say_capture(analysis: Analysis, gpu: int, idled: str) -> tuple[str, ...]:
@@ -114,9 +115,13 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     count = f"{units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
     of = "in the order of the kernels" if from_kernel_order(analysis) else f"of “{figures.name}”"
     span = "from first activity on the GPU to last"
-    left_out = int(analysis.iterations["warm_up"][analysis.iterations["gpu"] == gpu].sum())
-    warm_up = f"; {units.format_count(left_out)} of warm-up left out" if left_out else ""
-    return f"All figures here are of {count} {of}, {span}{warm_up}."
+    iterations = analysis.iterations[analysis.iterations["gpu"] == gpu]
+    warm_up = int(iterations["warm_up"].sum())
+    others = len(iterations) - warm_up - int(iterations["counted"].sum())
+    parts = ((warm_up, "warm-up"), (others, "other kinds"))
+    told = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
+    left_out = f"; {' and '.join(told)} left out" if told else ""
+    return f"All figures here are of {count} {of}, {span}{left_out}."
 
 
 def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, waits: str = "") -> tuple[str, ...]:

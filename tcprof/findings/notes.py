@@ -53,10 +53,19 @@ def name_iterations(analysis: Analysis) -> str:
 
 
 def describe_warm_up(analysis: Analysis) -> str:
-    """What is left out of the figures per range as warm-up; empty if nothing is."""
-    by_gpu = analysis.iterations.groupby("gpu")["warm_up"].agg(["sum", "size"]).astype(int)
+    """What is left out of the figures per range as warm-up, or as of another kind; empty if nothing is."""
+    iterations = analysis.iterations
+    others = int((~iterations["counted"] & ~iterations["warm_up"]).sum())
+    first = iterations[iterations["kind"] == iterations.groupby("gpu")["kind"].transform("min")]
+    by_gpu = first.groupby("gpu")["warm_up"].agg(["sum", "size"]).astype(int)
+    told = ""
+    if others:
+        count = units.format_things(others, "iteration")
+        told = (
+            f"Figures per iteration are of one kind: {count} of other kinds {'is' if others == 1 else 'are'} left out."
+        )
     if not by_gpu["sum"].any():
-        return ""
+        return told
     name = name_iterations(analysis)
     if len(by_gpu.drop_duplicates()) == 1:
         out, total = (units.format_count(count) for count in by_gpu.iloc[0])
@@ -65,10 +74,11 @@ def describe_warm_up(analysis: Analysis) -> str:
     else:
         parts = [f"GPU {gpu}: {out} of {total}" for gpu, out, total in by_gpu.itertuples()]
         which = f"the first iterations of {name} ({'; '.join(parts)}) are"
-    return (
+    warm_up = (
         f"Warm-up: {which} left out of the figures per range; only ranges around them and the whole capture have them. "
         "--warm-up all counts them everywhere."
     )
+    return f"{warm_up} {told}".strip()
 
 
 def describe_kernel_order(analysis: Analysis) -> str:

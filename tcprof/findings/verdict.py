@@ -18,6 +18,7 @@ from tcprof.findings.iterations import (
     are_graphs,
     find_bound,
 )
+from tcprof.findings.kinds import tell_kinds
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
@@ -46,7 +47,7 @@ def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, id
     if figures.gap_pct >= NOTABLE_GAP_PCT:
         gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
         sentences.append(f"Between iterations {idled} {'for ' * (idled == IDLED)}{gap}.")
-    return (*(sentence for sentence in sentences if sentence), *tell_outside(figures))
+    return (*(sentence for sentence in sentences if sentence), *tell_kinds(analysis, gpu), *tell_outside(figures))
 
 
 def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ABOUT = "recording.json"
 FRAMES = (
-    *("ranges", "instances", "iterations", "steps", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
+    *("ranges", "instances", "iterations", "kinds", "steps", "paths", "nvtx_ranges", "samples", "activities", "gpus"),
     *("modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
     *("clocks", "outside", "unprofiled"),
 )

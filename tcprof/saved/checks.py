@@ -1,5 +1,6 @@
 """What a saved analysis must hold to be used: anyone may have written the file, and what reads frames trusts them."""
 
+from functools import partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
@@ -183,7 +184,17 @@ def _check_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.N
     return ""
 
 
+def _check_iterations(frame: pd.DataFrame, columns: Columns) -> str:
+    """Each one's kind is among those of its GPU, unless there are none: then all are of one."""
+    of_kinds, own = (
+        pd.MultiIndex.from_arrays([read("gpu"), read("kind")])
+        for read in (partial(columns.column, "kinds"), frame.__getitem__)
+    )
+    return "" if own.isin(of_kinds).all() or not (len(of_kinds) or frame["kind"].any()) else "a kind is none of kinds"
+
+
 _FURTHER = {
+    "iterations": _check_iterations,
     "instances": _check_instances,
     "ranges": _check_ranges,
     "paths": _check_paths,

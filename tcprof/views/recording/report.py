@@ -31,6 +31,7 @@ from tcprof.views.recording import (
 from tcprof.views.recording.advice import list_leads, view_best, view_sections
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
+from tcprof.views.recording.kinds import list_kind_tables, view_kinds
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import keep_largest_of_gpus, list_ranges
 from tcprof.views.recording.summary import summarize
@@ -104,7 +105,8 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     thinned = f"Of each {step} iterations the longest is drawn; bands and medians are over all."
     notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each iteration"
-    return Notes(notes, "paragraph"), Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+    strip = Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+    return Notes(notes, "paragraph"), strip, *list_kind_tables(analysis)
 
 
 def _modules(analysis: Analysis) -> tuple[Part, ...]:
@@ -161,6 +163,7 @@ def view_recording(
         Notes((*findings.verdict, *describe_utilization(analysis))),
         Notes(view_best(analysis, advise(analysis))),
         Notes((*summarize_checks(findings.checks), *base)),
+        *view_kinds(analysis),
         Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
         Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
     )

@@ -1,0 +1,37 @@
+"""The kinds of iterations, one table for each GPU that has several."""
+
+from tcprof.analysis import Analysis
+from tcprof.findings.kinds import list_kinds
+from tcprof.frames import KINDS
+from tcprof.untrusted import one_line
+from tcprof.views.document import Part, Section
+from tcprof.views.recording import make_table
+from tcprof.views.tables import Cell, Heading, Row, Table
+
+# The most important first: where a terminal is narrow, the last of these leaves first.
+_COLUMNS = (
+    *("share_pct", "step_time_ns", "iteration_count", "tensor_active_mean_pct", "gpu_idle_pct", "kernel_count"),
+    *("kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
+)
+
+
+def list_kind_tables(analysis: Analysis) -> list[Table]:
+    """The kinds of each GPU, the one that figures are of first; only figures that are known."""
+    tables = []
+    for gpu in analysis.kinds["gpu"].unique().tolist():
+        rows = list_kinds(analysis, gpu)
+        columns = [KINDS[name] for name in _COLUMNS if rows[name].notna().any()]
+        headings = tuple(Heading.of(column, spare=spare) for spare, column in enumerate(columns))
+        listed = [
+            Row(one_line(row["name"], 60), tuple(Cell.number(row[column.name], column) for column in columns))
+            for row in rows.to_dict("records")
+        ]
+        if listed:
+            tables.append(make_table(analysis, gpu, "Kinds of iterations on", "Kind", headings, listed))
+    return tables
+
+
+def view_kinds(analysis: Analysis) -> tuple[Part, ...]:
+    """These tables as a section; nothing where all iterations are of one kind."""
+    tables = list_kind_tables(analysis)
+    return (Section("kinds", "", tuple(tables)),) if tables else ()

@@ -1,0 +1,164 @@
+"""Kinds of iterations: those of other work are told apart by what they launch, and figures are of one of them."""
+
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.analysis.steps.kinds import MOST_KINDS
+from tcprof.findings import judge
+from tcprof.frames import OTHER_KINDS_PATH
+
+DECODE = {"gemv": (400, 8), "attend": (100, 4), "norm": (100, 2)}  # of each kernel its time in ns and its blocks
+PREFILL = {"gemm": (3_000, 64), "attend": (500, 256), "norm": (500, 128)}
+TRAIN = {"gemm": (900, 64), "backward": (1_800, 64), "adam": (400, 32)}
+EVALUATE = {"gemm": (900, 64)}
+
+
+def loop(steps, trace=None, start=0, slow=()):
+    """Ranges of one name, each with the kernels given, one after the other; those of some numbers take longer."""
+    trace = trace or TraceBuilder().gpu()
+    for number, kernels in enumerate(steps):
+        first, factor = start, 5 if number in slow else 1
+        start += 50
+        for name, (length, blocks) in kernels.items():
+            trace.kernel(name, start, start + factor * length, launched=first + 1, gridX=blocks)
+            start += factor * length
+        trace.range("step", first, start)
+        start += 100
+    return trace
+
+
+@pytest.fixture
+def read(tmp_path):
+    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options})
+
+
+def kinds_of(analysis):
+    return analysis.iterations["kind"].tolist()
+
+
+def test_prefill_and_decode(read):
+    analysis = read(loop(([PREFILL] + [DECODE] * 9) * 3))
+    assert kinds_of(analysis) == ([1] + [0] * 9) * 3
+    found = analysis.kinds.set_index("kind")
+    assert found["iteration_count"].tolist() == [27, 3]
+    assert found["kernel_ns"].tolist() == [600, 4_000]
+    assert found["step_time_ns"].tolist() == [750, 4_150]
+    assert found["name"].tolist() == ["step, kind 1", "step, kind 2"]
+    assert found["share_pct"].sum() == pytest.approx(100)
+    # 50 ns before the first kernel, and 100 after the last one, are in no GPU window.
+    assert found["gpu_idle_pct"].tolist() == [0, 0]
+
+
+def test_figures_are_of_the_kind_with_most_time(read):
+    analysis = read(loop(([PREFILL] + [DECODE] * 20) * 3))
+    row = analysis.ranges.set_index("path").loc["step"]
+    assert row["instance_count"] == analysis.iterations["counted"].sum() == 60
+    assert row["kernel_ns"] == 60 * 600
+    assert analysis.instances["left_out"].sum() == 3
+
+
+def test_train_and_evaluate_take_turns(read):
+    analysis = read(loop(([TRAIN] * 10 + [EVALUATE] * 2) * 4))
+    assert kinds_of(analysis) == ([0] * 10 + [1] * 2) * 4
+
+
+def test_steps_that_accumulate_are_a_kind(read):
+    forward = {name: TRAIN[name] for name in ("gemm", "backward")}
+    analysis = read(loop(([forward] * 3 + [TRAIN]) * 5))
+    assert kinds_of(analysis) == ([0] * 3 + [1]) * 5
+
+
+def test_a_bucket_of_long_sequences_is_a_kind(read):
+    long = {name: (2 * length, 4 * blocks) for name, (length, blocks) in TRAIN.items()}
+    assert kinds_of(read(loop([TRAIN, TRAIN, TRAIN, long] * 4))) == [0, 0, 0, 1] * 4
+
+
+def test_a_cache_that_grows_makes_no_kinds(read):
+    steps = [{**DECODE, "attend": (100 + 10 * number, 4 + number)} for number in range(60)]
+    assert set(kinds_of(read(loop(steps)))) == {0}
+
+
+def test_batches_of_all_lengths_make_no_kinds(read):
+    lengths = [48 + 7 * (5 * number % 41) for number in range(41)]
+    steps = [{name: (10 * length, length * blocks) for name, (_, blocks) in TRAIN.items()} for length in lengths]
+    assert set(kinds_of(read(loop(steps)))) == {0}
+
+
+def test_little_that_differs_makes_no_kind(read):
+    logged = {**TRAIN, "log": (100, 1)}
+    assert set(kinds_of(read(loop(([TRAIN] * 4 + [logged]) * 4)))) == {0}
+
+
+def test_what_differs_once_and_not_in_much_makes_no_kind(read):
+    """A gradient scaler had the optimizer left out."""
+    skipped = {name: TRAIN[name] for name in ("gemm", "backward")}
+    assert set(kinds_of(read(loop([TRAIN] * 5 + [skipped] + [TRAIN] * 5)))) == {0}
+
+
+def test_a_kind_that_occurs_once_is_said_as_such(read):
+    analysis = read(loop([*[DECODE] * 9, PREFILL, *[DECODE] * 9]), kernels=True)
+    assert kinds_of(analysis) == [0] * 9 + [1] + [0] * 9
+    assert "“step, kind 2” (only once, " in " ".join(judge(analysis).verdict)
+
+
+def test_a_kind_that_occurs_once_is_no_base_of_figures(read):
+    long = {"gemm": (90_000, 64)}
+    assert kinds_of(read(loop([*[DECODE] * 9, long]))) == [0] * 9 + [1]
+
+
+def test_a_first_step_that_tunes_is_warm_up_of_its_kind(read):
+    tuning = {**TRAIN, **{f"candidate {number}": (2_000, 64) for number in range(9)}}
+    analysis = read(loop([tuning] + [TRAIN] * 9))
+    assert set(kinds_of(analysis)) == {0}
+    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 9
+
+
+def test_warm_up_is_found_in_each_kind(read):
+    order = ([TRAIN] * 10 + [EVALUATE] * 2) * 4
+    analysis = read(loop(order, slow=(0, 10)))
+    assert analysis.iterations.index[analysis.iterations["warm_up"]].tolist() == [0, 10]
+    assert analysis.kinds["warm_up_count"].tolist() == [1, 1]
+    assert read(loop(order, slow=(0, 10)), warm_up="all").kinds["warm_up_count"].tolist() == [0, 0]
+
+
+def test_a_thousand_kinds_are_folded(read):
+    many = [{f"kernel {number} {part}": (50, 1) for part in "abc"} for number in range(1_000)]
+    analysis = read(loop([*[TRAIN] * 30, *many, *[TRAIN] * 30]))
+    assert len(analysis.kinds) <= MOST_KINDS + 1
+    assert analysis.kinds["iteration_count"].sum() == 1_060
+    assert analysis.kinds["iteration_count"].iloc[0] == 60
+
+
+def test_steps_without_kernels_are_of_the_first_kind(read):
+    trace = loop([TRAIN] * 8)
+    trace.range("step", 900_000, 900_100)
+    assert set(kinds_of(read(trace))) == {0}
+
+
+def test_launches_of_other_kinds_are_set_apart_and_none_is_lost(read):
+    analysis = read(loop(([PREFILL] + [DECODE] * 20) * 3), kernels=True)
+    by_path = analysis.kernels_by_path.groupby("path")["launch_count"].sum()
+    assert by_path.to_dict() == {OTHER_KINDS_PATH: 9, "step": 180}
+
+
+def test_each_gpu_has_its_own_first_kind(read):
+    trace = loop([TRAIN] * 8).gpu(1)
+    for number in range(8):
+        start = 50 + number * 3_250
+        trace.kernel("other", start, start + 900, launched=start - 49, device=1)
+    analysis = read(trace)
+    assert analysis.iterations.groupby("gpu")["counted"].sum().tolist() == [8, 8]
+
+
+def test_without_the_fit_kinds_are_the_same(read):
+    trace = loop(([PREFILL] + [DECODE] * 9) * 3)
+    assert kinds_of(read(trace, kernels=True)) == kinds_of(read(trace))
+
+
+def test_they_are_saved_and_read_back(read, tmp_path):
+    analysis = read(loop(([PREFILL] + [DECODE] * 9) * 3), kernels=True)
+    analysis.save(tmp_path / "a.tcprof")
+    again = tcprof.read(tmp_path / "a.tcprof")
+    assert again.kinds.equals(analysis.kinds)
+    assert judge(again).verdict == judge(analysis).verdict
