@@ -52,7 +52,7 @@ def test_a_saved_analysis_has_the_same_steps(analysis, tmp_path):
 def test_where_nothing_iterates_there_are_none():
     analysis = tcprof.read(FIXTURES / "wmma.sqlite")
     assert analysis.steps.empty
-    assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "warm_up"]
+    assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "kind"]
 
 
 @pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])

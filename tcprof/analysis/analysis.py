@@ -18,9 +18,9 @@ from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute,
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
-from tcprof.analysis.steps.iterations import choose_warm_up, find_iterating_paths, find_iterations, find_left_out
+from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out
 from tcprof.analysis.steps.kind_figures import summarize_kinds
-from tcprof.analysis.steps.kinds import tell_kinds_apart
+from tcprof.analysis.steps.kinds import count_iterations
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
@@ -164,23 +164,20 @@ def analyze(
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    found = find_iterations(instances, hierarchy.paths, activities, chosen)
-    iterations, iteration_of = tell_kinds_apart(found, hierarchy, attribution, activities)
-    iterations = choose_warm_up(iterations, warm_up)
+    iterations, iteration_of = count_iterations(instances, hierarchy, attribution, activities, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, iterations))
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
-    means = summary.measure_iterations(iterations, instances, tensor)
     kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities)
-    outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
+    frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
+    frames["iterations_active"] = summary.measure_iterations(iterations, instances, tensor)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
-    frames = {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations, "outside": outside}
+    frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}
     return kind(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
         tensor_source=recorded.samples.tensor_source,
-        iterations_active=means,
         nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},

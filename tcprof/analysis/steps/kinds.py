@@ -13,7 +13,13 @@ import pandas as pd
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
-from tcprof.analysis.steps.iterations import iterations_of_activities, name_kin, set_kinds
+from tcprof.analysis.steps.iterations import (
+    choose_warm_up,
+    find_iterations,
+    iterations_of_activities,
+    name_kin,
+    set_kinds,
+)
 from tcprof.arrays import Floats, Ints
 from tcprof.frames import KERNEL_KINDS
 
@@ -50,17 +56,28 @@ class _Launches:
         return share
 
 
-def tell_kinds_apart(
-    iterations: pd.DataFrame, hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame
+def count_iterations(
+    instances: pd.DataFrame,
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    activities: pd.DataFrame,
+    wanted: str | list[int],
+    warm_up: int | str | None,
 ) -> tuple[pd.DataFrame, Ints]:
-    """Iterations as of one kind with the kind of each; and for each activity the row of its iteration, -1 for none.
+    """Iterations with the kind of each and their warm-up; and for each activity the row of its iteration, -1 for none.
 
     The kind with most time is the first, those that occur but once follow the others. Iterations of ranges with
     different names are of different kinds.
+
+    Args:
+        wanted: What iterates, see ``find_iterations``.
+        warm_up: See ``choose_warm_up``.
     """
+    iterations = find_iterations(instances, hierarchy.paths, activities, wanted)
     iteration_of = iterations_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), iterations)
     kinds = _find_kinds(iterations, iteration_of, activities)
-    return set_kinds(iterations, kinds) if kinds.any() else iterations, iteration_of
+    iterations = set_kinds(iterations, kinds) if kinds.any() else iterations
+    return choose_warm_up(iterations, warm_up), iteration_of
 
 
 def _find_kinds(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
