@@ -1,0 +1,66 @@
+"""Workers of a server are annotated, however they are started: each writes down its process, and opens ranges."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from slow import slow
+
+from tcprof.record.program import annotated
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+PROGRAM = """
+import multiprocessing, os, subprocess, sys
+
+def work():
+    import torch
+    net = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for step in range(3):
+        net(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    method = sys.argv[1]
+    if method == "work":
+        work()
+    elif method == "exec":  # as Ray's raylet starts a worker: a program that has left its parent executes another one
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.execv(sys.executable, [sys.executable, "-u", __file__, "work"])
+            os.wait()
+            os._exit(0)
+        os.wait()
+    else:
+        if method == "preloaded":  # a server of forks that has imported PyTorch already
+            multiprocessing.set_forkserver_preload(["torch"])
+        context = multiprocessing.get_context("forkserver" if method == "preloaded" else method)
+        workers = [context.Process(target=work) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "workers"), [("fork", 2), ("exec", 1), *slow([("spawn", 2), ("forkserver", 2), ("preloaded", 2)])]
+)
+def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: str, workers: int) -> None:
+    script, times, processes = tmp_path / "serve.py", tmp_path / "times", tmp_path / "processes"
+    script.write_text(PROGRAM, encoding="utf-8")
+    times.mkdir()
+    processes.mkdir()
+    command = annotated((sys.executable, str(script), method), "auto", times, processes)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+    written = {path.name: path.read_text(encoding="ascii").splitlines() for path in times.iterdir()}
+    steps = 3 if method in ("exec", "spawn") else 2  # the last one ends with its program, but forked ones end unasked
+    assert [len(lines) for lines in written.values()] == [steps] * workers
+    described = {path.name for path in processes.iterdir()}
+    assert written.keys() <= described if method != "preloaded" else len(described) == 1
+    assert all("torch_version" in json.loads(path.read_text()) for path in processes.iterdir())
