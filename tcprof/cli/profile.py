@@ -43,7 +43,13 @@ ProgramArgument = Annotated[
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", help="The report; by default SCRIPT.nsys-rep in this folder.", show_default=False),
+    typer.Option(
+        "-o",
+        "--output",
+        help="The report; by default SCRIPT.nsys-rep in this folder. As for nsys, %q{NAME} is the environment variable "
+        "NAME, %h the host, %p the process number, %n the next free number.",
+        show_default=False,
+    ),
 ]
 GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
 FrequencyOption = Annotated[int, typer.Option("--frequency", help="Samples per second.")]
@@ -110,7 +116,19 @@ UnprofiledOption = Annotated[
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
 SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
 RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print nsys's command line and do nothing.")]
+PythonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--python",
+        metavar="PATH",
+        help="The Python that runs a script or a module; by default that of the active environment.",
+        show_default=False,
+    ),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print a command line for nsys, for another machine, and do nothing."),
+]
 
 
 @app.command(
@@ -139,6 +157,7 @@ def profile(
     sudo: SudoOption = False,
     redact: RedactOption = False,
     wide: WideOption = False,
+    python: PythonOption = None,
     nsys: NsysOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -149,9 +168,9 @@ def profile(
     passed to nsys profile unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
-    from tcprof.cli.recorded import check_targets, record_all
+    from tcprof.cli.recorded import check_targets, make_session, record_all
     from tcprof.record.command import RecordOptions
-    from tcprof.record.recording import Session, become_root
+    from tcprof.record.recording import become_root
     from tcprof.views.commands import describe_end, describe_plan
 
     options = RecordOptions(
@@ -166,17 +185,18 @@ def profile(
         annotate=annotate,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
-    session = Session(program, output, repeat, in_captures=options.in_captures)
+    session = make_session(program, output, repeat, options, python, is_draft=dry_run)
     unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
     if not dry_run:
         check_targets(session, force=force, redact=redact)
-    prefix = become_root() if sudo else ()
+    prefix = become_root(ask=not dry_run) if sudo else ()
+    if dry_run:
+        draft = session.draft(options, nsys, prefix)
+        print_notes(draft.notes)
+        return echo(f"{shlex.join(draft.command)}\n")
     with ExitStack() as stack:
         with progress("Looking at this machine and trying the metrics"):
             plan = stack.enter_context(session.plan(options, nsys, prefix))
-        if dry_run:
-            print_notes(plan.notes)
-            return echo(f"{shlex.join(plan.build_command(session.reports[0]))}\n")
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
         last, written, status = record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)

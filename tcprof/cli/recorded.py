@@ -13,8 +13,29 @@ from tcprof.files import SAVED_SUFFIX
 if TYPE_CHECKING:
     from tcprof.api.reading import JudgedAnalysis
     from tcprof.api.recording import UnprofiledRuns
+    from tcprof.record.command import RecordOptions
     from tcprof.record.plan import Plan
     from tcprof.record.recording import RecordedRun, Session
+
+
+def make_session(
+    program: list[str],
+    output: Path | None,
+    repeat: int,
+    options: "RecordOptions",
+    python: str | None,
+    *,
+    is_draft: bool,
+) -> "Session":
+    """The recordings to make, and a note where the program's Python is not tcprof's own."""
+    from tcprof.record.program import choose_python
+    from tcprof.record.recording import Session
+
+    chosen, in_captures = choose_python(python), options.in_captures
+    session = Session(program, output, repeat, in_captures=in_captures, python=chosen.path, is_draft=is_draft)
+    if chosen.reason and session.program[0] == chosen.path:
+        print_notes((f"the program runs in {chosen.path}, {chosen.reason}.",))
+    return session
 
 
 def check_targets(session: "Session", *, force: bool, redact: bool) -> None:

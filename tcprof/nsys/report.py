@@ -1,11 +1,13 @@
 """The files of a report: what nsys calls them, whether they can be written, and which it wrote, in which version."""
 
+import itertools
 import os
 import re
+import socket
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcprof.errors import OutputError
+from tcprof.errors import OutputError, UsageError
 from tcprof.files import stamp
 
 REPORT_MAGIC = b"NVIDIA Tegra Profiler Report"
@@ -24,6 +26,7 @@ class ReportFiles:
     base: Path  # their path without the suffix
     # Whether nsys makes a report for each capture range, and numbers them if there are several: NAME.1, NAME.2
     in_captures: bool = False
+    is_pattern: bool = False  # whether the path holds patterns that nsys is to fill in, see ``fill_in``
 
     @classmethod
     def named(cls, path: Path) -> "ReportFiles":
@@ -43,6 +46,11 @@ class ReportFiles:
         if count == 1:
             return (self,)
         return tuple(replace(self, base=self._with(f"-{number}")) for number in range(1, count + 1))
+
+    @property
+    def output(self) -> str:
+        """What nsys is told to write to."""
+        return self.base.as_posix() if self.is_pattern else self.base.as_posix().replace("%", "%%")
 
     @property
     def report(self) -> Path:
@@ -84,6 +92,37 @@ class ReportFiles:
 
     def _with(self, suffix: str) -> Path:
         return self.base.with_name(self.base.name + suffix)
+
+
+def fill_in(path: Path) -> Path:
+    """A path in place of nsys's patterns in it: %q{VARIABLE}, %h (host), %p (this process), %n (a number), %% (%).
+
+    The number is the least, from 1 on, with which there is no report yet.
+
+    Raises:
+        UsageError: A variable is not set.
+    """
+    for number in itertools.count(1):
+        filled = Path(_PATTERN.sub(lambda match: _value(match, number), str(path)))  # noqa: B023
+        files = ReportFiles.named(filled)
+        if "%n" not in path.name.replace("%%", "") or not any(files.stamps().values()):
+            break
+    return filled
+
+
+_PATTERN = re.compile(r"%(?:q\{([^}]*)\}|([hpn%]))")
+
+
+def _value(pattern: re.Match[str], number: int) -> str:
+    name, letter = pattern.groups()
+    if letter:
+        return {"h": socket.gethostname(), "p": str(os.getpid()), "n": str(number), "%": "%"}[letter]
+    if name not in os.environ:
+        raise UsageError(
+            f"The environment variable {name} in -o is not set.",
+            hint="Set it, or start tcprof by what sets it, such as srun, mpirun or torchrun.",
+        )
+    return os.environ[name]
 
 
 def read_report_version(report: Path) -> tuple[int, ...]:

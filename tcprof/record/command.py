@@ -106,7 +106,6 @@ def build_profile_command(
     Raises:
         UsageError: An option has no meaning.
     """
-    output = report.base.as_posix().replace("%", "%%")  # nsys substitutes %-patterns
     ours = [
         f"--trace={options.trace}",
         *_gpu_metrics(capabilities, options, metric_set),
@@ -116,7 +115,7 @@ def build_profile_command(
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
-        f"--output={output}",
+        f"--output={report.output}",
     ]
     theirs = name_options(options.extra_args)
     kept = [option for option in ours if _singular(option.partition("=")[0]) not in theirs]

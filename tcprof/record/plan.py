@@ -115,15 +115,24 @@ def _choose_metrics(
     if options.metrics == "default":
         return None, []
     if options.metrics != "tcprof":
-        path = Path(options.metrics)
-        if not path.is_file():
-            raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")
-        return path.absolute(), []
+        return find_own_set(options.metrics), []
     try:
         found = find_metric_set(nsys, capabilities, options, gpus, folder)
     except NsysError as error:
         return None, [f"Rounded percentages are recorded, not exact tensor cycles: {error.message}"]
     return found.path, [found.lacks] if found.lacks else []
+
+
+def find_own_set(metrics: str) -> Path:
+    """The metric-set file that the user names.
+
+    Raises:
+        InputError: It does not exist.
+    """
+    path = Path(metrics)
+    if not path.is_file():
+        raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")
+    return path.absolute()
 
 
 def _estimate_bytes_per_s(options: RecordOptions, gpus: tuple[GpuSupport, ...], metric_set: Path | None) -> float:

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, UsageError
@@ -17,11 +18,48 @@ LEVEL_VARIABLE, STEP_TIMES_VARIABLE, PROCESSES_VARIABLE = "TCPROF_ANNOTATE", "TC
 _ANNOTATION = Path(__file__).parents[1] / "annotate" / "startup"  # what Python runs at its start if it is on PYTHONPATH
 
 
-def find_program(args: Sequence[str], python: str = sys.executable) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Python:
+    """The Python that runs a script or a module."""
+
+    path: str
+    reason: str = ""  # why it is not tcprof's own; empty where it is
+
+
+def choose_python(asked: str | None = None) -> Python:
+    """The Python that the user names, else that of the active environment, else tcprof's own.
+
+    An environment is active by VIRTUAL_ENV, by CONDA_PREFIX unless it is conda's base, or, where tcprof itself was
+    found on PATH, by PATH: so a tcprof that has an environment of its own, as pipx makes one, uses the user's. One that
+    was called by its path uses the Python beside it.
+
+    Raises:
+        InputError: The one that the user names does not exist.
+    """
+    if asked:
+        found = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 -- a path would lose ./
+        if not found:
+            raise InputError(f"The Python {asked} was not found.", hint="Name one: --python /path/to/bin/python")
+        return Python(found, "as --python says")
+    conda = os.environ.get("CONDA_PREFIX") if os.environ.get("CONDA_DEFAULT_ENV") != "base" else None
+    active = {"VIRTUAL_ENV": os.environ.get("VIRTUAL_ENV"), "CONDA_PREFIX": conda}
+    candidates = [(str(Path(folder, "bin", "python")), name) for name, folder in active.items() if folder]
+    if Path(sys.argv[0]).is_absolute() and shutil.which("tcprof") == sys.argv[0]:
+        candidates += [(path, "PATH") for path in (shutil.which("python"), shutil.which("python3")) if path]
+    path, name = next((each for each in candidates if os.access(each[0], os.X_OK)), (sys.executable, ""))
+    if Path(path).parent.resolve() == Path(sys.executable).parent.resolve():
+        return Python(sys.executable)
+    return Python(path, f"of the active environment, by {name}")
+
+
+def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: bool = True) -> tuple[str, ...]:
     """The program that the user named, and its arguments, as they are started.
 
-    ``train.py --fast`` and ``-m train --fast`` get the Python that runs tcprof, so that virtual environments hold; a
-    command that is not on PATH is looked for beside that Python, where pip installs torchrun.
+    A command that is not on PATH is looked for beside the Python, where pip installs torchrun.
+
+    Args:
+        python: What runs a script, as in ``train.py --fast``, or a module, as in ``-m train --fast``.
+        is_here: Whether it has to be on this machine.
 
     Raises:
         UsageError: If there is no program.
@@ -32,14 +70,14 @@ def find_program(args: Sequence[str], python: str = sys.executable) -> tuple[str
     if args[0] == MODULE_OPTION:
         return (python, *args)
     if args[0].endswith(".py"):
-        if not Path(args[0]).is_file():
+        if is_here and not Path(args[0]).is_file():
             raise InputError(f"The script {args[0]} does not exist.", hint="Check its path.")
         return (python, *args)
     beside = Path(python).parent / args[0]
-    if shutil.which(args[0]):
-        return tuple(args)
-    if beside.is_file():
+    if not shutil.which(args[0]) and beside.is_file():
         return (str(beside), *args[1:])
+    if shutil.which(args[0]) or not is_here:
+        return tuple(args)
     raise InputError(
         f"The program {args[0]} was not found.",
         hint="Check its name; a program in this folder needs './' in front of it.",

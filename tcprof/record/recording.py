@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,10 @@ from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.identity import Identity, identify_launch
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
-from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles
+from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, fill_in
 from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.record.command import RecordOptions, name_options
+from tcprof.record.draft import Draft, draft_recording
 from tcprof.record.plan import Plan, plan_recording
 from tcprof.record.program import find_program, level_of, name_report
 from tcprof.record.run_shown import run_shown
@@ -45,6 +47,8 @@ class Session:
     Args:
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
         in_captures: Whether each run gives a report for each of its capture ranges.
+        python: The Python that runs a script or a module.
+        is_draft: Whether all is for another machine: nothing need be here, and nsys fills in patterns in ``output``.
 
     Raises:
         UsageError: There is no program.
@@ -52,13 +56,22 @@ class Session:
     """
 
     def __init__(
-        self, program: Sequence[str], output: Path | None = None, repeat: int = 1, *, in_captures: bool = False
+        self,
+        program: Sequence[str],
+        output: Path | None = None,
+        repeat: int = 1,
+        *,
+        in_captures: bool = False,
+        python: str = sys.executable,
+        is_draft: bool = False,
     ) -> None:
-        self.program = find_program(program)
+        self.program = find_program(program, python, is_here=not is_draft)
         name = re.sub(r"[^\w.+-]", "_", name_report(program))[:80]
         self._identity = Identity(run=secrets.token_hex(8), program=name, tcprof_version=__version__)
-        named = ReportFiles.named(output or Path(name_report(program)))
-        self.reports = replace(named, in_captures=in_captures).numbered(repeat)
+        chosen = output if output is None or is_draft else fill_in(output)
+        named = ReportFiles.named(chosen or Path(name_report(program)))
+        is_pattern = is_draft and output is not None
+        self.reports = replace(named, in_captures=in_captures, is_pattern=is_pattern).numbered(repeat)
 
     def check_reports(self, force: bool) -> None:
         """Makes sure, before anything is run, that all reports and their exports can be written.
@@ -77,6 +90,10 @@ class Session:
     ) -> AbstractContextManager[Plan]:
         """How all of them are recorded; see ``plan_recording``."""
         return plan_recording(self.program, options, nsys, prefix)
+
+    def draft(self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()) -> Draft:
+        """How the first of them is recorded elsewhere; see ``draft_recording``."""
+        return draft_recording(self.program, options, self.reports[0], nsys, prefix)
 
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
         """Records the program once, into one of ``reports``; see ``record``."""
@@ -186,20 +203,23 @@ def _generated(stdout: str) -> list[Path]:
 _HANDED_OVER = ("PATH", "HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
 
 
-def become_root() -> tuple[str, ...]:
+def become_root(*, ask: bool = True) -> tuple[str, ...]:
     """Asks for the password, if there is one, and returns what to put before nsys to run it as root; nothing for root.
 
     sudo drops PATH, and the loader drops LD_LIBRARY_PATH before sudo can keep it, so both are handed over by name. nsys
     starts the program as the user who asked, so that a virtual environment, files and caches are the user's own.
+
+    Args:
+        ask: False to ask for nothing and check nothing.
 
     Raises:
         MachineError: There is no sudo, or it refuses.
     """
     if os.geteuid() == 0:
         return ()
-    if shutil.which("sudo") is None:
+    if ask and shutil.which("sudo") is None:
         raise MachineError("There is no sudo on this machine.", hint="'tcprof doctor' says whether root is needed.")
-    if subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
+    if ask and subprocess.run(["sudo", "--validate"], check=False).returncode != 0:
         raise MachineError("sudo refused.", hint="Ask the administrator, or see what 'tcprof doctor' proposes.")
     kept = (f"{name}={os.environ[name]}" for name in _HANDED_OVER if name in os.environ)
     return ("sudo", "--preserve-env", "env", *kept)

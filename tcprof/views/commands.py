@@ -124,8 +124,8 @@ def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...
         return ()
     return (
         f"{analysis.recording.file} holds no work of the GPU: the program ran none between the capture range's start "
-        "and its end, or in forked workers, which nsys traces only with --trace-fork-before-exec=true. Send it requests "
-        "meanwhile, and wait for their answers before the end.",
+        "and its end, or in forked workers, which nsys traces only with --trace-fork-before-exec=true. Send it "
+        "requests meanwhile, and wait for their answers before the end.",
     )
 
 

@@ -1,6 +1,7 @@
 """What the user names becomes a command; options are told apart from the program."""
 
 import os
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,14 @@ from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
 from tcprof.record import program
 from tcprof.record.command import split_arguments
-from tcprof.record.program import annotated, find_program, name_report
+from tcprof.record.program import (
+    Python,
+    annotated,
+    choose_python,
+    explain_output,
+    find_program,
+    name_report,
+)
 
 KNOWN = {"--output": True, "-o": True, "--force": False, "--help": False, "-h": False, "--frequency": True}
 
@@ -128,3 +136,77 @@ def test_profile_has_the_levels_of_the_annotation():
     assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
     assert (program.AUTO, program.OFF, program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
     assert program.STEP_TIMES_VARIABLE == steps.STEP_TIMES
+
+
+@pytest.fixture
+def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with three environments; none is active, and tcprof was called by its path."""
+    for name in ("venv", "conda", "path"):
+        for command in ("python", "tcprof"):
+            made = tmp_path / name / "bin" / command
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text("#!/bin/sh\n")
+            made.chmod(0o755)
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path" / "bin"))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "own" / "tcprof")])
+    return tmp_path
+
+
+def test_tcprof_s_own_python_where_no_environment_is_active(environments: Path):
+    assert choose_python() == Python(sys.executable)
+
+
+@pytest.mark.parametrize(
+    ("variables", "chosen"),
+    [
+        ({"VIRTUAL_ENV": "venv", "CONDA_PREFIX": "conda", "CONDA_DEFAULT_ENV": "train"}, "venv"),
+        ({"VIRTUAL_ENV": "gone", "CONDA_PREFIX": "conda", "CONDA_DEFAULT_ENV": "train"}, "conda"),
+        ({"CONDA_PREFIX": "conda", "CONDA_DEFAULT_ENV": "base"}, ""),
+    ],
+)
+def test_the_active_environment_s_python(environments: Path, monkeypatch, variables: dict[str, str], chosen: str):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value if name == "CONDA_DEFAULT_ENV" else str(environments / value))
+    expected = str(environments / chosen / "bin" / "python") if chosen else sys.executable
+    assert choose_python().path == expected
+    assert bool(choose_python().reason) == bool(chosen)
+
+
+def test_a_tcprof_that_was_found_on_path_takes_the_python_there(environments: Path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [str(environments / "path" / "bin" / "tcprof")])
+    found = Python(str(environments / "path" / "bin" / "python"), "of the active environment, by PATH")
+    assert choose_python() == found
+
+
+def test_the_environment_that_tcprof_is_in_needs_no_word(environments: Path, monkeypatch):
+    monkeypatch.setenv("VIRTUAL_ENV", str(environments / "venv"))
+    monkeypatch.setattr(sys, "executable", str(environments / "venv" / "bin" / "python3.11"))
+    assert choose_python() == Python(str(environments / "venv" / "bin" / "python3.11"))
+
+
+def test_the_user_names_a_python(environments: Path, monkeypatch):
+    monkeypatch.setenv("VIRTUAL_ENV", str(environments / "venv"))
+    other = str(environments / "conda" / "bin" / "python")
+    assert choose_python(other) == Python(other, "as --python says")
+    assert choose_python("python").path == str(environments / "path" / "bin" / "python")
+    with pytest.raises(InputError, match="The Python nowhere/python was not found"):
+        choose_python("nowhere/python")
+
+
+def test_what_is_missing_elsewhere_is_explained():
+    said = "Traceback ...\nModuleNotFoundError: No module named 'torch.nn'\n"
+    (found,) = explain_output(said, 1, ("/my env/bin/python", "train.py"))
+    assert found.startswith("/my env/bin/python has no module torch.nn.")
+    assert found.endswith("install it: '/my env/bin/python' -m pip install torch")
+    assert "the Python that ran it has no module" in explain_output(said, 1, ("torchrun", "train.py"))[0]
+    assert explain_output(said, 0, ("python", "train.py")) == ()  # the program knew what to do without
+
+
+def test_what_nsys_and_cuda_say_is_explained():
+    forked = "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, ..."
+    assert "set_start_method('spawn')" in explain_output(forked, 0, ("python",))[0]
+    partial = "Importation succeeded with non-fatal errors"
+    assert "kernels or ranges may be missing" in explain_output(partial, 0, ("python",))[0]
+    assert explain_output("all is well", 1, ("python",)) == ()

@@ -1,0 +1,121 @@
+"""``tcprof profile --dry-run`` and the patterns in ``-o``: for jobs that run on other machines."""
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tcprof.errors import UsageError
+from tcprof.nsys.report import fill_in
+from tcprof.record.recording import Session
+
+
+@pytest.fixture
+def login_node(empty_machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a script, on a machine without a GPU and without nsys."""
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "train.py").write_text("print('trained')\n")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_command_is_printed_without_gpu_and_nsys(run, login_node: Path, capfd) -> None:
+    assert run("profile", "--dry-run", "-o", "run_%q{SLURM_PROCID}_%h", "train.py", "--name", "a b; rm -rf /") == 0
+    shown = capfd.readouterr()
+    command = shlex.split(shown.out)
+    assert command[:2] == ["nsys", "profile"]
+    assert {"--gpu-metrics-devices=all", "--output=run_%q{SLURM_PROCID}_%h"} < set(command)
+    assert command[-3:] == ["train.py", "--name", "a b; rm -rf /"]
+    assert "there is no nsys here" in shown.err
+    assert "For exact tensor cycles let the job run 'tcprof profile' itself" in " ".join(shown.err.split())
+    assert sorted(path.name for path in login_node.iterdir()) == ["train.py"]
+
+
+def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
+    assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "--gpus", "none", "train.py") == 0
+    printed = capfd.readouterr().out
+    monkeypatch.setenv("PATH", os.defpath)
+    done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("trained\n")
+    assert (login_node / "train.nsys-rep").exists()
+
+
+def test_the_nsys_that_is_here_tells_its_spelling(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "old")
+    assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "train.py") == 0
+    assert "--gpu-metrics-device=all" in capfd.readouterr().out.split()
+
+
+def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login_node: Path, capfd) -> None:
+    there = ("--nsys", "/opt/there/nsys", "--metrics", "default", "--python", "python")
+    assert run("profile", "--dry-run", *there[:4], "torchrun-there", "/there/train.py") == 0
+    command = shlex.split(capfd.readouterr().out)
+    assert (command[0], command[-2:]) == ("/opt/there/nsys", ["torchrun-there", "/there/train.py"])
+    assert run("profile", "--dry-run", *there, "train.py") == 3  # a Python is looked for where it is named
+    assert run("profile", "--dry-run", "--frequency", "1", "train.py") == 2
+    assert run("profile", "--dry-run", "--metrics", "none.config", "train.py") == 3
+
+
+@pytest.mark.parametrize(
+    ("pattern", "filled"),
+    [
+        ("run_%q{RANK}_%h", "run_3_HOST"),
+        ("%p", "PROCESS"),
+        ("50%", "50%"),
+        ("a 50% run", "a 50% run"),
+        ("50%%q{RANK}", "50%q{RANK}"),
+        ("%q{RANK", "%q{RANK"),
+        ("%q{DIR}/x", "sub/x"),
+        ("%d", "%d"),
+    ],
+)
+def test_patterns_are_those_of_nsys(monkeypatch: pytest.MonkeyPatch, pattern: str, filled: str) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("DIR", "sub")
+    here = filled.replace("HOST", socket.gethostname()).replace("PROCESS", str(os.getpid()))
+    assert str(fill_in(Path(pattern))) == here
+
+
+def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
+    assert fill_in(tmp_path / "run%n") == tmp_path / "run1"
+    for taken in ("run1.nsys-rep", "run2.qdstrm"):
+        (tmp_path / taken).touch()
+    assert fill_in(tmp_path / "run%n.nsys-rep") == tmp_path / "run3.nsys-rep"
+    (tmp_path / "50%n.nsys-rep").touch()
+    assert fill_in(tmp_path / "50%%n") == tmp_path / "50%n"
+
+
+def test_a_variable_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_PROCID", raising=False)
+    with pytest.raises(UsageError, match="The environment variable SLURM_PROCID in -o is not set") as caught:
+        Session(["true"], Path("run_%q{SLURM_PROCID}"))
+    assert "srun" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("variables", "options"),
+    [
+        ({"SLURM_PROCID": "9", "SLURM_LOCALID": "1"}, "--gpus none -o run_9"),
+        ({"SLURM_PROCID": "8", "SLURM_LOCALID": "0"}, "--gpus all -o run_8"),
+        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}, "--gpus none -o run_3"),
+        ({"PMI_RANK": "4", "MPI_LOCALRANKID": "0"}, "--gpus all -o run_4"),
+        ({"RANK": "5", "LOCAL_RANK": "1"}, "--gpus none -o run_5"),
+        ({}, "--gpus all -o run_0"),
+    ],
+)
+def test_the_documented_script_has_one_rank_of_a_host_sample(tmp_path: Path, variables, options: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "slurm.md"
+    script = tmp_path / "rank.sh"
+    script.write_text(re.search(r"```bash\n(.*?)```", page.read_text(), re.DOTALL)[1])
+    tcprof = tmp_path / "tcprof"
+    tcprof.write_text('#!/bin/sh\necho "$@"\n')
+    tcprof.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.defpath}", **variables}
+    command = ["sh", script, "--delay", "60", "train.py", "--epochs", "1"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"profile {options} --delay 60 train.py --epochs 1\n"
