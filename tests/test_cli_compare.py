@@ -39,10 +39,11 @@ def slower(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("name", "args"),
     [
-        ("compare.txt", [EAGER, COMPILED, "--limit", "4"]),
+        ("compare.txt", [EAGER, COMPILED]),
         ("compare.md", [FP32, AMP, "--window", "busy", "--depth", "1", "--format", "markdown"]),
         *slow(
             [
+                ("compare-all.txt", [EAGER, COMPILED, "--all"]),
                 ("compare-launch-bound.txt", [FP32, AMP, "--filter", "step"]),
                 ("compare-sides.txt", [FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16")]),
             ]
@@ -178,7 +179,7 @@ def test_epochs_are_compared_together(run: Run) -> None:
 def test_different_gpus_are_warned_of(run: Run, tmp_path: Path) -> None:
     one = steps(10, number=2).write(tmp_path, "one.sqlite")
     other = TraceBuilder().gpu(0, "NVIDIA A100").range("step", 0, 9_000).kernel("k", 1, 2, launched=1)
-    told = run("compare", one, other.samples([0, 5], period=9).write(tmp_path, "other.sqlite")).err
+    told = run("compare", one, other.samples([0, 5], period=9).write(tmp_path, "other.sqlite")).out
     assert "Different GPUs: NVIDIA H200 against NVIDIA A100" in " ".join(told.split())
 
 

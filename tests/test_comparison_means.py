@@ -65,20 +65,22 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
     assert found["mean_ratio"] == pytest.approx(1.09, abs=2e-3)
     assert found["mean_ratio_low"] < 1.09 < found["mean_ratio_high"]
     waterfall = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"].iloc[0]
-    assert found["mean_difference"] == pytest.approx(waterfall["change"], rel=1e-3)
+    of_steps = row(comparison, "step_ns")
+    assert of_steps["mean_difference"] == pytest.approx(
+        waterfall["change"], rel=0.1
+    )  # the last, a long one, has no next one
     said = words(comparison)
-    assert said.startswith("The median step is unchanged (2.50 ms → 2.50 ms; ")
-    assert "but the mean takes 1.09x as long (" in said
-    assert "Some iterations take longer." in said
-    assert "Most of the difference: new kernels (" in said
+    assert said.startswith("By the mean, new takes 1.08x as long (")
+    assert "Some steps take longer. The median step time is unchanged: 2.50 ms → 2.50 ms (" in said
+    assert "The mean step changed by +225 µs: new kernels (" in said
     assert "0 ns → 225 µs." in said
     labels = [row.name for row in list_quantities(comparison, 0).rows]
     assert labels[labels.index("GPU window") + 1] == "mean"
     assert list_quantities(comparison, 0).rows[labels.index("GPU window") + 1].depth == 2
     assert list_range_changes(comparison, comparison.rows, 0).rows[-1].cells[0].mark == "m"
     back = words(compare(*every_4th[::-1]))
-    assert "but the mean is 1.09x faster (" in back
-    assert "Some iterations take less time." in back
+    assert "By the mean, new is 1.08x faster (" in back
+    assert "Some steps take less time." in back
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [("+3%", "fail"), ("+5%", "inconclusive"), ("+20%", "pass")])
@@ -117,9 +119,9 @@ def test_a_claim_says_what_it_survives(tmp_path):
     found = {}
     for work in (2_550, 2_625, 3_000):
         comparison = compare(base, analyzed(steps(work=work, seed=1), tmp_path, f"{work}.sqlite"))
-        found[work] = row(comparison, "gpu_window_ns")
+        found[work] = row(comparison, "step_ns")
         most = found[work]["survives_spread_pct"]
-        assert f"differ by less than {most:.1f} % (assumed: 0.50 %)" in words(comparison) or most < 1
+        assert f"differ by over {most:.1f} % (assumed: 0.50 %)" in words(comparison) or most < 1
     # The shift, less what chance within the recordings may do, is 2.09 standard deviations of a difference of runs.
     spreads = {work: np.log(work / 2_500) / (2.086 * np.sqrt(2)) * 100 for work in found}
     for work, each in found.items():
@@ -229,7 +231,7 @@ def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
     assert "<b>" not in shown.replace("\\<b", "")
     wrong = run("compare", files[0], files[2], "--map", "step=stepp", *condition)
     assert (wrong.status, "Gate passed" in wrong.out) == (0, False)
-    assert "The new side has no range 'stepp', which 'step' of the baseline was mapped to" in " ".join(
+    assert "The new side has no range 'stepp', to which 'step' of the baseline was mapped" in " ".join(
         wrong.out.split()
     )
     assert run("compare", files[0], files[2], "--map", "step=stepp", *condition, "--strict").status == 1

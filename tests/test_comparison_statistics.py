@@ -215,7 +215,7 @@ def test_values_that_only_rounding_errors_tell_apart_tie():
 
 
 def deviations(window="gpu", rounded=False, **medians):
-    names = ("host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "activity_count", "awaited_ns")
+    names = ("step_ns", "host_ns", "gpu_window_ns", "kernel_ns", "idle_ns", "activity_count", "awaited_ns")
     names += ("tensor_active_s", "tensor_cycles", "tensor_active_peak_pct", "tensor_active_mean_pct")
     values = {name: np.array([float(medians.get(name, 0))]) for name in names}
     return estimates.run_deviations(values, window, 50_000.0, rounded)
@@ -241,6 +241,10 @@ class TestNoise:
         assert found["gpu_window_ns"][0] == pytest.approx(np.hypot(estimates.WORK * 0.2, estimates.WAITING * 0.8))
         assert found["host_ns"][0] == found["idle_ns"][0] == estimates.WAITING
         assert found["tensor_active_mean_pct"][0] == found["gpu_window_ns"][0]
+
+    def test_time_between_steps_is_waiting(self):
+        found = deviations(step_ns=10e6, gpu_window_ns=2e6, kernel_ns=2e6)
+        assert found["step_ns"][0] == pytest.approx(np.hypot(estimates.WORK * 0.2, estimates.WAITING * 0.8))
 
     def test_time_that_the_cpu_awaited_the_gpu_is_the_gpus(self):
         found = deviations(gpu_window_ns=10e6, host_ns=10e6, awaited_ns=10e6)

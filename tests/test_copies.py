@@ -108,10 +108,10 @@ def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run
         (side / f"{side.name}-2.sqlite").rename(side / f"{side.name}-1-redacted.sqlite")
     page = tmp_path / "comparison.html"
     for sides in ((base, new), (base / "base", new / "new")):
-        outcome = run("compare", *sides, "-o", page, "--fail-if", "kernel_time < -99%")
+        outcome = run("compare", *sides, "-o", page, "--fail-if", "kernel_time < -99%", "--all")
         assert outcome.status == 0
         assert outcome.out.count("NVIDIA H200") == 2
-        assert f"{COPIES}base-1-redacted.sqlite and base-1.sqlite" in " ".join(outcome.err.split())
+        assert f"{COPIES}base-1-redacted.sqlite and base-1.sqlite" in " ".join(outcome.out.split())
     assert COPIES in page.read_text(encoding="utf-8")
 
 

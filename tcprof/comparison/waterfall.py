@@ -10,12 +10,14 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
+from tcprof.analysis.steps.step_times import time_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
 from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
+BETWEEN = "between steps"
 MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
 IN_GRAPHS = "kernels hidden in whole CUDA graphs"
 _KERNELS = {
@@ -34,6 +36,7 @@ class _Busy:
 
     count: int
     window: int
+    between: float  # mean time from a window's end to the next step's begin
     kernels: Ints  # time of each row of the kernel changes; of several kernels at once the first one has it
     communication: int  # time in which only NCCL's kernels ran, or copies beside them
     copies: int  # time in which only copies and memsets ran
@@ -96,11 +99,18 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
     return _Busy(
         count=len(spans.start),
         window=int((spans.end - spans.start).sum()),
+        between=0.0 if spans.whole else _between_steps(analysis, gpu),
         kernels=kernels,
         communication=with_nccl - under_kernels,
         copies=under_all - with_nccl,
         active=np.bincount(row[scoped], active[scoped], minlength=rows).astype(np.float64),
     )
+
+
+def _between_steps(analysis: Analysis, gpu: int) -> float:
+    steps = time_steps(analysis.iterations, analysis.instances, gpu)
+    known = steps[steps["counted"] & steps["step_ns"].notna()]
+    return max(0.0, float((known["step_ns"] - known["gpu_window_ns"]).mean())) if len(known) else 0.0
 
 
 def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
@@ -133,9 +143,13 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
     parts += [(COMMUNICATION, "", "", base.communication, new.communication), (COPIES, "", "", base.copies, new.copies)]
     busy = [sum(part[side] for part in parts) for side in (3, 4)]
     parts.append((IDLE, "", "", base.window - busy[0], new.window - busy[1]))
+    between = (base.between * base.count, new.between * new.count)
+    if any(between):
+        parts.append((BETWEEN, "", "", *between))
+    total = (TOTAL, "", "", base.window + between[0], new.window + between[1])
     return [
         (part, first, second, of_base / base.count, of_new / new.count, of_new / new.count - of_base / base.count)
-        for part, first, second, of_base, of_new in [(TOTAL, "", "", base.window, new.window), *parts]
+        for part, first, second, of_base, of_new in [total, *parts]
     ]
 
 

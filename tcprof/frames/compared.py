@@ -6,6 +6,7 @@ from typing import Any
 
 from tcprof.frames.places import RANGES
 from tcprof.frames.schema import GPU, UNBOUNDED, Bool, Column, Float, Int, Schema, Signed, Text
+from tcprof.frames.steps import STEPS
 
 USEFUL_RATE = Float(
     "useful_tflops",
@@ -49,6 +50,7 @@ class Quantity:
 HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active", better="higher")
 HEADLINE_INTERVAL = ("tensor_active_low_pct", "tensor_active_high_pct")
 QUANTITIES = (
+    Quantity(STEPS["step_ns"], "step_time", better="lower"),  # of the iterations alone
     Quantity(RANGES["host_ns"], "host_time", better="lower"),
     Quantity(RANGES["gpu_window_ns"], "time", better="lower"),
     Quantity(RANGES["kernel_ns"], "kernel_time", better="lower"),
@@ -66,7 +68,7 @@ QUANTITIES = (
     Quantity(RANGES["dram_bytes"], "dram_bytes"),
 )
 # As tables and messages list them: what matters at a glance comes first.
-LISTED_QUANTITIES = (QUANTITIES[1], QUANTITIES[0], *QUANTITIES[2:])
+LISTED_QUANTITIES = (QUANTITIES[0], QUANTITIES[2], QUANTITIES[1], *QUANTITIES[3:])
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 
 
@@ -133,16 +135,16 @@ WATERFALL = Schema(
         GPU,
         Text(
             "quantity",
-            "time_ns: the mean GPU window of the iterations, every nanosecond of which is in one part: kernels first, "
-            "of several at once the one that started first, then NCCL's, then copies. tensor_active_pct: the mean "
-            "Tensor Active over these windows.",
+            "time_ns: the mean step time. Each nanosecond of it is in one part: kernels first (of several at once the "
+            "one that started first), then NCCL's, then copies; what lies outside of the steps' GPU windows is between "
+            "steps. tensor_active_pct: the mean Tensor Active over the GPU windows.",
         ),
         Text(
             "part",
             "total; of time: same kernels, renamed kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
             "graphs (those graphs, and on the other side the kernels without a counterpart), communication, copies "
-            "and sets, idle; of Tensor Active: idle (how much of the window is under kernels), mix (which kernels have "
-            "that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
+            "and memsets, idle, between steps; of Tensor Active: idle (how much of the window is under kernels), mix "
+            "(which kernels have that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
         Text("base_class", "Of renamed and removed kernels their class in the baseline; else empty."),
         Text("new_class", "Of renamed and new kernels their class in the new recording; else empty."),

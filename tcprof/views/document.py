@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tcprof.record.diagnosis import MachineCheck
 
 
+VERDICT = "verdict"  # the role of notes that Markdown begins with
+
+
 @dataclass(frozen=True)
 class Notes:
     """Sentences that belong together, with a list below. They may hold names of a recording, and are not escaped."""
@@ -146,11 +149,11 @@ class Document:
 
     kind: str  # what it is about: ranges, kernels, timeline, comparison, doctor, workloads
     parts: tuple[Part, ...] = ()
-    faults: tuple[str, ...] = ()  # why its figures cannot be trusted; shown before any of them
+    faults: tuple[str, ...] = ()  # why its figures cannot be trusted, or compared; shown before any of them
     warnings: tuple[str, ...] = ()
     base: tuple[str, ...] = ()  # what the figures leave out: among the notes, or where there is no place a warning
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows
     if_empty: str = "Nothing in the recording is what the options ask for."  # what is said where there are no rows
-    gate: Any = None  # what a gate says, see ``tcprof.views.comparison``
+    gate: Any = None  # what a gate says, see ``tcprof.views.comparison.gate``
     title: str = ""  # what it is called where several documents are shown

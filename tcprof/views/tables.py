@@ -178,6 +178,7 @@ class Table:
     items: str = ""  # ranges, kernels or modules, which a page can select; empty for none of them
     search: str = ""  # what can be searched in it; empty where that is of no use
     total: bool = False  # whether the last row is the sum of the others
+    folded: bool = False  # whether a medium that can fold shows its title alone at first
 
 
 def sort_key(value: SupportsFloat) -> str:

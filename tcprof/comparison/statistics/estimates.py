@@ -216,7 +216,9 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     copies = span - idle - kernels
     work, timer = np.full_like(span, WORK), np.full_like(span, TIMER_NS)
     kernel_timer = np.where(known["kernel_ns"] > 0, TIMER_NS, 0)
+    between = np.maximum(known["step_ns"] - span, 0)  # from its last activity to the next step's first one
     found = {
+        "step_ns": (_combine(kernels, copies, gaps, waiting + between), timer),
         "host_ns": (_combine(awaited, none, none, host - awaited), none),
         "gpu_window_ns": (_combine(kernels, copies, gaps, waiting), timer),
         "kernel_ns": (work, kernel_timer),

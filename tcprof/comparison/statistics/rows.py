@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
+from tcprof.analysis.steps.step_times import time_steps
 from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths
@@ -70,7 +71,8 @@ def _measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _M
     row_place = index.get_indexer(pd.MultiIndex.from_frame(ranges[KEYS]))
     captures = np.flatnonzero((ranges["depth"] == 0).to_numpy())
     instances = analysis.instances[~analysis.instances["left_out"]].sort_values("host_start_ns", kind="stable")
-    figures = [_of_instances(instances, analysis.window), _of_captures(ranges.iloc[captures])]
+    figures = [_of_instances(instances, _step_times(analysis, instances), analysis.window)]
+    figures.append(_of_captures(ranges.iloc[captures]))
     peak = np.full(len(places), np.nan)
     np.fmax.at(peak, row_place, ranges[PEAK].to_numpy())
     place = np.concatenate([_instance_places(instances, analysis.paths, index, renaming), row_place[captures]])
@@ -107,13 +109,24 @@ def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.Mul
     return np.asarray(index.get_indexer(wanted)[code], dtype=np.int64)
 
 
-def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
+def _step_times(analysis: Analysis, instances: pd.DataFrame) -> "pd.Series[float]":
+    """The step time of each instance that is an iteration."""
+    iterations, key = analysis.iterations, ["gpu", "range"]
+    steps = [time_steps(iterations, analysis.instances, gpu)[[*key, "step_ns"]] for gpu in iterations["gpu"].unique()]
+    if not steps:
+        return pd.Series(np.nan, instances.index)
+    known = pd.concat(steps).set_index(key)["step_ns"]
+    return known.reindex(pd.MultiIndex.from_frame(instances[key])).set_axis(instances.index)
+
+
+def _of_instances(instances: pd.DataFrame, steps: "pd.Series[float]", over: str) -> dict[str, Floats]:
     window = instances["gpu_end_ns"] - instances["gpu_start_ns"]
     waits = instances["gpu_end_ns"] <= instances["host_end_ns"]
     kernel_ns = instances["kernel_ns"]
     host = instances["host_end_ns"] - instances["host_start_ns"]
     length = time_of_instances(instances, over)
     found = {
+        "step_ns": steps,
         "host_ns": host,
         "gpu_window_ns": window,
         "kernel_ns": kernel_ns,
@@ -137,6 +150,7 @@ def _of_instances(instances: pd.DataFrame, over: str) -> dict[str, Floats]:
 def _of_captures(rows: pd.DataFrame) -> dict[str, Floats]:
     found = {name: rows[name] for name in MEASURED if name in rows.columns}
     found |= {"idle_ns": rows["gpu_window_ns"] - rows["busy_ns"], "awaited_ns": 0 * rows["host_ns"]}
+    found["step_ns"] = pd.Series(np.nan, rows.index)
     found["useful_tflops"] = 1e-3 * rows["useful_flop"] / rows["window_ns"].where(rows["window_ns"] > 0)
     return {name: column.to_numpy(np.float64) for name, column in found.items()}
 

@@ -19,18 +19,16 @@ CLOCK_PCT = 1.0  # clocks that differ by less are the same
 LOADED_PCT = 50.0  # GR Active from which a sample's clock counts as one under load
 _MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
-_SIDES = ("baseline", "other recording")
-_ASSUMED = (
-    "Iterations of one recording are not independent runs, so how much runs differ is assumed, not measured: record "
-    "each side several times with 'tcprof profile --repeat 5', and give all its recordings"
-)
+_SIDES = ("baseline", "new side")
+_ASSUMED = "Run-to-run variation is assumed, not measured, since a side has one recording"
+_REPEAT = "Record each several times: tcprof profile --repeat 5."
 
 _caution = partial(Finding, severity=Severity.CAUTION)
 
 
 def find_unmapped(comparison: Comparison) -> list[Finding]:
     """New names of ranges that are nowhere."""
-    sentence = "The new side has no range {!r}, which {!r} of the baseline was mapped to"
+    sentence = "The new side has no range {!r}, to which {!r} of the baseline was mapped"
     return [_caution("unmapped-range", sentence=sentence.format(new, old)) for old, new in comparison.unmapped]
 
 
@@ -55,7 +53,7 @@ def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
         *_about_recorders(sides),
         *_about_captures(sides),
         *_about_ranges(sides),
-        *([_caution("assumed-spread", sentence=_ASSUMED)] if comparison.spread != MEASURED else []),
+        *([_caution("assumed-spread", sentence=_ASSUMED, remedy=_REPEAT)] if comparison.spread != MEASURED else []),
     )
 
 
@@ -72,20 +70,15 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
     gpus = gpu_models(*sides)
     if gpus[0] != gpus[1]:
         sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"
-        yield _caution(
-            "different-gpus", sentence=sentence, consequence="Times cannot be compared; shares only with care."
-        )
+        yield _caution("different-gpus", sentence=sentence, consequence="Times cannot be compared.")
         return
     clocks = [_clock_under_load(side) for side in sides]
     change = 100 * (clocks[1] / clocks[0] - 1)
     if abs(change) > CLOCK_PCT:
-        slower, faster = (units.format_hz(clock) for clock in sorted(clocks))
-        sentence = (
-            f"The GPU's clock under load was {units.format_pct(abs(change))} {'higher' if change > 0 else 'lower'} "
-            f"than in the baseline ({slower} against {faster}): that changes the time of kernels without any change of "
-            "the code"
-        )
-        remedy = "Fix the clock with 'nvidia-smi --lock-gpu-clocks', or compare cycles."
+        base, new = map(units.format_hz, clocks)
+        changed = units.format_signed_pct(change)
+        sentence = f"Different clocks under load, {base} → {new} ({changed}), change the time of kernels"
+        remedy = "Lock them (nvidia-smi --lock-gpu-clocks) or compare cycles."
         yield _caution("different-clocks", sentence=sentence, remedy=remedy)
 
 
@@ -96,7 +89,7 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
         return facts if facts[0] != facts[1] else []
 
     if sources := differ(lambda each: _SOURCES[each.tensor_source]):
-        sentence = f"Tensor Active comes from {sources[0]} in the baseline and from {sources[1]} in the other recording"
+        sentence = f"Tensor Active comes from {sources[0]} in the baseline, from {sources[1]} in the new side"
         yield _caution("different-samples", sentence=sentence)
     for rule, what, facts in (
         ("different-drivers", "driver", differ(lambda each: each.recording.driver_version)),
@@ -109,45 +102,39 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
     lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in sides]
+    counts = _count_steps(sides)
     if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
-        sentence = (
-            f"The captures are {units.format_ns(lengths[0])} and {units.format_ns(lengths[1])} long: figures of the "
-            "whole capture cannot be compared, those of iterations can"
-        )
-        yield _caution("different-lengths", sentence=sentence)
+        base, new = map(units.format_ns, lengths)
+        yield _caution("different-lengths", sentence=f"Captures of {base} and {new}: compare steps, not whole captures")
+    elif counts[0] != counts[1] and all(counts):
+        base, new = (units.format_things(count, "step") for count in counts)
+        sentence = f"The baseline has {base}, the new side {new}: compare steps, not the ranges that hold them"
+        yield _caution("different-counts", sentence=sentence)
     hiding = [
         name
         for name, side in zip(_SIDES, sides, strict=True)
         if any((recording.activities["kind"] == "graph").any() for recording in side.recordings)
     ]
     if hiding:
-        sentence = (
-            f"CUDA graphs were recorded as a whole in the {' and in the '.join(hiding)}: which kernels came or went, "
-            "and how many there are, is not known of these"
-        )
+        sentence = f"CUDA graphs were recorded as a whole in the {' and the '.join(hiding)}: their kernels are unknown"
         yield _caution("whole-graphs", sentence=sentence, remedy="Record both sides with --cuda-graph-trace node.")
 
 
 def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    # Of the GPU that has most.
-    counts = [max(side.first.iterations.groupby("gpu").size(), default=0) for side in sides]
-    if counts[0] != counts[1] and all(counts):
-        sentence = (
-            f"The baseline has {counts[0]} iteration{'s'[: counts[0] > 1]}, the other recording {counts[1]}: compare "
-            "iterations, not the ranges that hold them"
-        )
-        yield _caution("different-counts", sentence=sentence)
-    for name, count in zip(_SIDES, counts, strict=True):
+    for name, count in zip(_SIDES, _count_steps(sides), strict=True):
         if 0 < count < FEWEST_INSTANCES:
-            sentence = (
-                f"The {name} has only {count} iteration{'s'[: count > 1]}: that is too few for an interval, and to "
-                "tell which are warm-up"
-            )
+            few = units.format_things(count, "step")
+            sentence = f"The {name} has only {few}: too few for an interval, and to find warm-up"
             yield _caution("few-iterations", sentence=sentence)
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
     if not any(path for _, path in common[0] & common[1]):
-        sentence = "The recordings have no range in common: only the whole captures are compared"
+        sentence = "The sides have no range in common: only the whole captures are compared"
         yield _caution("no-common-range", sentence=sentence)
+
+
+def _count_steps(sides: tuple[Side, Side]) -> list[int]:
+    """How many steps each side has on the GPU that has most of them."""
+    return [max(side.first.iterations.groupby("gpu").size(), default=0) for side in sides]
 
 
 def _clock_under_load(side: Side) -> float:

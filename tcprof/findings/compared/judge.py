@@ -1,17 +1,16 @@
 """The findings on a comparison: the verdict on each GPU, cautions, what each side has, and what became of advice."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
 
 from tcprof import units
-from tcprof.analysis.replay import measure_length
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import Condition, FindingCondition
 from tcprof.comparison.matching.places import gpu_models
+from tcprof.comparison.waterfall import TIME, TOTAL
 from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
@@ -78,9 +77,10 @@ class ComparedFindings:
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
+    doubt = _describe_doubt(comparison, sides)
     return ComparedFindings(
         comparison=comparison,
-        gpus=tuple(ComparedGpu(gpu, judge_change(comparison, gpu)) for gpu in list_gpus(comparison)),
+        gpus=tuple(ComparedGpu(gpu, (*doubt, *judge_change(comparison, gpu))) for gpu in list_gpus(comparison)),
         cautions=find_cautions(comparison),
         base=sides["base"],
         new=sides["new"],
@@ -120,6 +120,17 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
     found = [each for recording in side.recordings for each in faults.find_faults(recording)]
     found += [each for recording in side.recordings for each in cautions.find_cautions(recording)]
     return tuple(dict.fromkeys(found))
+
+
+def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[str, ...]:
+    """Why the sides cannot be compared, or are unreliable, in a sentence; the findings say more."""
+    models = gpu_models(comparison.base, comparison.new)
+    if models[0] != models[1]:
+        return (f"Cannot compare: the GPUs differ, {models[0]} and {models[1]}.",)
+    if find_shared(comparison):
+        return ("Cannot compare: both sides have the same recording.",)
+    faulty = [name for name, found in sides.items() if any(each.severity == Severity.FAULT for each in found)]
+    return (f"Unreliable: see the faults of {' and '.join(faulty)}.",) if faulty else ()
 
 
 def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:
@@ -188,26 +199,27 @@ def _tell_gain(advice: Advice | None) -> str:
     return describe_gain(advice.gain) if advice is not None and advice.gain.is_known else ""
 
 
-def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice]) -> tuple[str, ...]:
-    """Compared advice in sentences, a line for each GPU, with what a step won."""
+def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice], gains: bool) -> tuple[str, ...]:
+    """Compared advice, a line for each GPU; with ``gains`` also what each predicts, and how the mean step changed."""
     lines = []
     for gpu in sorted({each.gpu for each in found}):
-        gone = [f"{each.rule} (predicted: {each.predicted})" for each in found if each.gpu == gpu and each.is_gone]
-        left = [each.rule for each in found if each.gpu == gpu and not each.is_gone and not each.is_new]
-        new = [f"{each.rule} ({each.left})" for each in found if each.gpu == gpu and each.is_new][:_MOST_NEW]
+        own = [each for each in found if each.gpu == gpu]
+        gone = [f"{each.rule} (predicted: {each.predicted})" if gains else each.rule for each in own if each.is_gone]
+        left = [each.rule for each in own if not each.is_gone and not each.is_new]
+        new = [f"{each.rule} ({each.left})" if gains else each.rule for each in own if each.is_new][:_MOST_NEW]
         lead = f"GPU {gpu}: " if len({each.gpu for each in found}) > 1 else ""
-        parts = [f"gone: {', '.join(gone)}"] * bool(gone) + [f"still there: {', '.join(left)}"] * bool(left)
-        said = [f"Advice on the baseline: {'; '.join(parts)}."] * bool(parts)
-        said += [f"New: {', '.join(new)}."] * bool(new)
-        lines.append(f"{lead}{' '.join(filter(None, (*said, describe_won(comparison, gpu))))}")
+        kinds = (("gone", gone), ("still there", left if gains or not (gone or new) else []), ("new", new))
+        told = "; ".join(f"{what}: {', '.join(rules)}" for what, rules in kinds if rules)
+        lines.append(f"{lead}Advice {told}.{f' {describe_won(comparison, gpu)}' if gains else ''}".rstrip())
     return tuple(lines)
 
 
 def describe_won(comparison: Comparison, gpu: int) -> str:
-    """How much less time a step takes, in a sentence; empty where that is not known."""
-    base, new = (measure_length(side.typical, gpu) for side in (comparison.base, comparison.new))
-    won = 100 * (1 - new / base) if base > 0 else math.nan
-    if math.isnan(won):
+    """By how much the mean step time changed, in a sentence; empty where that is not known."""
+    parts = comparison.waterfall
+    total = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == TOTAL)]
+    if total.empty or not comparison.iteration_path:
         return ""
-    change = "less" if won >= 0 else "more"
-    return f"A step, from its start to the next one's, takes {units.format_pct(abs(won))} {change} time."
+    base, new = (float(total[side].iloc[0]) for side in ("base", "new"))
+    change = units.format_signed_pct(100 * (new / base - 1))
+    return f"Mean step time {units.format_ns(base)} → {units.format_ns(new)} ({change})."

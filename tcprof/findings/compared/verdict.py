@@ -11,7 +11,8 @@ from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER
-from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, largest_part
+from tcprof.comparison.waterfall import BETWEEN, COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
+from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.iterations import find_bound, measure_iterations
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
@@ -33,6 +34,11 @@ def iteration_name(comparison: Comparison) -> str:
     return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
 
 
+def name_mean(comparison: Comparison) -> str:
+    """What is divided into parts: the mean of what is compared, or the whole capture."""
+    return f"{'mean ' if comparison.iteration_path else ''}{iteration_name(comparison)}"
+
+
 def list_gpus(comparison: Comparison) -> list[int]:
     """The GPUs on which the iterations have work; one that was only sampled has rows of the capture alone."""
     rows = comparison.rows
@@ -48,10 +54,9 @@ def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None =
 
 
 def time_row(comparison: Comparison, gpu: int) -> pd.Series:
-    """The row of the iterations' time: the GPU window, or where there is none the time on the CPU."""
-    window = find_row(comparison, gpu, "gpu_window_ns")
-    unknown = math.isnan(window["base"]) or math.isnan(window["new"])
-    return find_row(comparison, gpu, "host_ns") if unknown or comparison.base.first.window == "host" else window
+    """The row of the step time; where a side has none of the GPU window, or else of the time on the CPU."""
+    rows = [find_row(comparison, gpu, name) for name in ("step_ns", "gpu_window_ns", "host_ns")]
+    return next((row for row in rows if not (math.isnan(row["base"]) or math.isnan(row["new"]))), rows[-1])
 
 
 def is_shown(row: Row) -> bool:
@@ -75,29 +80,36 @@ def decisive(row: Row) -> Row:
 
 
 def judge_change(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """What the iterations of a GPU show, in sentences, the verdict first."""
+    """What the iterations of a GPU show, in sentences, the verdict first; each names its statistic."""
     return (*_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
 
 
+def name_time(row: Row) -> str:
+    """What the time of ``time_row`` is called in a sentence."""
+    return _TIMES.get(row["quantity"], "step time")
+
+
 def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    row, (_, name), unit = time_row(comparison, gpu), side_names(comparison), iteration_name(comparison)
-    times = _times(row)
+    row, (_, name) = time_row(comparison, gpu), side_names(comparison)
+    time = name_time(row) if comparison.iteration_path else f"{name_time(row)} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return (f"The time per {unit} is not known of both: {times}.",)
-    mean = of_means(row)
+        return (f"Cannot compare: the {time} is not known of both sides ({_times(row)}).",)
+    mean, median = of_means(row), f"median {time}" if comparison.iteration_path else time
     if is_shown(mean) and not is_shown(row):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
-        same = "is unchanged" if abs(row["ratio"] - 1) < ALIKE else "is not shown to differ"
-        median = f"The median {unit} {same} ({times}; {_interval(row)})"
-        said = f"{median}, but the mean {_changed(mean)}: {_times(mean)}. Some iterations {some}."
-        return said, *_survives(mean)
+        same = "unchanged" if abs(row["ratio"] - 1) < ALIKE else "inconclusive"
+        said = f"By the mean, {name} {_changed(mean)}: {_times(mean)}. Some steps {some}."
+        return said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
     if not is_shown(row):
-        return (_not_shown(row, name, unit),)
-    said = f"{name} {_changed(row, f' per {unit}')}: {times}."
+        return (_not_shown(row, median),)
+    said = f"{name} {_changed(row)}: {median} {_times(row)}."
     if not mean_differs(row):
         return said, *_survives(row)
-    told = _changed(mean) if is_shown(mean) else f"is not shown to differ ({_interval(mean)})"
-    return said, f"The mean {told}: {_times(mean)}.", *_survives(row)
+    told = _changed(mean) if is_shown(mean) else f"shows no difference ({_interval(mean)})"
+    return said, f"By the mean, {name} {told}: {_times(mean)}.", *_survives(row)
+
+
+_TIMES = {"gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
 
 
 def _times(row: Row) -> str:
@@ -105,30 +117,29 @@ def _times(row: Row) -> str:
 
 
 def _interval(row: Row) -> str:
-    return f"{units.format_ratio(row['ratio_low'])} to {units.format_ratio(row['ratio_high'])}"
+    low, high = (units.format_ratio(row[f"ratio_{end}"]) for end in ("low", "high"))
+    return f"{units.format_ratio(row['ratio'])}, {low} to {high}"
 
 
-def _changed(row: Row, per: str = "") -> str:
+def _changed(row: Row) -> str:
     """How a time that is shown to differ has changed: "is 1.26x faster (1.24x to 1.28x)"."""
     ratio, low, high = row["ratio"], row["ratio_low"], row["ratio_high"]
-    if row["verdict"] == HIGHER:
-        return f"takes {units.format_ratio(ratio)} as long{per} ({_interval(row)})"
-    faster = [units.format_ratio(1 / value) for value in (ratio, high, low)]
-    return f"is {faster[0]} faster{per} ({faster[1]} to {faster[2]})"
+    lead, several = "takes {} as long", (ratio, low, high)
+    if row["verdict"] == LOWER:
+        lead, several = "is {} faster", (1 / ratio, 1 / high, 1 / low)
+    ratio, low, high = map(units.format_ratio, several)
+    return f"{lead.format(ratio)} ({low} to {high})"
 
 
-def _not_shown(row: Row, name: str, unit: str) -> str:
-    times = _times(row)
+def _not_shown(row: Row, median: str) -> str:
+    times = f"{median} {_times(row)}"
     if row["verdict"] == EQUAL:
-        return f"Both take the same time per {unit}: {units.format_ns(row['new'])}."
+        return f"No difference: {median} {units.format_ns(row['new'])} on both sides."
     if math.isnan(row["ratio_low"]):
-        return f"{times} per {unit} is inconclusive: {row['not_judged'] or 'there is too little for an interval'}."
+        return f"Inconclusive: {times}; {row['not_judged'] or 'there is too little for an interval'}."
     if abs(row["ratio"] - 1) < ALIKE:
-        return f"No difference in time per {unit} is shown: {times} ({_interval(row)})."
-    said = (
-        f"In these recordings {name} takes {units.format_ratio(row['ratio'])} as long per {unit} ({times}), but that "
-    )
-    return f"{said}is inconclusive: other runs of the program would lie anywhere from {_interval(row)}. {_advice(row)}"
+        return f"No difference shown: {times} ({_interval(row)})."
+    return f"Inconclusive: {times} ({_interval(row)}).{_needed(row)}"
 
 
 def _survives(row: Row) -> tuple[str, ...]:
@@ -136,52 +147,55 @@ def _survives(row: Row) -> tuple[str, ...]:
     if math.isnan(row["survives_spread_pct"]):
         return ()
     most, assumed = (units.format_pct(row[f"{name}_spread_pct"]) for name in ("survives", "assumed"))
-    return (
-        f"This holds as long as runs of one program differ by less than {most} (assumed: {assumed}); record each side "
-        "several times to measure it.",
-    )
+    return (f"This holds unless runs of one program differ by over {most} (assumed: {assumed}).",)
 
 
-def _advice(row: Row) -> str:
+def _needed(row: Row) -> str:
     needed = row["needed_count"]
     if math.isnan(needed):
-        return "Record each side several times: tcprof profile --repeat 5."
-    of = "recordings" if min(row["base_recording_count"], row["new_recording_count"]) > 1 else "iterations"
-    return f"About {units.format_count(needed)} {of} a side would show such a difference."
+        return ""
+    of = "recordings" if min(row["base_recording_count"], row["new_recording_count"]) > 1 else "steps"
+    return f" About {units.format_count(needed)} {of} a side would show such a difference."
 
 
 def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    row = find_row(comparison, gpu, HEADLINE.name)
-    values = f"{units.format_pct(row['base'])} → {units.format_pct(row['new'])}"
-    rounded = "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}
-    source = " It comes from rounded samples, which make small means too high." if rounded else ""
-    if math.isnan(row["base"]) and math.isnan(row["new"]):
-        return ("Its Tensor Active is not known.",)
-    shown = " (inconclusive)" if row["verdict"] == INCONCLUSIVE and row["base"] != row["new"] else ""
-    return (f"Tensor Active {values}{shown}.{source}",)
+    iterates = bool(comparison.iteration_path)
+    sides = (measure_side(side, gpu, iterates) for side in (comparison.base, comparison.new))
+    base, new = (side.tensor_active_pct for side in sides)
+    row = of_means(find_row(comparison, gpu, HEADLINE.name))
+    if math.isnan(base) and math.isnan(new):
+        return ("Tensor Active is not known.",)
+    unsure = ", inconclusive" if row["verdict"] == INCONCLUSIVE and base != new else ""
+    said = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
+    if "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}:
+        said += " It comes from rounded samples, which read too high where it is low."
+    return (said,)
 
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    row = decisive(time_row(comparison, gpu))
-    part = largest_part(comparison.waterfall, gpu, TIME)
-    # Medians are compared, and means divided into parts: what the means do not share needs no cause.
-    if (
-        part is None
-        or row["verdict"] == EQUAL
-        or abs(row["ratio"] - 1) < ALIKE
-        or part["change"] * row["difference"] < 0
-    ):
-        return _launch_bound(comparison, gpu)
-    return (
-        f"Most of the difference: {_replaced(comparison, gpu, part) or _describe_part(part)}.",
-        *_launch_bound(comparison, gpu),
-    )
-
-
-def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
-    """New kernels in place of removed ones, where both together are more than the largest part."""
-    parts = comparison.waterfall
+    """What most of the change of the mean consists of, what pulled the other way, and whether launches bound it."""
+    row, parts = decisive(time_row(comparison, gpu)), comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME)]
+    part = largest_part(parts, gpu, TIME)
+    if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < ALIKE:
+        return _launch_bound(comparison, gpu)
+    total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
+    said = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"
+    most = _replaced(parts, part) or _describe_part(part)
+    return f"{said}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
+
+
+def _against(parts: pd.DataFrame, total: float) -> str:
+    """What changed the other way, if that is at least a tenth of the change: " Against it: idle time +1.23 ms."."""
+    kinds = parts["part"].where(parts["part"].isin(_NO_KERNELS), "kernels")
+    changes = parts["change"].groupby(kinds).sum().drop(TOTAL)
+    against = changes[changes * total < -_NOTABLE * total**2].sort_values(key=abs, ascending=False)
+    told = [f"{_NAMES.get(kind, kind)} {units.format_signed_ns(change)}" for kind, change in against.items()]
+    return f" Against it: {', '.join(told)}." if told else ""
+
+
+def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
+    """New kernels in place of removed ones, where both together are more than the largest part."""
     gone, come = (parts[parts["part"] == name] for name in ("removed kernels", "new kernels"))
     change = gone["change"].sum() + come["change"].sum()
     if gone.empty or come.empty or change * largest["change"] <= 0:
@@ -189,9 +203,8 @@ def _replaced(comparison: Comparison, gpu: int, largest: pd.Series) -> str:
     if largest["part"] not in ("removed kernels", "new kernels") and abs(change) < abs(largest["change"]):
         return ""
     told = [
-        f"{units.format_ns(rows[side].sum())} of "
-        + (", " if len(rows) > 2 else " and ").join(rows.nlargest(2, side)[f"{side}_class"])
-        + " and others" * (len(rows) > 2)
+        f"{units.format_ns(rows[side].sum())} of {rows.loc[rows[side].idxmax(), f'{side}_class']}"
+        + " and others" * (len(rows) > 1)
         for rows, side in ((gone, "base"), (come, "new"))
     ]
     return f"{told[0]} are gone, {told[1]} are new"
@@ -204,32 +217,30 @@ def _describe_part(part: pd.Series) -> str:
         return f"{part['part']} {base} → {new}; to see them record with --cuda-graph-trace node"
     if part["base_class"] and part["new_class"]:
         if part["base_class"] == part["new_class"]:
-            return f"{part['base_class']} by other kernels took {base}, and now take {new}"
+            return f"other kernels for {part['base_class']}, {base} → {new}"
         return f"{base} of {part['base_class']} became {new} of {part['new_class']}"
-    if part["part"] in (IDLE, COMMUNICATION, COPIES):
-        return f"{part['part']} time {base} → {new}" if part["part"] == IDLE else f"{part['part']} {base} → {new}"
-    if part["base_class"] or part["new_class"]:
-        return f"{part['part']} ({part['base_class'] or part['new_class']}) {base} → {new}"
-    return f"{part['part']} {base} → {new}"
+    classes = part["base_class"] or part["new_class"]
+    return f"{_NAMES.get(part['part'], part['part'])}{f' ({classes})' if classes else ''} {base} → {new}"
 
 
 def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """Says so where the CPU holds the GPU up, with the kernels launched; by the rule of the verdict on a recording."""
     measured = [measure_iterations(side.typical, gpu) for side in (comparison.base, comparison.new)]
     bounds = [find_bound(figures) if figures else "" for figures in measured]
-    if not any(bounds) or not comparison.iteration_path:
-        return ()
-    idle, window = (find_row(comparison, gpu, name) for name in ("idle_ns", "gpu_window_ns"))
-    shares = [100 * idle[side] / window[side] for side in ("base", "new")]
     kernels = find_row(comparison, gpu, "kernel_count")
-    if kernels["not_judged"] == WHOLE_GRAPHS:  # which hide idle time, and launch what is not counted
+    # Whole graphs hide idle time, and launch what is not counted.
+    if not any(bounds) or not comparison.iteration_path or kernels["not_judged"] == WHOLE_GRAPHS:
         return ()
+    idle = [units.format_pct(measure_side(side, gpu).idle_pct) for side in (comparison.base, comparison.new)]
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]
     launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
-    told = " → ".join(units.format_pct(share) for share in shares)
-    unit = iteration_name(comparison)
-    base, new = side_names(comparison)
-    runs = f"the run is {bounds[1]}"
+    runs = f"both are {bounds[1]}"
     if bounds[0] != bounds[1]:
-        runs = " and ".join(f"{name} is {bound}" for name, bound in ((base, bounds[0]), (new, bounds[1])) if bound)
-    return (f"The GPU is idle {told} of the {unit}, while the CPU launches {launches}: {runs}.",)
+        names = zip(side_names(comparison), bounds, strict=True)
+        runs = " and ".join(f"{name} is {bound}" for name, bound in names if bound)
+    return (f"GPU idle {' → '.join(idle)}: {runs} ({launches}).",)
+
+
+_NO_KERNELS = (TOTAL, COMMUNICATION, COPIES, IDLE, BETWEEN)
+_NAMES = {IDLE: "idle time", BETWEEN: "time between steps"}
+_NOTABLE = 0.1  # of a change: what pulls the other way is told from here on

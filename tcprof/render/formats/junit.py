@@ -7,7 +7,7 @@ from tcprof.render.formats import Style, Writer
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
-    from tcprof.views.comparison import ConditionView, GateView
+    from tcprof.views.comparison.gate import ConditionView, GateView
     from tcprof.views.document import Document
 
 HAS = ("faults", "warnings", "base", "gate")
@@ -24,8 +24,8 @@ def write(document: "Document", style: Style, file: Writer) -> None:
 def render(document: "Document") -> str:
     """One suite, in which each condition is a test case.
 
-    An inconclusive condition is a skipped test, or with a strict gate a failed one. The suite's error output is what
-    else the document has to say.
+    An inconclusive condition is a skipped test, or with a strict gate a failed one. What makes the figures unreliable
+    is a property of the suite, its error output what else the document has to say.
     """
     gate: GateView = document.gate
     results = [
@@ -39,9 +39,11 @@ def render(document: "Document") -> str:
     for side, recordings in document.data.get("recordings", {}).items():
         for recording in recordings:
             ElementTree.SubElement(properties, "property", name=side, value=printable(recording["file"]))
+    for fault in document.faults:  # warnings come before the conditions
+        ElementTree.SubElement(properties, "property", name="warning", value=printable(fault))
     for condition, result in zip(gate.conditions, results, strict=True):
         _add_case(suite, condition, result)
-    if notes := (*document.faults, *document.base, *document.warnings):
+    if notes := (*document.base, *document.warnings):
         ElementTree.SubElement(suite, "system-err").text = "\n".join(map(printable, notes))
     ElementTree.indent(root)
     written: bytes = ElementTree.tostring(root, encoding="us-ascii", xml_declaration=True)

@@ -1,5 +1,6 @@
 """Documents as Markdown, for issues, pull requests and summaries of CI."""
 
+import html
 import re
 from typing import TYPE_CHECKING
 
@@ -7,11 +8,11 @@ from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Code, Document, Notes, Part, Section, Summary
+from tcprof.views.document import VERDICT, Code, Document, Notes, Part, Section, Summary
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
-    from tcprof.views.comparison import GateView
+    from tcprof.views.comparison.gate import GateView
 
 HAS = ("faults", "base", "gate")
 SUFFIXES = (".md",)
@@ -24,12 +25,19 @@ def write(document: Document, style: Style, file: Writer) -> None:
 
 
 def render(document: Document, style: Style) -> str:
-    """A document as Markdown; names are escaped."""
-    parts = [f"warning: {escape(fault)}" for fault in document.faults]
-    for part in document.parts:
-        parts += _render_part(part)
+    """A document as Markdown; names are escaped.
+
+    A verdict comes first, with the outcome of a gate below it, then what makes the figures unreliable.
+    """
+    first = [part for part in document.parts if isinstance(part, Notes) and part.role == VERDICT and part.lines]
+    parts = [f"**{escape(part.lines[0])}**" for part in first]
+    if document.gate is not None:
+        parts.append(f"**{escape(document.gate.outcome)}**")
+    parts += [f"warning: {escape(fault)}" for fault in document.faults]
     if document.gate is not None:
         parts += _render_gate(document.gate)
+    for part in document.parts:
+        parts += [escape(line) for line in part.lines[1:]] if part in first else _render_part(part)
     return "\n\n".join(parts)
 
 
@@ -42,7 +50,7 @@ def _render_part(part: Part) -> list[str]:
     if isinstance(part, Summary):
         return [escape(line) for line in part.verdict]
     if isinstance(part, Table):
-        return [render_table(part)] if part.rows else []
+        return [_fold(part) if part.folded else render_table(part)] if part.rows else []
     if isinstance(part, Section):
         inner = [text for each in part.parts for text in _render_part(each)]
         return [f"### {escape(part.title)}", *inner] if inner and part.title else inner
@@ -66,10 +74,15 @@ def render_table(table: Table) -> str:
     return "\n".join(lines)
 
 
+def _fold(table: Table) -> str:
+    title = html.escape(printable(table.title or table.first))
+    return f"<details><summary>{title}</summary>\n\n{render_table(table)}\n\n</details>"
+
+
 def _render_gate(gate: "GateView") -> list[str]:
     lines = ["| fails if | verdict | found |", "|---|---:|---:|"]
     lines += [f"| {escape(each.name)} | {each.verdict} | {escape(each.found)} |" for each in gate.conditions]
-    return [f"**{escape(gate.outcome)}**", "\n".join(lines), *map(escape, gate.advice)]
+    return ["\n".join(lines), *map(escape, gate.advice)]
 
 
 def escape(text: str) -> str:

@@ -13,7 +13,7 @@ from tcprof.views.document import Checklist, Code, Commands, Document, Facts, No
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
-    from tcprof.views.comparison import GateView
+    from tcprof.views.comparison.gate import GateView
 
 HAS = ("faults", "base", "gate", "doubt")
 SUFFIXES = (".txt",)
@@ -30,9 +30,10 @@ def write(document: Document, style: Style, file: Writer) -> None:
 
 def render(document: Document, style: Style) -> str:
     """A document for a terminal: faults first, then what it says, a gate's outcome last."""
-    parts = [wrap(f"warning: {fault}", style) for fault in document.faults]
+    faults = [wrap(f"warning: {fault}", style) for fault in document.faults]
     if style.color:
-        parts = [part.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for part in parts]
+        faults = [fault.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for fault in faults]
+    parts = ["\n".join(faults)] if faults else []
     for part in document.parts:
         parts += render_part(part, style)
     if document.gate is not None:

@@ -1,46 +1,47 @@
 """What the command says of a comparison: the verdict, what it rests on, the tables that matter, and the gate."""
 
-import math
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Estimate, Gate, Judgement
-from tcprof.comparison.gate.parse import Condition
-from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
+from tcprof.comparison.gate.judge import Gate, Judgement
+from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.verdict import list_gpus
-from tcprof.frames import quantity_of
-from tcprof.untrusted import one_line, printable
+from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
+from tcprof.views.comparison.gate import view_gate
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import Document, Notes
-from tcprof.views.paths import WHOLE_CAPTURE
+from tcprof.views.document import VERDICT, Document, Notes
 from tcprof.views.recording import gpu_title_of_several, recording_data
 from tcprof.views.tables import Table
+
+SHOWN_KERNELS, SHOWN_PARTS = 5, 5  # of a GPU, unless everything is asked for
 
 
 def view_comparison(
     findings: Sequence[ComparedFindings],
     rows: Sequence[pd.DataFrame] | None = None,
     gate: Gate | None = None,
-    limit: int | None = None,
+    everything: bool = False,
+    ranges: bool = False,
 ) -> Document:
-    """What is said of comparisons with one baseline.
+    """What is said of comparisons with one baseline; the verdict is the first part.
 
     Args:
-        findings: Of one comparison all tables are shown, of several one row a side.
+        findings: Of one comparison the tables are shown, of several one row a side.
         rows: Rows of each that were asked for; None for all.
         gate: A gate, where there is one comparison.
+        everything: Whether nothing is left out; else a screen of it.
+        ranges: Whether the ranges are listed in any case.
     """
     comparisons = [each.comparison for each in findings]
     rows = [each.rows for each in comparisons] if rows is None else rows
@@ -49,15 +50,22 @@ def view_comparison(
     data = [_data(*each, judged) for each in zip(findings, rows, advice, strict=True)]
     sides = [side for _, side in name_sides(comparisons)]
     base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
-    tables = list_sides(comparisons) if len(comparisons) > 1 else _list_all(comparisons[0], rows[0], limit)
-    faults, warnings = name_findings(findings)
-    won = describe_compared(comparisons[0], advice[0]) if len(comparisons) == 1 else ()
-    said = Notes((*_sentences(findings), *won, *describe_recordings(comparisons), *base))
+    tables, rest = list_sides(comparisons), Notes(())
+    if len(comparisons) == 1:
+        own = [table for table in tables if table.gpu in set(rows[0]["gpu"])]
+        more = _list_all(comparisons[0], rows[0]) if everything else _list_brief(comparisons[0], rows[0], ranges)
+        tables = [*own, *(replace(table, folded=True) for table in more)]
+        told = describe_compared(comparisons[0], advice[0], everything)
+        rest = Notes(told if everything else (*told, *_describe_rest(comparisons[0], rows[0], ranges)))
+    notes = Notes((*describe_recordings(comparisons), *base) if everything else ())
     return Document(
         kind="comparison",
-        parts=(said, *(table for table in tables if table.rows)),
-        faults=faults,
-        warnings=warnings,
+        parts=(
+            Notes(tuple(_sentences(findings, everything)), VERDICT),
+            *(table for table in tables if table.rows),
+            *(part for part in (rest, notes) if part.lines),
+        ),
+        faults=tuple(text for texts in name_findings(findings) for text in texts),
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
@@ -81,27 +89,57 @@ def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...]
     return tuple(faults), tuple(warnings)
 
 
-def _sentences(findings: Sequence[ComparedFindings]) -> list[str]:
+def _sentences(findings: Sequence[ComparedFindings], everything: bool) -> list[str]:
+    """The verdicts, all of the first GPU, and of the others the first sentence alone unless everything is wanted."""
     lines = []
     for found in findings:
-        for of_gpu in found.gpus:
+        for number, of_gpu in enumerate(found.gpus):
             title = gpu_title_of_several(found.comparison.base.first, of_gpu.gpu)
-            lines += [*([title] if title else []), *of_gpu.sentences]
+            told = of_gpu.sentences if everything or not number else of_gpu.sentences[:1]
+            lines += [f"{title}: {told[0]}" if title else told[0], *told[1:]]
     return lines
 
 
-def _list_all(comparison: Comparison, rows: pd.DataFrame, limit: int | None) -> list[Table]:
+def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> list[Table]:
+    """Where the step goes, and the kernels that changed most, of the first GPU; the ranges where they are wanted."""
+    shown = [gpu for gpu in list_gpus(comparison) if gpu in set(rows["gpu"])]
+    tables = [list_range_changes(comparison, rows, gpu, ROWS_SHOWN) for gpu in shown if ranges]
+    for gpu in shown[:1]:
+        parts = list_parts(comparison, gpu, SHOWN_PARTS)
+        tables += [parts[TIME]] if TIME in parts else []
+        tables.append(replace(list_kernel_changes(comparison, gpu, SHOWN_KERNELS), more=""))
+    return tables
+
+
+def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> Iterator[str]:
+    """What a screen leaves out: ranges of one side in a line each, and how much there is of the rest."""
+    places = rows[rows["path"] != ""].drop_duplicates(["domain", "path"])
+    only = {side: int(places[f"{side}_instance_count"].isna().sum()) for side in ("new", "base")}
+    for side, count in only.items():  # what the base lacks is new
+        if count:
+            yield f"{'base' if side == 'new' else 'new'} side only: {units.format_things(count, 'range')}"
+    changes, modules = comparison.matching.changes, comparison.modules
+    counted = {
+        "range": 0 if ranges else len(places) - sum(only.values()),
+        "module": modules["module_id"].nunique(),
+        "kernel": max(len(changes) - SHOWN_KERNELS, 0),
+    }
+    told = [units.format_things(count, noun) for noun, count in counted.items() if count]
+    yield f"--all shows every quantity{''.join(f', {each}' for each in told)}, and the notes."
+
+
+def _list_all(comparison: Comparison, rows: pd.DataFrame) -> list[Table]:
     """All tables of a comparison, GPU by GPU; one that was only sampled has its ranges alone."""
     tables, told = [], list_gpus(comparison)
     for gpu in sorted(rows["gpu"].unique()):
         title = gpu_title_of_several(comparison.base.first, gpu)
-        ranges = list_range_changes(comparison, rows, gpu, limit and ROWS_SHOWN)
+        ranges = list_range_changes(comparison, rows, gpu)
         if gpu in told:
             tables.append(list_quantities(comparison, gpu, title))
         else:
             ranges = replace(ranges, title=title)
-        modules = list_module_changes(comparison, gpu)
-        tables += [ranges, modules, *list_parts(comparison, gpu).values(), list_kernel_changes(comparison, gpu, limit)]
+        modules, kernels = list_module_changes(comparison, gpu, None), list_kernel_changes(comparison, gpu)
+        tables += [ranges, modules, *list_parts(comparison, gpu).values(), kernels]
     return tables
 
 
@@ -120,10 +158,12 @@ def _data(
     comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
     return {
+        "verdict": findings.verdict,
+        "faults": findings.faults,
+        "warnings": findings.warnings,
         "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},
         "iteration_path": comparison.iteration_path,
         "spread": comparison.spread,
-        "verdict": findings.verdict,
         "rows": rows,
         "modules": comparison.modules,
         "waterfall": comparison.waterfall,
@@ -133,94 +173,4 @@ def _data(
         "noise_floor": comparison.noise_floor,
         "advice": [asdict(each) for each in advice],
         "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
-        "faults": findings.faults,
-        "warnings": findings.warnings,
     }
-
-
-_LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
-_LONGEST_PATH = 160
-_ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
-_MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
-
-
-@dataclass(frozen=True)
-class ConditionView:
-    """One condition: its name with what that leaves open, its verdict, and the figures or the reason behind it."""
-
-    name: str
-    verdict: str
-    found: str
-
-
-@dataclass(frozen=True)
-class GateView:
-    """All conditions of a gate."""
-
-    conditions: tuple[ConditionView, ...]
-    state: str  # pass, fail or inconclusive: how the gate ends
-    outcome: str  # the same in a sentence
-    advice: tuple[str, ...]  # what would help where something is inconclusive, in sentences
-    doubt: str  # the inconclusive conditions, as one line for a log; empty if there are none
-    is_strict: bool  # whether an inconclusive condition fails
-
-
-def view_gate(gate: Gate) -> GateView:
-    """What a gate says."""
-    judgements = gate.judgements
-    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
-    doubt = printable("; ".join(unsure))
-    helps = any(each.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for each in judgements)
-    counts = Counter(each.verdict for each in judgements)
-    counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
-    return GateView(
-        conditions=tuple(
-            ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
-        ),
-        state=gate.verdict,
-        outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
-        advice=(_MORE_RECORDINGS,) if helps else (),
-        doubt=f"Gate inconclusive: {doubt}." if doubt else "",
-        is_strict=gate.strict,
-    )
-
-
-def name_condition(judgement: Judgement) -> str:
-    """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
-    places, condition = [], judgement.condition
-    if isinstance(condition, Condition) and condition.path != judgement.path:
-        path = printable(judgement.path or WHOLE_CAPTURE)
-        places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")
-    if judgement.gpu_count > 1:
-        places.append(f"GPU {judgement.gpu}")
-    text = printable(condition.text.strip())
-    return f"{text} ({', '.join(places)})" if places else text
-
-
-def describe_judgement(judgement: Judgement) -> str:
-    """What was found, and why it is inconclusive, if it is, in printable form.
-
-    "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
-    """
-    found, condition = "", judgement.condition
-    if isinstance(condition, Condition):
-        median, mean = _describe(condition, judgement.median), _describe(condition, judgement.mean)
-        found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
-        if median != mean and judgement.decided_by in (MEDIAN, MEAN):
-            found += f" (the {judgement.decided_by} decides)"
-    return ": ".join(part for part in (found, printable(judgement.reason)) if part)
-
-
-def _describe(condition: Condition, estimate: Estimate) -> str:
-    parts = [] if math.isnan(estimate.value) else [_format(condition, estimate.value)]
-    if not (math.isnan(estimate.low) or math.isnan(estimate.high)):
-        parts.append(f"95 % interval {_format(condition, estimate.low)} to {_format(condition, estimate.high)}")
-    return ", ".join(parts)
-
-
-def _format(condition: Condition, value: float) -> str:
-    if condition.scale == "relative":
-        return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
-    if condition.scale == "points":
-        return units.format_points(value)
-    return quantity_of(condition.quantity).column.format(value)

@@ -129,7 +129,7 @@ def _mark(verdict: str) -> str:
 MOST_KERNELS = 500
 _LONGEST_FILE = 80
 _KERNELS_LEFT_OUT = (
-    "more kernels are not in this table: those whose time changed least. 'tcprof compare --limit 0' lists all of them."
+    "more kernels are not in this table: those whose time changed least. 'tcprof compare --all' lists all of them."
 )
 _COLUMNS = (
     *("status", "difference_ns", "base_ns", "new_ns", "base_tensor_active_pct", "new_tensor_active_pct"),
@@ -150,8 +150,8 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
     kept = rows.head(most) if most else rows
     return Table(
         name=f"kernels-{gpu}",
-        title=f"kernels, by change per {iteration_name(comparison)}",
-        first="Kernel",
+        title="",
+        first=f"kernels, by change per {iteration_name(comparison)}",
         headings=tuple(
             Heading.of(
                 KERNEL_CHANGES[name],

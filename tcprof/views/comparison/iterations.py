@@ -42,6 +42,8 @@ class Series:
 
 def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
     rows = recording.iterations[recording.iterations["gpu"] == gpu]
+    if column not in rows:
+        rows = rows.merge(recording.steps[["gpu", "number", column]], on=["gpu", "number"], how="left")
     block = max(1, -(-len(rows) // MOST_POINTS))
     frame = pd.DataFrame({"x": rows["number"], "y": rows[column].astype(float) * scale, "warm_up": rows["warm_up"]})
     if block > 1:

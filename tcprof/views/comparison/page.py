@@ -12,8 +12,9 @@ from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison import GateView, name_findings, title_sides, view_gate
+from tcprof.views.comparison import name_findings, title_sides
 from tcprof.views.comparison.details import list_details
+from tcprof.views.comparison.gate import GateView, view_gate
 from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations, figure_small_multiples
 from tcprof.views.comparison.sides import (
     ShownSide,

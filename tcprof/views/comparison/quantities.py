@@ -116,7 +116,7 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
     figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
     known = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
-    listed = [quantity for quantity in LISTED_QUANTITIES if quantity.name in (*known, *brief)]
+    listed = [each for each in LISTED_QUANTITIES if each.name in (*known, *brief) and each.gate_name != "step_time"]
     cells = [
         tuple(_range_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
         for place in kept[_PLACE].itertuples(index=False, name=None)

@@ -1,5 +1,6 @@
 """The sides of a comparison: what they are called, the time of each against the baseline, and their recordings."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -7,13 +8,14 @@ from itertools import cycle
 from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.verdict import decisive, find_row, iteration_name, list_gpus, side_names, time_row
+from tcprof.findings.compared.sides import measure_side
+from tcprof.findings.compared.verdict import decisive, iteration_name, list_gpus, name_time, side_names, time_row
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.quantities import side_cell
+from tcprof.views.comparison.quantities import change_mark
 from tcprof.views.document import Facts
 from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
-from tcprof.views.tables import Cell, Heading, Row, Table
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 # Distinct for the colour-blind, and read on white and on black; the first is the baseline. Symbols differ too, and none
 # is orange, which is Tensor Active.
@@ -49,7 +51,6 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
     ]
 
 
-_SHARE = quantity_of("tensor_kernel_share_pct")
 _NONE = Cell("")
 
 
@@ -87,35 +88,36 @@ def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Several sides against one baseline: one row each, one table for each GPU."""
+    """The baseline and the others, a row each: median time, Tensor Active, GPU idle; one table for each GPU."""
     first, tables = comparisons[0], []
-    headings = (
-        Heading(
-            "time", "The GPU window, or where there is none the time on the CPU: the median.", columns=("time_ns",)
-        ),
-        Heading("ratio"),
-        Heading("95 % interval", columns=("low", "high"), spare=1),
-        Heading("verdict", words=True),
-        Heading.of(HEADLINE.column, spare=2),
-        Heading.of(_SHARE.column, spare=3),
-    )
     for gpu in shared_gpus(comparisons):
+        time = name_time(time_row(first, gpu))
+        headings = (
+            Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
+            Heading("ratio"),
+            Heading("95 % interval", columns=("low", "high"), spare=1),
+            Heading(HEADLINE.column.title, HEADLINE.column.meaning, columns=(HEADLINE.name,)),
+            Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),
+            Heading("Steps", "Steps compared, without warm-up.", spare=2),
+        )
         rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
         title = gpu_title_of_several(first.base.first, gpu)
-        tables.append(Table(f"sides-{gpu}", title, f"per {iteration_name(first)}", headings, tuple(rows), gpu=gpu))
+        what = f"{'median ' if first.iteration_path else ''}{iteration_name(first)}"
+        tables.append(Table(f"sides-{gpu}", title, what, headings, tuple(rows), gpu=gpu))
     return tables
 
 
 def _side_row(shown: ShownSide, gpu: int) -> Row:
     time, side = time_row(shown.comparison, gpu), shown.role
-    shares = [side_cell(each, find_row(shown.comparison, gpu, each.name), side) for each in (HEADLINE, _SHARE)]
-    change = [_NONE] * 3
+    figures = measure_side(shown.side, gpu, bool(shown.comparison.iteration_path))
+    shares = [Cell(units.format_pct(each), sort_key(each)) for each in (figures.tensor_active_pct, figures.idle_pct)]
+    count = Cell(units.format_count(figures.step_count or None), sort_key(figures.step_count or math.nan))
+    change = [_NONE] * 2
     if side == "new":
         row = decisive(time)
         interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
-        verdict = row["verdict"] if row is time else f"mean {row['verdict']}"
-        change = [Cell.change(row["ratio"], False), interval, Cell.word(verdict)]
-    return Row(shown.name, (Cell.time(time[side]), *change, *shares))
+        change = [Cell.change(row["ratio"], False, mark=change_mark(time)), interval]
+    return Row(shown.name, (Cell.time(time[side]), *change, *shares, count))
 
 
 def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:

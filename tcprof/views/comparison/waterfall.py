@@ -12,14 +12,17 @@ import pandas as pd
 from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
-from tcprof.findings.compared.verdict import iteration_name, side_names
+from tcprof.findings.compared.verdict import name_mean, side_names
 from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.figures import AXIS, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.tables import BECAME, Cell, Heading, Row, Table
 
 
-def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
-    """A table of the parts of time, and one of those of Tensor Active, by their quantity; their sum comes last."""
+def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Table]:
+    """A table of the parts of time, and one of those of Tensor Active, by their quantity; their sum comes last.
+
+    Of more than ``most`` parts of time those that changed least are one; 0 for all.
+    """
     found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
     time, active = (found[found["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
     tables = {}
@@ -27,10 +30,9 @@ def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
         headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
         rows = [
             Row(part_label(row), (Cell.time(row["base"]), Cell.time(row["new"]), Cell.signed_time(row["change"])))
-            for row in time
-            if row["base"] or row["new"]
+            for row in _pool([row for row in time if row["base"] or row["new"]], most)
         ]
-        tables[TIME] = (f"where the mean {iteration_name(comparison)} goes", headings, rows)
+        tables[TIME] = (f"where the {name_mean(comparison)} goes", headings, rows)
     if active:
         headings = (Heading("change", columns=("change_points",)),)
         rows = [Row(part_label(row), (Cell.change(row["change"], True),)) for row in active]
@@ -39,6 +41,17 @@ def list_parts(comparison: Comparison, gpu: int) -> dict[str, Table]:
         quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
         for quantity, (first, headings, rows) in tables.items()
     }
+
+
+def _pool(rows: list[dict[Any, Any]], most: int) -> list[dict[Any, Any]]:
+    """The total and so many parts, the last of which is all that changed least; in their order."""
+    if not most or len(rows) <= most + 1:
+        return rows
+    ranked = sorted(range(1, len(rows)), key=lambda place: -abs(rows[place]["change"]))
+    kept, few = sorted(ranked[: most - 1]), ranked[most - 1 :]
+    pooled = {name: sum(rows[place][name] for place in few) for name in ("base", "new", "change")}
+    shared = {"part": f"{len(few)} parts that changed less", "base_class": "", "new_class": ""}
+    return [rows[0], *(rows[place] for place in kept), {**shared, **pooled}]
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:

@@ -1,0 +1,100 @@
+"""What is said of a gate: its conditions with their verdicts and what was found, and how it ended."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from tcprof import units
+from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Estimate, Gate, Judgement
+from tcprof.comparison.gate.parse import Condition
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
+from tcprof.frames import quantity_of
+from tcprof.untrusted import printable
+from tcprof.views.paths import WHOLE_CAPTURE
+
+_LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
+_LONGEST_PATH = 160
+_ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
+_MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+
+
+@dataclass(frozen=True)
+class ConditionView:
+    """One condition: its name with what that leaves open, its verdict, and the figures or the reason behind it."""
+
+    name: str
+    verdict: str
+    found: str
+
+
+@dataclass(frozen=True)
+class GateView:
+    """All conditions of a gate."""
+
+    conditions: tuple[ConditionView, ...]
+    state: str  # pass, fail or inconclusive: how the gate ends
+    outcome: str  # the same in a sentence
+    advice: tuple[str, ...]  # what would help where something is inconclusive, in sentences
+    doubt: str  # the inconclusive conditions, as one line for a log; empty if there are none
+    is_strict: bool  # whether an inconclusive condition fails
+
+
+def view_gate(gate: Gate) -> GateView:
+    """What a gate says."""
+    judgements = gate.judgements
+    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
+    doubt = printable("; ".join(unsure))
+    helps = any(each.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for each in judgements)
+    counts = Counter(each.verdict for each in judgements)
+    counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
+    return GateView(
+        conditions=tuple(
+            ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
+        ),
+        state=gate.verdict,
+        outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
+        advice=(_MORE_RECORDINGS,) if helps else (),
+        doubt=f"Gate inconclusive: {doubt}." if doubt else "",
+        is_strict=gate.strict,
+    )
+
+
+def name_condition(judgement: Judgement) -> str:
+    """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
+    places, condition = [], judgement.condition
+    if isinstance(condition, Condition) and condition.path != judgement.path:
+        path = printable(judgement.path or WHOLE_CAPTURE)
+        places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")
+    if judgement.gpu_count > 1:
+        places.append(f"GPU {judgement.gpu}")
+    text = printable(condition.text.strip())
+    return f"{text} ({', '.join(places)})" if places else text
+
+
+def describe_judgement(judgement: Judgement) -> str:
+    """What was found, and why it is inconclusive, if it is, in printable form.
+
+    "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
+    """
+    found, condition = "", judgement.condition
+    if isinstance(condition, Condition):
+        median, mean = _describe(condition, judgement.median), _describe(condition, judgement.mean)
+        found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
+        if median != mean and judgement.decided_by in (MEDIAN, MEAN):
+            found += f" (the {judgement.decided_by} decides)"
+    return ": ".join(part for part in (found, printable(judgement.reason)) if part)
+
+
+def _describe(condition: Condition, estimate: Estimate) -> str:
+    parts = [] if math.isnan(estimate.value) else [_format(condition, estimate.value)]
+    if not (math.isnan(estimate.low) or math.isnan(estimate.high)):
+        parts.append(f"95 % interval {_format(condition, estimate.low)} to {_format(condition, estimate.high)}")
+    return ", ".join(parts)
+
+
+def _format(condition: Condition, value: float) -> str:
+    if condition.scale == "relative":
+        return units.format_signed_pct(100 * (value - 1)) if value < _LARGE_RATIO else units.format_ratio(value)
+    if condition.scale == "points":
+        return units.format_points(value)
+    return quantity_of(condition.quantity).column.format(value)
