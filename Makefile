@@ -34,7 +34,7 @@ $(NODE_MODULES): web/package.json web/package-lock.json
 
 demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded on an H200; write the page
 	@mkdir -p demo
-	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite --limit 4 -o demo/mlp.html
+	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite -o demo/mlp.html
 
 test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run the tests, each behaviour once; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
 	$(BIN)/python -m pytest $(PARALLEL)

@@ -14,6 +14,7 @@ from slow import slow
 
 import tcprof
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, WATERFALL
+from tcprof.units import format_ns
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -56,6 +57,80 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
     golden(name, done.out)
     if name.endswith("txt"):
         assert max(map(len, done.out.splitlines())) <= 80
+
+
+PAIRS = (
+    (EAGER, COMPILED),
+    *slow(
+        (FIXTURES / f"{base}.sqlite", FIXTURES / f"{new}.sqlite")
+        for base, new in (
+            ("mlp_fp32", "mlp_fp16"),
+            ("mnist_fp32", "mnist_amp"),
+            ("gan_fp32", "gan_fp16"),
+            ("inference_fp32", "inference_fp16_last"),
+            ("transformer_fp32", "transformer_tf32"),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(("base", "new"), PAIRS)
+def test_it_fits_a_screen_and_everything_is_there_with_all(base: Path, new: Path, run: Run) -> None:
+    brief = run("compare", base, new)
+    assert len(brief.out.splitlines()) <= 40
+    assert max(map(len, brief.out.splitlines())) <= 80
+    assert not brief.err
+    assert brief.out.splitlines()[-1].startswith("--all shows")
+    everything = run("compare", base, new, "--all").out
+    assert len(everything.splitlines()) > 2 * 40
+    assert "why the mean Tensor Active changed" in everything or "why the capture" in everything
+
+
+def test_warnings_stand_before_the_figures_in_every_format(run: Run) -> None:
+    outputs = {
+        name: run("compare", EAGER, COMPILED, "--fail-if", "step_time > +5%", "--format", name)
+        for name in ("text", "markdown", "json", "junit")
+    }
+    assert not any(done.err for done in outputs.values())
+    text = " ".join(outputs["text"].out.split())
+    assert text.startswith("warning: Different clocks under load, 1.87 GHz → 1.8 GHz")
+    assert text.index("warning: Run-to-run variation is assumed") < text.index("transformer_compiled is 1.26x faster")
+    verdict, gate, first, *_ = outputs["markdown"].out.split("\n\n")
+    assert verdict.startswith("**transformer\\_compiled is 1.26x faster")
+    assert gate == "**Gate passed: of 1 condition 1 pass.**"
+    assert first.startswith("warning: Different clocks")
+    tables = outputs["markdown"].out.split("\n| ")[2:]
+    assert outputs["markdown"].out.count("<details>") == len([each for each in tables if "|---|" in each]) - 1 == 2
+    assert list(json.loads(outputs["json"].out))[:5] == ["tcprof", "kind", "verdict", "faults", "warnings"]
+    suite = ElementTree.fromstring(outputs["junit"].out).find("testsuite")
+    assert suite is not None
+    warnings = [each.get("value", "") for each in suite.iter("property") if each.get("name") == "warning"]
+    assert [each.partition(" ")[0] for each in warnings] == ["Different", "Run-to-run"]
+
+
+def test_a_side_is_called_by_its_label(run: Run, tmp_path: Path) -> None:
+    out = run("compare", f"old={EAGER}", f"new code={COMPILED}").out
+    assert "new code is 1.26x faster" in out
+    assert [line.split("  ")[0] for line in out.splitlines() if line.startswith(("old ", "new code "))][1:] == [
+        "old",
+        "new code",
+    ]
+    named = tmp_path / "a=b.sqlite"
+    named.write_bytes(EAGER.read_bytes())
+    assert "\na=b " in run("compare", named, COMPILED).out
+    python = tcprof.compare(EAGER, COMPILED, labels=("old", "new code"))
+    assert python.verdict[0].startswith("new code is 1.26x faster")
+
+
+def test_the_sides_have_the_figures_of_their_reports(run: Run) -> None:
+    lines = run("compare", EAGER, COMPILED, "--format", "markdown").out.splitlines()
+    for path in (EAGER, COMPILED):
+        analysis = tcprof.read(path)
+        steps = analysis.steps[~analysis.steps["warm_up"]]
+        cells = next(line for line in lines if line.startswith("| " + path.stem.replace("_", "\\_"))).split(" | ")
+        assert cells[1] == format_ns(steps["step_ns"].median())
+        assert f"busy {cells[4]} of" in analysis.verdict[0]
+        assert cells[6].split()[0] == str(len(steps))
 
 
 def test_a_page_is_written_and_named_last(run: Run, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
     for name, count in zip(_SIDES, _count_steps(sides), strict=True):
         if 0 < count < FEWEST_INSTANCES:
             few = units.format_things(count, "step")
-            sentence = f"The {name} has only {few}: too few for an interval, and to find warm-up"
+            sentence = f"Only {few} in the {name}: too few for an interval or for warm-up"
             yield _caution("few-iterations", sentence=sentence)
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
     if not any(path for _, path in common[0] & common[1]):

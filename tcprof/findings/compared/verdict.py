@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
-from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER
+from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER, NOT_JUDGED
 from tcprof.comparison.waterfall import BETWEEN, COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
 from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.iterations import find_bound, measure_iterations
@@ -59,6 +59,15 @@ def time_row(comparison: Comparison, gpu: int) -> pd.Series:
     return next((row for row in rows if not (math.isnan(row["base"]) or math.isnan(row["new"]))), rows[-1])
 
 
+def judged_row(comparison: Comparison, gpu: int) -> pd.Series:
+    """The row that the verdict is on: that of ``time_row``, or where only the GPU window has an interval, of that.
+
+    Of five steps only four are known to reach to a next one, which are too few for an interval.
+    """
+    row, window = time_row(comparison, gpu), find_row(comparison, gpu, "gpu_window_ns")
+    return window if row["verdict"] == NOT_JUDGED and window["verdict"] != NOT_JUDGED else row
+
+
 def is_shown(row: Row) -> bool:
     """Whether a difference is claimed."""
     return row["verdict"] in (HIGHER, LOWER)
@@ -90,7 +99,7 @@ def name_time(row: Row) -> str:
 
 
 def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    row, (_, name) = time_row(comparison, gpu), side_names(comparison)
+    row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
     time = name_time(row) if comparison.iteration_path else f"{name_time(row)} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
         return (f"Cannot compare: the {time} is not known of both sides ({_times(row)}).",)
@@ -174,7 +183,7 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """What most of the change of the mean consists of, what pulled the other way, and whether launches bound it."""
-    row, parts = decisive(time_row(comparison, gpu)), comparison.waterfall
+    row, parts = decisive(judged_row(comparison, gpu)), comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME)]
     part = largest_part(parts, gpu, TIME)
     if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < ALIKE:

@@ -75,7 +75,7 @@ def render_table(table: Table) -> str:
 
 
 def _fold(table: Table) -> str:
-    title = html.escape(printable(table.title or table.first))
+    title = html.escape(_without_calls(printable(table.title or table.first)))
     return f"<details><summary>{title}</summary>\n\n{render_table(table)}\n\n</details>"
 
 
@@ -90,5 +90,8 @@ def escape(text: str) -> str:
     text = printable(text)
     indent = len(text) - len(text.lstrip(" "))
     escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")
-    escaped = escaped.replace("@", "@\N{ZERO WIDTH SPACE}")  # else it would call a person or a team
-    return "&nbsp;" * indent + escaped
+    return "&nbsp;" * indent + _without_calls(escaped)
+
+
+def _without_calls(text: str) -> str:
+    return text.replace("@", "@\N{ZERO WIDTH SPACE}")  # else it would call a person or a team
