@@ -34,7 +34,7 @@ GROUPS = {
         "kernels": "views",
         "timeline": "views",
     },
-    "Compare": {"compare": "compare"},
+    "Compare": {"compare": "compare", "ranks": "ranks"},
     "Share": {"save": "files", "export": "files", "redact": "files"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}

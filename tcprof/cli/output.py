@@ -3,7 +3,7 @@
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -128,6 +128,21 @@ def progress(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(Text(printable(what))):
         yield
+
+
+@contextmanager
+def progress_of(what: str, count: int) -> Iterator[Callable[[int], object]]:
+    """Show how many of several things are done, on a terminal only; what it gives is called with that number."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(printable(what), total=count)
+        yield lambda done: bar.update(task, completed=done)
 
 
 def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -> "JudgedAnalysis":

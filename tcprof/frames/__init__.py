@@ -16,6 +16,7 @@ from tcprof.frames.compared import (
     Quantity,
     quantity_of,
 )
+from tcprof.frames.job import COLLECTIVES, RANK_PARTS, RANK_RECORDINGS, RANK_STEPS, RANKS
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
 from tcprof.frames.places import INSTANCES, PATHS, RANGES, WHOLE_CAPTURE
 from tcprof.frames.recorded import (
@@ -52,6 +53,7 @@ __all__ = [
     "API_CALLS",
     "BOARDS",
     "CLOCKS",
+    "COLLECTIVES",
     "COMPARISON",
     "COUNTED",
     "DEVICE_TO_DEVICE",
@@ -89,6 +91,10 @@ __all__ = [
     "PINNED",
     "QUANTITIES",
     "RANGES",
+    "RANKS",
+    "RANK_PARTS",
+    "RANK_RECORDINGS",
+    "RANK_STEPS",
     "SAMPLES",
     "SAMPLE_METRICS",
     "SCHEMAS",
@@ -112,5 +118,6 @@ SCHEMAS = (
     *(PATHS, INSTANCES, RANGES, KERNEL_INSTANCES, KERNELS, MODULES, TIMELINE, LEDGER),
     *(ITERATIONS, STEPS, KINDS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
+    *(RANKS, RANK_STEPS, RANK_PARTS, COLLECTIVES, RANK_RECORDINGS),
     BOARDS,
 )

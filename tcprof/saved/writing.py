@@ -39,7 +39,7 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
         for name in FRAMES:
             frame = frame_of(analysis, name)
-            content = _as_parquet(_name_gpus(frame) if name == "gpus" else frame)
+            content = as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
         if mark := mark_judged(archive.infolist(), judged):
             archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), json.dumps({"mark": mark, **judged}))
@@ -76,7 +76,8 @@ def _describe(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _as_parquet(frame: pd.DataFrame) -> bytes:
+def as_parquet(frame: pd.DataFrame) -> bytes:
+    """A frame as a Parquet file, compressed with zstd."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

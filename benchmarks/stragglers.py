@@ -1,0 +1,58 @@
+"""How often jobs without a slow rank have one, and how often a slow rank is found: the table of docs/ranks.md.
+
+Own times have the noise of steps (1 % of a step; independent, autocorrelated by 0.5, or with 5 % of outliers) and
+lasting differences between GPUs.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tcprof.ranks.stragglers import find_stragglers
+
+PAGE = Path(__file__).parent.parent / "docs" / "ranks.md"
+STEPS, STEP_NS, NOISE = 40, 40e6, 0.01
+JOBS = {2: 200, 8: 200, 64: 200, 1024: 40}
+KINDS = ("independent", "autocorrelated", "outliers")
+
+
+def draw(rng: np.random.Generator, ranks: int, spread: float, kind: str, slower: float) -> np.ndarray:
+    """Own times of a job; its first rank is slower."""
+    noise = rng.normal(0, NOISE, (ranks, STEPS))
+    if kind == "autocorrelated":
+        for step in range(1, STEPS):
+            noise[:, step] = 0.5 * noise[:, step - 1] + 0.75**0.5 * noise[:, step]
+    if kind == "outliers":
+        noise += (rng.random(noise.shape) < 0.05) * rng.exponential(0.1, noise.shape)
+    own = STEP_NS * (1 + rng.normal(0, spread, (ranks, 1)) + noise + rng.normal(0, 0.02, STEPS))
+    own[0] *= 1 + slower
+    return own
+
+
+def measure() -> str:
+    """The table, as Markdown."""
+    rng = np.random.default_rng(0)
+    lines = [
+        "| ranks | GPUs differ by | steps vary | jobs with a false accusation | 2 % slower found | 3 % | 5 % |",
+        "|---:|---:|---|---:|---:|---:|---:|",
+    ]
+    for ranks, jobs in JOBS.items():
+        for spread in (0.003, 0.006):
+            for kind in KINDS:
+                false = sum(find_stragglers(draw(rng, ranks, spread, kind, 0)).stands_out.any() for _ in range(jobs))
+                found = [
+                    sum(find_stragglers(draw(rng, ranks, spread, kind, slower)).stands_out[0] for _ in range(jobs))
+                    for slower in (0.02, 0.03, 0.05)
+                ]
+                shares = " | ".join(f"{100 * each / jobs:.0f} %" for each in found)
+                accused = f"{false} of {jobs} ({100 * false / jobs:.1f} %)"
+                lines.append(f"| {ranks:,} | {100 * spread:.1f} % | {kind} | {accused} | {shares} |")
+                print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    before, _, rest = PAGE.read_text().partition("<!-- stragglers -->\n")
+    after = rest.partition("<!-- /stragglers -->")[2]
+    PAGE.write_text(f"{before}<!-- stragglers -->\n{measure()}\n<!-- /stragglers -->{after}")

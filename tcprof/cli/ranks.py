@@ -1,0 +1,96 @@
+"""``tcprof ranks``."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcprof.cli import app
+from tcprof.cli.options import TEXT, ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
+from tcprof.cli.output import print_document, progress_of
+from tcprof.cli.streams import echo_error, echo_path
+
+RecordingsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DIR|FILE...",
+        help="The recordings or saved analyses of a job, one or several ranks each; or folders with them.",
+        show_default=False,
+    ),
+]
+RankFromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rank-from",
+        metavar="REGEX",
+        help=r"Where a file's name has the rank, such as 'rank(\d+)', for recordings that do not say.",
+        show_default=False,
+    ),
+]
+JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.", show_default="all cores")]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Read on the workers of this Dask scheduler, where the recordings are: an address, a scheduler file, or "
+        "local.",
+        envvar="DASK_SCHEDULER_ADDRESS",
+        show_default=False,
+    ),
+]
+SaveOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--save",
+        metavar="FOLDER",
+        help="Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them.",
+        show_default=False,
+    ),
+]
+
+
+@app.command(epilog=r"Examples: tcprof ranks run/;  tcprof ranks job-*.tcprof --format json")
+def ranks(
+    recordings: RecordingsArgument,
+    rank_from: RankFromOption = None,
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
+    save: SaveOption = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="Number of ranks to show, the slowest first; 0 for all.")
+    ] = 16,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show which rank of a job holds the others up, why, and what the job would save without it.
+
+    Ranks are known by what the launcher told their processes, never by the order of the files. Each recording is
+    reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are some hundred megabytes.
+    """
+    from tcprof.ranks import executors
+    from tcprof.ranks.gather import find_files, gather
+    from tcprof.ranks.job import join_ranks
+    from tcprof.ranks.store import is_job, read_job, write_job
+    from tcprof.views.ranks import view_ranks
+
+    chosen = choose_format(output_format, output, tuple(recordings), force=force)
+    stored = [rank for each in recordings if is_job(each) for rank in read_job(each)]
+    files = find_files(each for each in recordings if not is_job(each))
+    workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
+    start = executors.processes(workers)
+    if dask:
+        start, workers = executors.dask(dask)
+    with progress_of("Reading", len(files)) as on_done:
+        reduced, failures = gather(files, start, workers, rank_from, on_done)
+    job = join_ranks([*stored, *reduced], failures)
+    print_document(view_ranks(job, limit or None), chosen, output, wide=wide)
+    if save is not None:
+        write_job(job, save)
+        if chosen == TEXT:
+            echo_path(save)
+        else:
+            echo_error(str(save))

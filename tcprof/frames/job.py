@@ -1,0 +1,134 @@
+"""Frames of a job: its ranks, their steps, and what a mean step of each consists of, as ``tcprof.ranks`` makes them."""
+
+from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Signed, Text
+
+RANK = Int("rank", "Number of the rank in the job.")
+_STEP = Int("step", "Number of the step, from 0, the same on all ranks; warm-up is left out.")
+_SPLIT = "Where several run at once, kernels come before communication, and that before copies."
+_PARTS = (
+    Float("compute_ns", f"A kernel other than NCCL's ran. {_SPLIT}", title="Compute"),
+    Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="Exposed NCCL"),
+    Float("copy_ns", "Only copies and memsets.", title="Copies"),
+    Float("idle_ns", "Nothing ran on the GPU, within the step's GPU window.", title="GPU idle"),
+    Float(
+        "between_ns",
+        "Nothing ran on the GPU, between the last activity of the step and the next step.",
+        title="Between",
+    ),
+)
+_WAIT = (
+    "Exposed communication that is waiting for slower ranks: what its collectives took longer than on the rank of its "
+    "group that was last to start them, at most communication_ns. Unknown where they match no other rank's."
+)
+
+_INPUT = Float(
+    "input_ns",
+    "Of idle_ns and between_ns, the time in which the program waited for its next batch, in a range called data or "
+    "dataloader.",
+    title="Input",
+)
+
+RANK_STEPS = Schema(
+    "rank_steps",
+    "Each step of each rank, without the last and warm-up, which need not be warm-up on all ranks.",
+    (
+        RANK,
+        _STEP,
+        IntTime("start_ns", "Start of its first activity on the GPU, on the clock of the rank's recording."),
+        Float("step_time_ns", "From that to the start of the next step's first activity.", title="Step time"),
+        *_PARTS,
+        _INPUT,
+        Float("wait_ns", _WAIT, title="Waiting"),
+        Float("own_ns", "Step time without waiting.", title="Own time"),
+        Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
+        Float("tensor_flop", "FLOP of the kernels that ran, as far as they are known."),
+        Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
+    ),
+    key=("rank", "step"),
+)
+
+COLLECTIVES = Schema(
+    "collectives",
+    "The first collectives of each rank's steps: NCCL's kernels, other than those that send from one rank to another.",
+    (
+        RANK,
+        _STEP,
+        Int("place", "How many collectives of the step began before it."),
+        Text("name", "The kernel's name."),
+        IntTime("start_ns", "Start on the clock of the rank's recording."),
+        Int("duration_ns", "How long it ran."),
+    ),
+    key=("rank", "step", "place"),
+)
+
+RANK_PARTS = Schema(
+    "rank_parts",
+    "What the mean step of each rank consists of: the time of each kernel in each module and range.",
+    (
+        RANK,
+        Text("path", "Path of the innermost range; empty for none."),
+        Text("module", "The innermost module, and its phase; empty for none."),
+        Text("time_class", "Class of the time, as the columns of *timeline* without their unit."),
+        Text("kernel", "The kernel's name; empty for copies and idle time."),
+        Float("time_ns", "Time in a mean step."),
+        Float("launch_count", "Launches in a mean step."),
+    ),
+    key=("rank", "path", "module", "time_class", "kernel"),
+)
+
+RANKS = Schema(
+    "ranks",
+    "The ranks of a job. Times are means over the steps that all ranks of the group have.",
+    (
+        RANK,
+        Text("file", "The recording, without its folder."),
+        Text("host", "Alias of its host; empty where not known."),
+        Text("gpu_name", "Name of its GPU."),
+        Int("group", "Ranks of one group take part in the same collectives."),
+        Int("step_count", "Steps that the figures are of.", title="Steps"),
+        Float("step_time_ns", "Mean step time.", title="Step time"),
+        *_PARTS,
+        _INPUT,
+        Float("wait_ns", _WAIT, title="Waiting"),
+        Float("own_ns", "Step time without waiting.", title="Own time"),
+        Float(
+            "last_pct", "Share of the collectives that it was the last of its group to start.", title="Last to arrive"
+        ),
+        Float("tensor_active_pct", "Tensor-active time of the kernels, of the step time.", title="Tensor Active"),
+        Float(
+            "tensor_tflops", "FLOP on the Tensor Cores per second of the step time, in 10^12.", title="Tensor FLOP/s"
+        ),
+        Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
+        Signed(
+            "excess_ns",
+            "How much longer its own time is than the median of the others of its group.",
+            title="Over the median",
+        ),
+        Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
+        Signed("excess_high_ns", "Upper end of that interval."),
+        Bool("straggler", "Whether its own time stands out from what steps and GPUs of one kind differ by."),
+        Float("saves_ns", "What a step of the job would save if this rank were as fast as the median.", title="Saves"),
+        Float("saves_low_ns", "Lower end of the 95 % interval of saves_ns over the steps."),
+        Float("saves_high_ns", "Upper end of that interval."),
+        Text("cause", "Why its own time is longer; empty for ranks that do not stand out."),
+    ),
+    key=("rank",),
+)
+
+RANK_RECORDINGS = Schema(
+    "rank_recordings",
+    "What each rank's recording is of.",
+    (
+        RANK,
+        Int("world_size", "How many ranks the job has."),
+        Number("local_rank", "Number of the rank on its host; -1 where not known."),
+        Text("file", "The recording, without its folder."),
+        Text("content", "SHA-256 of what was read."),
+        Text("job", "Alias of the job; empty where not known."),
+        Text("host", "Alias of the host; empty where not known."),
+        Text("gpu_alias", "Alias of the GPU; empty where not known."),
+        Text("gpu_name", "The GPU's name."),
+        Text("program", "Name of the script or module; empty where not known."),
+    ),
+    key=("rank",),
+)

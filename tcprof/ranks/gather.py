@@ -1,0 +1,129 @@
+"""Reducing many recordings to their ranks, each where it lies, over any executor of ``concurrent.futures``."""
+
+import re
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from tcprof.errors import InputError, TcprofError, UsageError
+from tcprof.identity import Rank
+from tcprof.ranks.job import Failure
+from tcprof.ranks.reduce import ReducedRank, reduce_file
+from tcprof.sources.registry import find_recordings
+
+_KILLED = "KilledWorker"  # what Dask raises, which is no dependency
+_DIED = "The worker that read it died, such as for lack of memory; alone in a second one it did so again."
+_Outcome: TypeAlias = "list[ReducedRank] | BaseException"
+
+
+def find_files(given: Iterable[Path]) -> list[Path]:
+    """The recordings that are meant: files, and folders with those of a job, in subfolders too.
+
+    Raises:
+        InputError: A folder has none, or cannot be read.
+    """
+    files: list[Path] = []
+    for each in given:
+        inside = sorted(path for path in each.rglob("*") if path.is_dir() and any(path.iterdir()))
+        folders = [each, *inside] if not inside or any(path.is_file() for path in each.iterdir()) else inside
+        files += [file for folder in folders for file in find_recordings(folder)]
+    return list(dict.fromkeys(files))
+
+
+def gather(
+    files: Sequence[Path],
+    start: Callable[[], Executor],
+    at_once: int,
+    rank_from: str | None = None,
+    on_done: Callable[[int], object] = lambda done: None,
+) -> tuple[list[ReducedRank], list[Failure]]:
+    """Reduce recordings, to at most a megabyte each, wherever the executor's workers are; paths are the workers'.
+
+    Args:
+        start: Gives the executor, and another one after its workers died.
+        at_once: How many recordings the executor is given at a time: no more are lost with a worker.
+        rank_from: A regular expression whose first group in a file's name is the rank, for recordings that do not say.
+        on_done: Called after each recording with how many are done.
+
+    Returns:
+        The ranks in order of the files, and the recordings that gave none, with the reason.
+
+    Raises:
+        UsageError: ``rank_from`` is no regular expression with a group.
+    """
+    pattern = _compile(rank_from)
+    outcomes: dict[Path, _Outcome] = {}
+    for file, outcome in _run(files, start, at_once):
+        outcomes[file] = outcome
+        on_done(len(outcomes))
+    ranks = [rank for file in files if isinstance(reduced := outcomes[file], list) for rank in reduced]
+    failures = [
+        Failure(file.name, _reason(outcome)) for file in files if isinstance(outcome := outcomes[file], BaseException)
+    ]
+    empty = [
+        Failure(file.name, "It has no five steps on any GPU: name the steps, or record more of them.")
+        for file in files
+        if outcomes[file] == []
+    ]
+    return [_with_rank(each, pattern, len(files)) for each in ranks], [*failures, *empty]
+
+
+def _run(files: Sequence[Path], start: Callable[[], Executor], at_once: int) -> Generator[tuple[Path, _Outcome]]:
+    """Each file with what became of it, as they are done."""
+    left, suspects = deque(files), list[Path]()
+    while left:
+        suspects += yield from _run_until_lost(left, start, at_once)
+    for file in suspects:  # one at a time: which of several ends its worker could not be known
+        if (yield from _run_until_lost(deque([file]), start, 1)):
+            yield file, InputError(_DIED)
+
+
+def _run_until_lost(
+    left: deque[Path], start: Callable[[], Executor], at_once: int
+) -> Generator[tuple[Path, _Outcome], None, list[Path]]:
+    """Take files from ``left`` until a worker is lost; returns those that were given to workers then."""
+    running: dict[Future[list[ReducedRank]], Path] = {}
+    with start() as executor:
+        while left or running:
+            while left and len(running) < at_once:
+                try:
+                    running[executor.submit(reduce_file, str(left[0]))] = left[0]
+                except BrokenExecutor:
+                    return [*running.values()]
+                left.popleft()
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                error = future.exception()
+                if isinstance(error, BrokenExecutor) or type(error).__name__ == _KILLED:
+                    return [*running.values()]
+                yield running.pop(future), error or future.result()
+    return []
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, TcprofError):
+        return f"{error} {error.hint}".strip()
+    return f"{type(error).__name__}: {error}"
+
+
+def _compile(rank_from: str | None) -> re.Pattern[str] | None:
+    if rank_from is None:
+        return None
+    try:
+        pattern = re.compile(rank_from)
+    except re.error as error:
+        raise UsageError(f"--rank-from {rank_from!r} is not a regular expression: {error}.") from error
+    if pattern.groups < 1:
+        raise UsageError(f"--rank-from {rank_from!r} has no group.", r"Put the rank in one: 'rank(\d+)'.")
+    return pattern
+
+
+def _with_rank(reduced: ReducedRank, pattern: re.Pattern[str] | None, files: int) -> ReducedRank:
+    """With the rank from the file's name, where that is asked for and the recording does not say."""
+    match = pattern.search(reduced.file) if pattern and reduced.rank is None else None
+    if match is None or not match[1].isdecimal():
+        return reduced
+    rank = int(match[1])
+    return replace(reduced, rank=Rank(rank, max(files, rank + 1)))

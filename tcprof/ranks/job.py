@@ -1,0 +1,155 @@
+"""One job of many ranks: their steps side by side, who holds the others up, and by what."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from tcprof.errors import InputError
+from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, RANKS
+from tcprof.ranks.causes import explain
+from tcprof.ranks.reduce import ReducedRank
+from tcprof.ranks.stragglers import find_stragglers
+from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
+
+TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A recording that gives no rank."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """The ranks of one job; frames are called as in ``tcprof.frames``."""
+
+    recordings: tuple[ReducedRank, ...]  # in order of the ranks
+    ranks: pd.DataFrame
+    rank_steps: pd.DataFrame
+    rank_parts: pd.DataFrame
+    collectives: pd.DataFrame  # those that all ranks of a group have
+    clocks: pd.DataFrame  # see ``align_clocks``
+    world_size: int  # how many ranks the job has, as far as they say; else how many are here
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]  # what else a reader must know
+
+
+def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ()) -> Job:
+    """Put the ranks of a job side by side.
+
+    Raises:
+        InputError: None is left, a recording does not know its rank, or ranks are of several jobs.
+    """
+    if failures and not reduced:
+        first = failures[0]
+        more = f" Nor do {len(failures) - 1:,} others." if len(failures) > 1 else ""
+        raise InputError(f"{first.file} gives no rank: {first.reason}{more}", "'tcprof show' reads one of them.")
+    known, warnings = _choose(reduced)
+    numbers = [each.rank.rank for each in known if each.rank]
+    steps, parts, collectives = (
+        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
+        for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
+    )
+    order = np.array(numbers, dtype=np.int64)
+    group = pd.Series(group_ranks(collectives, order), index=order)
+    matched = match_collectives(collectives, group)
+    waits = exposed_wait(steps, matched)
+    steps = steps.assign(wait_ns=waits, own_ns=steps["step_time_ns"] - np.nan_to_num(waits))
+    described = pd.DataFrame(
+        {
+            "rank": order,
+            "file": [each.file for each in known],
+            "host": [each.host for each in known],
+            "gpu_name": [each.gpu_name for each in known],
+            "group": group.to_numpy(),
+        }
+    )
+    ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
+    world = max((each.rank.world_size for each in known if each.rank), default=0)
+    missing = sorted({*range(world)} - {*numbers})
+    if missing:
+        warnings.append(
+            f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {_list(missing)}."
+        )
+    return Job(
+        tuple(known),
+        RANKS.conform(ranks.sort_values("rank")),
+        steps.sort_values(["rank", "step"], ignore_index=True),
+        parts,
+        matched,
+        align_clocks(matched),
+        max(world, len(known)),
+        tuple(failures),
+        tuple(warnings),
+    )
+
+
+def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str]]:
+    """The ranks, each once, in order; and what was left out."""
+    warnings = []
+    unknown = sorted({each.file for each in reduced if each.rank is None})
+    if unknown or not reduced:
+        raise InputError(
+            f"{_list(unknown)} does not say which rank it is of.",
+            "Record with 'tcprof profile' under torchrun, srun or mpirun, or say where the file's name has the rank: "
+            r"--rank-from 'rank(\d+)'.",
+        )
+    jobs = Counter(each.job for each in reduced if each.job)
+    if len(jobs) > 1:
+        usual = jobs.most_common(1)[0][0]
+        other = sorted({each.file for each in reduced if each.job not in ("", usual)})
+        warnings.append(f"Left out, since another job recorded it: {_list(other)}.")
+        reduced = [each for each in reduced if each.job in ("", usual)]
+    chosen: dict[int, ReducedRank] = {}
+    for each in sorted(reduced, key=lambda one: (one.rank.rank if one.rank else -1, one.file)):
+        before = chosen.setdefault(each.rank.rank if each.rank else -1, each)
+        if before is not each:
+            why = "holds the same recording as" if before.content == each.content else "is of the same rank as"
+            warnings.append(f"Left out: {each.file} {why} {before.file}.")
+    for what, name in (("programs", "program"), ("GPUs", "gpu_name")):
+        kinds = Counter(getattr(each, name) for each in chosen.values())
+        if len(kinds) > 1:
+            warnings.append(f"The ranks have different {what}: {', '.join(sorted(map(str, kinds)))}.")
+    return list(chosen.values()), warnings
+
+
+def _list(items: Sequence[object], most: int = 8) -> str:
+    shown = ", ".join(map(str, items[:most]))
+    return shown if len(items) <= most else f"{shown} and {len(items) - most:,} more"
+
+
+def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
+    """The figures of the ranks of one group, over the steps that all of them have."""
+    mine = steps[steps["rank"].isin(rows["rank"])]
+    waited = mine[mine["wait_ns"].notna()]  # without a single collective that matches, nobody can be judged
+    usable = mine if waited.empty else waited
+    common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
+    table = common.pivot_table(index="rank", columns="step", values="own_ns").reindex(rows["rank"])
+    judged = rows.assign(step_count=table.shape[1])
+    means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
+    for name in ("step_time_ns", *TIMES, "input_ns", "wait_ns", "own_ns", "clock_hz"):
+        judged[name] = means[name].to_numpy()
+    sums = common.groupby("rank")[["step_time_ns", "tensor_active_ns", "tensor_flop"]].sum(min_count=1)
+    sums = sums.reindex(rows["rank"])
+    judged["tensor_active_pct"] = (100 * sums["tensor_active_ns"] / sums["step_time_ns"]).to_numpy()
+    judged["tensor_tflops"] = (sums["tensor_flop"] / sums["step_time_ns"] / 1e3).to_numpy()
+    last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
+    judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
+    found = find_stragglers(table.to_numpy() if len(waited) else np.empty((len(rows), 0)))
+    judged = judged.assign(
+        excess_ns=found.value,
+        excess_low_ns=found.low,
+        excess_high_ns=found.high,
+        straggler=found.stands_out,
+        saves_ns=found.saves,
+        saves_low_ns=found.saves_low,
+        saves_high_ns=found.saves_high,
+    )
+    causes = [explain(judged, parts, rank) if out else "" for rank, out in judged[["rank", "straggler"]].to_numpy()]
+    return judged.assign(cause=causes)

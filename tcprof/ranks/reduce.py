@@ -1,0 +1,189 @@
+"""What one rank contributes to a job: the few frames that are left of its recording, wherever that lies."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis, analyze
+from tcprof.analysis.intervals import StepFunction, open_times
+from tcprof.analysis.kernels.patterns import read_traits
+from tcprof.analysis.mean_iteration import measure_mean_iteration
+from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
+from tcprof.arrays import Floats, Ints, rows_of_gpu
+from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, plain_texts
+from tcprof.identity import Rank
+from tcprof.saved import SavedAnalysis, load
+from tcprof.sources.registry import find_type
+from tcprof.sources.saved import SAVED
+
+MOST_COLLECTIVES = 4096  # of one rank, so that a job of many ranks stays small
+MOST_PARTS = 1000  # of one rank, those with most time
+INPUT_RANGES = ("data", "dataloader")  # the first is what the annotation calls it
+_PART_OF_CLASS = {"communication": "communication_ns", "copy": "copy_ns", "idle": "idle_ns"}  # else compute_ns
+
+
+@dataclass(frozen=True)
+class ReducedRank:
+    """What is left of the recording of one rank; ``rank`` of the frames is -1 until the job knows it."""
+
+    rank: Rank | None  # None where the recording does not know it
+    file: str
+    content: str  # SHA-256 of what was read, to know copies by
+    job: str  # alias; empty where not known, as the others
+    host: str
+    gpu_alias: str
+    gpu_name: str
+    program: str
+    steps: pd.DataFrame  # see ``RANK_STEPS``, without waiting
+    collectives: pd.DataFrame
+    parts: pd.DataFrame
+
+
+@plain_texts()
+def reduce_file(path: str) -> list[ReducedRank]:
+    """The ranks of one recording or saved analysis: one for each GPU that steps ran on.
+
+    Raises:
+        InputError: The file is absent, damaged, or not a recording.
+    """
+    file = Path(path)
+    source_type = find_type(file)
+    if source_type is SAVED:
+        return reduce_analysis(load(file, SavedAnalysis))
+    return reduce_analysis(analyze(source_type.open(source_type.find(file))))
+
+
+def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
+    """The ranks of a recording: one for each GPU that steps ran on, by the process that kept it busy longest."""
+    recording, identity = analysis.recording, analysis.recording.identity
+    by_process = {each.process: each for each in identity.ranks}
+    names = analysis.gpus.set_index("gpu")["name"]
+    reduced = []
+    for gpu in sorted(analysis.steps["gpu"].unique().tolist()):
+        whole = rows_of_gpu(analysis.steps, gpu)
+        whole = whole[whole["step_ns"].notna() & ~whole["warm_up"]]
+        if whole.empty:
+            continue
+        activities = rows_of_gpu(analysis.activities, gpu)
+        busy = (activities["end_ns"] - activities["start_ns"]).groupby(activities["process"]).sum()
+        rank = by_process.get(int(busy.idxmax())) or identity.rank
+        steps, collectives = _measure_steps(analysis, gpu, whole)
+        of_host = (identity.job, identity.host, identity.gpus.get(gpu, ""), str(names[gpu]), identity.program)
+        parts = _measure_parts(analysis, gpu)
+        reduced.append(ReducedRank(rank, recording.file, recording.content, *of_host, steps, collectives, parts))
+    return reduced
+
+
+def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    low = steps["start_ns"].to_numpy()
+    high = low + steps["step_ns"].to_numpy().astype(np.int64)
+    activities = rows_of_gpu(analysis.activities, gpu)
+    time_class = classes_of_activities(analysis.activities, analysis.kernel_instances, analysis.kernels)
+    begin, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    timeline = compute_timeline(begin, end, time_class[activities.index.to_numpy()])
+    window_end = _last_ends(begin, end, low, high)
+    launched = rows_of_gpu(analysis.kernel_instances, gpu)
+    started = analysis.activities["start_ns"].to_numpy()[launched["activity"].to_numpy()]
+    step = np.searchsorted(low, started, "right") - 1
+    inside = (step >= 0) & (started < high[step])
+    launched, step = launched[inside], step[inside]
+    sums = {
+        name: np.bincount(step, launched[name].to_numpy(), len(low)) for name in ("tensor_active_ns", "tensor_flop")
+    }
+    measured = pd.DataFrame(
+        {
+            "rank": -1,
+            "step": steps["number"].to_numpy(),
+            "start_ns": low,
+            "step_time_ns": (high - low).astype(np.float64),
+            **_sum_classes(timeline, low, window_end),
+            "between_ns": (high - window_end).astype(np.float64),
+            "input_ns": _wait_for_input(analysis, begin, end, low, high),
+            **sums,
+            "clock_hz": _mean_clock(analysis, gpu, low, high),
+        }
+    )
+    return RANK_STEPS.conform(measured), _list_collectives(analysis, launched, measured["step"].to_numpy()[step])
+
+
+def _last_ends(begin: Ints, end: Ints, low: Ints, high: Ints) -> Ints:
+    """When the last activity that begins in a step ends; what reaches into the next step counts up to that."""
+    order = np.argsort(begin, kind="stable")
+    reach = np.maximum.accumulate(end[order])
+    return np.asarray(np.clip(reach[np.searchsorted(begin[order], high) - 1], low, high))
+
+
+def _sum_classes(timeline: StepFunction, low: Ints, high: Ints) -> dict[str, Floats]:
+    """How long each part of a step took, by the columns of ``RANK_STEPS``."""
+    step, piece, length = timeline.overlaps(low, high)
+    part = np.array([_PART_OF_CLASS.get(name, "compute_ns") for name in TIME_CLASSES])
+    of_piece = part[timeline.value[piece].astype(np.int64)]
+    return {
+        name: np.bincount(step[of_piece == name], length[of_piece == name], len(low)).astype(np.float64)
+        for name in ("compute_ns", *_PART_OF_CLASS.values())
+    }
+
+
+def _wait_for_input(analysis: Analysis, begin: Ints, end: Ints, low: Ints, high: Ints) -> Floats:
+    """How long nothing ran on the GPU while the program was in a range that gets its next batch."""
+    ranges = analysis.nvtx_ranges
+    rows = ranges[ranges["name"].astype(str).str.lower().isin(INPUT_RANGES)]
+    waits = open_times(*(rows[name].to_numpy() for name in ("start_ns", "end_ns")))
+    hidden = open_times(begin, end)
+    step, piece, length = waits.overlaps(low, high)
+    first = np.maximum(waits.start[piece], low[step])
+    return np.bincount(step, length - hidden.integral(first, first + length), len(low)).astype(np.float64)
+
+
+def _mean_clock(analysis: Analysis, gpu: int, low: Ints, high: Ints) -> Floats:
+    samples = rows_of_gpu(analysis.samples, gpu)
+    if "gpc_clock_hz" not in samples or samples.empty:
+        return np.full(len(low), np.nan)
+    clock = StepFunction(*(samples[name].to_numpy() for name in ("start_ns", "end_ns", "gpc_clock_hz")))
+    covered = clock.covered(low, high)
+    return np.asarray(clock.integral(low, high) / np.where(covered > 0, covered, np.nan))
+
+
+def _list_collectives(analysis: Analysis, launched: pd.DataFrame, step: Ints) -> pd.DataFrame:
+    kernels = analysis.kernels
+    is_collective = (kernels["communication"] & ~read_traits(kernels["name"])["is_sent"]).to_numpy()
+    chosen = is_collective[launched["kernel"].to_numpy()]
+    rows = launched[chosen]
+    begin = analysis.activities["start_ns"].to_numpy()[rows["activity"].to_numpy()]
+    order = np.argsort(begin, kind="stable")
+    frame = pd.DataFrame(
+        {
+            "rank": -1,
+            "step": step[chosen][order],
+            "name": kernels["name"].to_numpy(object)[rows["kernel"].to_numpy()[order]],
+            "start_ns": begin[order],
+            "duration_ns": rows["duration_ns"].to_numpy()[order],
+        }
+    ).head(MOST_COLLECTIVES)
+    return COLLECTIVES.conform(frame.assign(place=frame.groupby("step").cumcount()))
+
+
+def _measure_parts(analysis: Analysis, gpu: int) -> pd.DataFrame:
+    mean = measure_mean_iteration(analysis, gpu)
+    if mean is None:
+        return RANK_PARTS.empty()
+    parts = mean.parts.nlargest(MOST_PARTS, "time_ns")
+    modules = (analysis.modules["module"] + " " + analysis.modules["phase"]).to_numpy(object)
+    texts = {
+        "path_id": ("path", analysis.paths["path"].to_numpy(object)),
+        "module": ("module", modules),
+        "kernel": ("kernel", analysis.kernels["name"].to_numpy(object)),
+    }
+    named = {title: np.append(names, "")[parts[key].to_numpy()] for key, (title, names) in texts.items()}
+    frame = pd.DataFrame(
+        {
+            **named,
+            "time_class": np.array(TIME_CLASSES, dtype=object)[parts["time_class"].to_numpy()],
+            "time_ns": parts["time_ns"].to_numpy(),
+            "launch_count": parts["launch_count"].to_numpy(),
+        }
+    )
+    keys = ["path", "module", "time_class", "kernel"]
+    return RANK_PARTS.conform(frame.groupby(keys, as_index=False, sort=False).sum().assign(rank=-1))

@@ -1,0 +1,91 @@
+"""A job in a folder: one Parquet file a frame, sorted by rank, that DuckDB, Polars and pandas read as well."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from tcprof.errors import InputError
+from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_RECORDINGS, RANK_STEPS, RANKS, Schema
+from tcprof.identity import Identity, Rank
+from tcprof.outputs import replace_folder
+from tcprof.ranks.job import Job
+from tcprof.ranks.reduce import ReducedRank
+from tcprof.saved.checks import find_nulls, find_unreadable
+from tcprof.saved.writing import as_parquet
+
+_FRAMES = {"steps": RANK_STEPS, "collectives": COLLECTIVES, "parts": RANK_PARTS}  # by the attributes of a rank
+_LAST = f"{RANK_RECORDINGS.name}.parquet"  # written last: a folder with it is whole
+
+
+def is_job(folder: Path) -> bool:
+    """Whether a folder holds a job."""
+    return (folder / _LAST).is_file()
+
+
+def write_job(job: Job, folder: Path) -> None:
+    """Write a job's frames and what they were made from; other files of the folder stay.
+
+    Raises:
+        OutputError: The folder cannot be written.
+    """
+    ranks = [(each, each.rank) for each in job.recordings if each.rank]
+    recordings = pd.DataFrame(
+        {
+            "rank": [rank.rank for _, rank in ranks],
+            "world_size": [rank.world_size for _, rank in ranks],
+            "local_rank": [-1 if rank.local_rank is None else rank.local_rank for _, rank in ranks],
+            **{name: [getattr(each, name) for each, _ in ranks] for name in RANK_RECORDINGS.names[3:]},
+        }
+    )
+    frames = {RANKS.name: job.ranks, RANK_RECORDINGS.name: RANK_RECORDINGS.conform(recordings)}
+    for name, schema in _FRAMES.items():
+        frames[schema.name] = schema.concat(getattr(each, name).assign(rank=rank.rank) for each, rank in ranks)
+    with replace_folder(folder, _LAST) as staged:
+        for name, frame in frames.items():
+            (staged / f"{name}.parquet").write_bytes(as_parquet(frame.sort_values("rank", kind="stable")))
+
+
+def read_job(folder: Path) -> list[ReducedRank]:
+    """The ranks of a job in a folder, to be judged anew; anyone may have written it.
+
+    Raises:
+        InputError: It is damaged, or not a job's.
+    """
+    recordings = _read(folder, RANK_RECORDINGS)
+    frames = {name: dict(list(_read(folder, schema).groupby("rank"))) for name, schema in _FRAMES.items()}
+    ranks = []
+    for row in recordings.to_dict("records"):
+        facts = {"job": row["job"], "host": row["host"], "gpu_0": row["gpu_alias"], "program": row["program"]}
+        known = Identity.from_facts(facts)
+        local = row["local_rank"]
+        ranks.append(
+            ReducedRank(
+                Rank(row["rank"], row["world_size"], None if local < 0 else local),
+                *(row["file"], row["content"], known.job, known.host, known.gpus.get(0, "")),
+                *(row["gpu_name"], known.program),
+                **{name: frames[name].get(row["rank"], schema.empty()) for name, schema in _FRAMES.items()},
+            )
+        )
+    return ranks
+
+
+def _read(folder: Path, schema: Schema) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / f"{schema.name}.parquet"
+    try:
+        file = pq.ParquetFile(path)
+        wrong = find_unreadable(file, schema, path.stat().st_size)
+        table = None if wrong else file.read(columns=schema.names)
+        wrong = wrong or find_nulls(table, schema)
+        frame = schema.empty() if wrong or table is None else schema.conform(table.to_pandas())
+        wrong = wrong or schema.find_invalid(frame)
+    except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+        wrong = str(error)
+    if wrong:
+        raise InputError(
+            f"{path} is not part of a job that can be read: {wrong}.",
+            f"Write it again: tcprof ranks FILES --save {folder}",
+        )
+    return frame

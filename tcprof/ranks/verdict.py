@@ -1,0 +1,92 @@
+"""What the figures of a job say: which rank holds it up, why, and what it would save; or why that cannot be known."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.ranks.job import Job
+from tcprof.ranks.stragglers import FEWEST_STEPS, LEAST_EXCESS
+from tcprof.units import format_ns
+
+
+def judge_job(job: Job) -> tuple[str, ...]:
+    """The verdict: a sentence on the job as a whole, then for each group of ranks what holds it up."""
+    groups = [rows for _, rows in job.ranks.groupby("group")]
+    return (describe_job(job), *(line for rows in groups for line in _judge_group(rows, alone=len(groups) == 1)))
+
+
+def describe_job(job: Job) -> str:
+    """The first line of all outputs: step time, Tensor Active, FLOP/s, and how many steps of how many ranks."""
+    ranks = job.ranks
+    steps = int(ranks["step_count"].min())
+    facts = [f"step time {format_ns(ranks['step_time_ns'].median())}"]
+    facts += _fact("Tensor Active", units.format_pct(ranks["tensor_active_pct"].mean()))
+    facts += _fact("Tensor FLOP/s of all ranks", units.format_value(ranks["tensor_tflops"].sum(min_count=1), "tflops"))
+    whole = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
+    return f"{len(ranks):,}{whole} ranks, {steps:,} steps: {', '.join(facts)}."
+
+
+def _fact(name: str, text: str) -> list[str]:
+    return [] if text == units.UNKNOWN else [f"{name} {text}"]
+
+
+def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
+    prefix = "" if alone else f"Group {rows['group'].iloc[0]} ({len(rows)} ranks): "
+    reason = _why_unknown(rows)
+    if reason:
+        return [f"{prefix}{reason}"]
+    out = rows[rows["straggler"]].sort_values("saves_ns", ascending=False)
+    if out.empty:
+        furthest = rows.loc[rows["excess_ns"].idxmax()]
+        return [
+            f"{prefix}No rank holds the others up: the own time of the slowest, rank {furthest['rank']}, is "
+            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others, no more than steps and "
+            "GPUs of one kind differ."
+        ]
+    return [_describe(row, rows, prefix) for _, row in out.iterrows()]
+
+
+def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
+    saved = f"{format_ns(row['saves_ns'])} ({format_ns(row['saves_low_ns'])} to {format_ns(row['saves_high_ns'])})"
+    return (
+        f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
+        f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
+        f"{row['cause']}. As fast as they are, it saves {saved} of each step."
+    )
+
+
+def _share(time_ns: float, rows: pd.DataFrame) -> str:
+    return units.format_pct(100 * time_ns / rows["step_time_ns"].median())
+
+
+def _why_unknown(rows: pd.DataFrame) -> str:
+    """Why no rank of a group can be said to hold the others up; empty where one can."""
+    if len(rows) == 1:
+        return "There is a single rank, and nothing to compare it with."
+    if rows["wait_ns"].isna().any():
+        return (
+            "Cannot tell which rank holds the others up: their collectives do not match, so that waiting is unknown. "
+            "Record the same steps on all ranks, with CUDA graphs by their nodes."
+        )
+    if np.isnan(rows["excess_ns"]).any():
+        return (
+            f"Cannot tell which rank holds the others up: they have {rows['step_count'].iloc[0]} steps in common, and "
+            f"{FEWEST_STEPS} are needed. Record more steps."
+        )
+    return ""
+
+
+def describe_base(job: Job) -> tuple[str, ...]:
+    """What the figures are of, and how clocks were aligned, with the error that is left."""
+    lines = [
+        "Own time is the step time without waiting in collectives: what one takes longer than on the rank that was "
+        "last to start it. A rank stands out if that is longer than the median of the others by at least "
+        f"{units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs of one kind differ.",
+    ]
+    if len(job.clocks):
+        error = float(job.clocks["error_ns"].max())
+        lines.append(
+            f"No figure needs a common clock; by the ends of their collectives, the ranks' clocks agree to "
+            f"{format_ns(error)} once shifted."
+        )
+    return tuple(lines)

@@ -1,0 +1,66 @@
+"""How long ranks wait for each other, from the collectives that they take part in together.
+
+A collective ends when its slowest rank has come. What it takes longer on a rank than on the one that was last to start
+it is waiting; that shortest duration is the transfer. Durations need no common clock.
+"""
+
+import numpy as np
+import pandas as pd
+
+from tcprof.arrays import Floats, Ints
+
+
+def group_ranks(collectives: pd.DataFrame, ranks: Ints) -> Ints:
+    """The group of each rank: ranks whose steps hold the same collectives in the same order.
+
+    Stages of a pipeline, or experts, take part in others; their own times differ by design. Ranks without any
+    collective are one group.
+    """
+    steps = collectives.groupby("rank")["step"].nunique()
+    in_steps = collectives.groupby(["rank", "name"])["step"].nunique().reset_index()
+    usual = in_steps[in_steps["step"] > in_steps["rank"].map(steps) / 2]  # not what only the first steps do
+    names = usual.groupby("rank")["name"].agg(lambda of_rank: " ".join(sorted(of_rank)))
+    count = collectives.groupby(["rank", "step"]).size().groupby(level="rank").median()
+    marks = pd.Series(list(zip(names, count[names.index], strict=True)), index=names.index, dtype=object)
+    of_rank = marks.reindex(ranks).map(lambda mark: mark if isinstance(mark, tuple) else ("", 0.0))
+    codes: Ints = pd.factorize(of_rank)[0]
+    return codes
+
+
+def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.DataFrame:
+    """The collectives that all ranks of a group have, with ``wait_ns`` and whether the rank ``is_last`` to start it.
+
+    Args:
+        group: The group of each rank, by rank.
+    """
+    rows = collectives.assign(group=collectives["rank"].map(group))
+    keys = ["group", "step", "place", "name"]
+    together = rows.groupby(keys, sort=False)["duration_ns"]
+    size = rows["group"].map(group.value_counts())
+    complete = (together.transform("size") == size).to_numpy() & (size > 1).to_numpy()
+    rows = rows.assign(wait_ns=rows["duration_ns"] - together.transform("min"))[complete]
+    first = rows.groupby(keys, sort=False)["duration_ns"].idxmin()
+    return rows.assign(is_last=rows.index.isin(first))
+
+
+def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
+    """Waiting of each row of ``RANK_STEPS`` that nothing else of the rank hides; NaN where no collective matches."""
+    waited = matched.groupby(["rank", "step"])["wait_ns"].sum()
+    of_step = waited.reindex(pd.MultiIndex.from_frame(steps[["rank", "step"]])).to_numpy(np.float64)
+    return np.asarray(np.minimum(of_step, steps["communication_ns"].to_numpy()))
+
+
+def align_clocks(matched: pd.DataFrame) -> pd.DataFrame:
+    """How far each rank's clock is ahead of that of the first of its group, by the ends of the collectives.
+
+    Ranks leave a collective together, within some microseconds.
+
+    Returns:
+        By rank ``offset_ns``, the median, and ``error_ns``, half the width of the middle 95 % of what is left.
+    """
+    ends = matched.assign(end_ns=(matched["start_ns"] + matched["duration_ns"]).astype(np.float64))
+    keys = ["group", "step", "place"]
+    ahead = ends["end_ns"] - ends.groupby(keys)["rank"].transform("idxmin").map(ends["end_ns"])
+    of_rank = ahead.groupby(ends["rank"])
+    spread = of_rank.quantile(0.975) - of_rank.quantile(0.025)
+    return pd.DataFrame({"offset_ns": of_rank.median(), "error_ns": spread / 2})

@@ -1,0 +1,68 @@
+"""Jobs of known truth: the recording of each rank of a training program whose steps end with one all-reduce."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from builders import TraceBuilder
+
+from tcprof.identity import Identity, Rank, alias_of
+from tcprof.sources.nsys_sqlite.export import write_identity
+
+US = 1_000
+TRANSFER = 200 * US
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+GEMM, NORM = "sm90_xmma_gemm_bf16bf16_bf16f32", "layer_norm_kernel"
+
+
+def make_job(
+    folder: Path,
+    work_us: Sequence[Sequence[int]],
+    *,
+    input_us: Sequence[int] | None = None,
+    launches: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
+    skew_us: int = 100_000,
+    job: str = "one",
+) -> list[Path]:
+    """Write the recording of each rank.
+
+    A step is: wait for input, the kernels, then the all-reduce, which ends on all ranks together, 200 us after the
+    last has come.
+
+    Args:
+        work_us: Of each rank the time of its kernels in each step.
+        input_us: How long each rank waits for its input in each step, before its first kernel.
+        launches: Into how many kernels each rank's work is split, besides one short norm.
+        names: Name of the collective of each rank.
+        skew_us: How far the clock of a rank is ahead of that of the one before it.
+        job: What the scheduler calls the job.
+    """
+    work = np.asarray(work_us) * US
+    ranks, steps = work.shape
+    waits = np.asarray(input_us if input_us is not None else [0] * ranks) * US
+    ends = np.cumsum((work + waits[:, None]).max(axis=0) + TRANSFER)
+    begins = np.concatenate([[0], ends[:-1]])
+    files = []
+    for rank in range(ranks):
+        shift = 1_000_000 + rank * skew_us * US
+        builder = TraceBuilder().gpu()
+        count = launches[rank] if launches else 1
+        for step in range(steps):
+            start, end = int(begins[step]) + shift, int(ends[step]) + shift
+            builder.range("step", start, end - 20)
+            begin = start + int(waits[rank])
+            if waits[rank]:
+                builder.range("data", start + 1, begin - 1)
+                builder.kernel("fill_kernel", start, start + 10, launched=start + 2)
+            edges = np.linspace(begin + 30, begin + work[rank, step] - US, count + 1).astype(int).tolist()
+            for number, (low, high) in enumerate(pairwise(edges)):
+                builder.kernel(GEMM, low, high, launched=begin + 10 + number)
+            builder.kernel(NORM, edges[-1], edges[-1] + US, launched=begin + 10 + count)
+            name = names[rank] if names else NCCL
+            builder.kernel(name, edges[-1] + US, end, launched=begin + 11 + count, stream=9)
+        file = builder.write(folder, f"r{rank}.sqlite")
+        write_identity(file, Identity(job=alias_of("job", job), ranks=(Rank(rank, ranks),), program="train"))
+        files.append(file)
+    return files

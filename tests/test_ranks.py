@@ -1,0 +1,291 @@
+"""Many ranks, one job: waiting, own time, who holds the others up and why; and when that cannot be known."""
+
+import json
+import os
+import signal
+from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import assert_rows
+from commands import Run
+from jobs import NCCL, US, make_job
+
+from tcprof.errors import InputError, UsageError
+from tcprof.frames import RANK_STEPS
+from tcprof.ranks import executors
+from tcprof.ranks.gather import find_files, gather
+from tcprof.ranks.job import Job, join_ranks
+from tcprof.ranks.reduce import reduce_file
+from tcprof.ranks.store import write_job
+from tcprof.ranks.stragglers import find_stragglers
+from tcprof.ranks.verdict import judge_job
+
+EQUAL = [[1000] * 8] * 4
+
+
+def join(files: list[Path]) -> Job:
+    return join_ranks([rank for file in files for rank in reduce_file(str(file))])
+
+
+def test_ranks_wait_for_the_slowest(tmp_path: Path) -> None:
+    job = join(make_job(tmp_path, [[1000] * 7, [1300] * 7, [1000] * 7]))
+    assert_rows(
+        job.ranks[["rank", "step_count", "step_time_ns", "wait_ns", "own_ns", "last_pct", "excess_ns", "saves_ns"]],
+        """
+        rank  step_count  step_time_ns  wait_ns  own_ns   last_pct  excess_ns  saves_ns
+        0     6           1500000       300000   1200000  0         -150000    0
+        1     6           1500000       0        1500000  100       300000     300000
+        2     6           1500000       300000   1200000  0         -150000    0
+        """,
+    )
+    assert job.ranks["straggler"].tolist() == [False, True, False]
+
+
+def test_the_parts_of_a_step_add_up_to_its_time(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    job = join(make_job(tmp_path, rng.integers(800, 1200, (4, 9)).tolist(), input_us=[0, 50, 0, 200]))
+    parts = job.rank_steps[["compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns"]].sum(axis=1)
+    pd.testing.assert_series_equal(parts, job.rank_steps["step_time_ns"], check_names=False)
+    assert job.rank_steps.columns.tolist() == RANK_STEPS.names
+
+
+CAUSES = {
+    "it has more work: 33.3 % more kernel launches": {"launches": [4, 4, 6, 4]},
+    "the same kernels take 30.0 % longer, matrix kernels most": {},
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
+    job = join(make_job(tmp_path, [[1000] * 7, [1000] * 7, [1300] * 7, [1000] * 7], **CAUSES[cause]))
+    assert job.ranks.loc[2, "cause"].startswith(cause)
+    assert "Rank 2 holds the others up: without waiting, its step takes 300 µs (20.0 %) longer" in judge_job(job)[1]
+
+
+def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:
+    job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]))
+    assert job.ranks["straggler"].tolist() == [False, True, False, False]
+    assert job.ranks.loc[1, "cause"] == "its GPU waits for input (+400 µs a step)"
+
+
+def test_equal_ranks_are_not_accused(tmp_path: Path) -> None:
+    job = join(make_job(tmp_path, EQUAL))
+    assert not job.ranks["straggler"].any()
+    assert judge_job(job)[1].startswith("No rank holds the others up")
+
+
+def test_ranks_of_other_collectives_are_groups_of_their_own(tmp_path: Path) -> None:
+    other = NCCL.replace("AllReduce", "AllGather")
+    job = join(make_job(tmp_path, [[1000] * 7] * 2 + [[1500] * 7] * 2, names=[NCCL, NCCL, other, other]))
+    assert job.ranks["group"].tolist() == [0, 0, 1, 1]
+    assert not job.ranks["straggler"].any(), "stages of a pipeline have other work"
+
+
+def test_without_matching_collectives_nobody_is_accused(tmp_path: Path) -> None:
+    sent = NCCL.replace("AllReduce_Sum_f32_RING_LL", "SendRecv")
+    job = join(make_job(tmp_path, [[1000] * 7, [1500] * 7], names=[sent, sent]))
+    assert not job.ranks["straggler"].any()
+    assert judge_job(job)[1].startswith("Cannot tell which rank holds the others up: their collectives do not match")
+
+
+def test_few_steps_decide_nothing(tmp_path: Path) -> None:
+    reduced = [rank for file in make_job(tmp_path, [[1000] * 7, [1500] * 7]) for rank in reduce_file(str(file))]
+    job = join_ranks([replace(each, steps=each.steps.head(4)) for each in reduced])
+    assert not job.ranks["straggler"].any()
+    assert judge_job(job)[1].startswith("Cannot tell which rank holds the others up: they have 4 steps in common")
+
+
+def test_clocks_agree_by_the_ends_of_collectives(tmp_path: Path) -> None:
+    clocks = join(make_job(tmp_path, EQUAL, skew_us=70)).clocks
+    assert clocks["offset_ns"].tolist() == [0, 70 * US, 140 * US, 210 * US]
+    assert clocks["error_ns"].tolist() == [0] * 4
+
+
+def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    files = make_job(tmp_path / "a", EQUAL)
+    copy = tmp_path / "b" / "copy.sqlite"
+    copy.write_bytes(files[1].read_bytes())
+    foreign = make_job(tmp_path / "c", [[900] * 8], job="another")
+    job = join([*files[:3], copy, *foreign])
+    assert job.ranks["rank"].tolist() == [0, 1, 2]
+    assert job.warnings == (
+        "Left out, since another job recorded it: r0.sqlite.",
+        "Left out: r1.sqlite holds the same recording as copy.sqlite.",
+        "1 of 4 ranks is missing: 3.",
+    )
+
+
+def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
+    file = make_job(tmp_path, EQUAL)[0]
+    reduced = reduce_file(str(file))
+    unknown = [replace(each, rank=None) for each in reduced]
+    with pytest.raises(InputError, match=r"r0.sqlite does not say which rank it is of") as error:
+        join_ranks(unknown)
+    assert "--rank-from" in error.value.hint
+
+
+# Gathering
+
+
+class Dying(Executor):
+    """Workers that die of some files."""
+
+    def __init__(self, deadly: set[str]) -> None:
+        self.deadly = deadly
+        self.is_broken = False
+
+    def submit(self, fn, /, *args, **kwargs):
+        if self.is_broken:
+            raise BrokenExecutor("dead")
+        future: Future = Future()
+        if Path(args[0]).name in self.deadly:
+            self.is_broken = True
+            future.set_exception(BrokenExecutor("dead"))
+        else:
+            future.set_result(fn(*args))
+        return future
+
+
+def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path) -> None:
+    files = make_job(tmp_path, EQUAL)
+    reduced, failures = gather(files, lambda: Dying({"r2.sqlite"}), at_once=2)
+    assert [each.file for each in reduced] == ["r0.sqlite", "r1.sqlite", "r3.sqlite"]
+    assert [each.file for each in failures] == ["r2.sqlite"]
+    assert failures[0].reason.startswith("The worker that read it died")
+
+
+def test_a_worker_that_dies_once_is_replaced(tmp_path: Path) -> None:
+    started = []
+
+    def start() -> Dying:
+        started.append(Dying({"r2.sqlite"} if not started else set()))
+        return started[-1]
+
+    reduced, failures = gather(make_job(tmp_path, EQUAL), start, at_once=4)
+    assert (len(reduced), failures, len(started)) == (4, [], 5)
+
+
+def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
+    files = make_job(tmp_path, EQUAL)
+    jobs = [join_ranks(gather(files, executors.processes(count), count)[0]) for count in (1, 2)]
+    pd.testing.assert_frame_equal(jobs[0].ranks, jobs[1].ranks)
+    pd.testing.assert_frame_equal(jobs[0].rank_steps, jobs[1].rank_steps)
+
+
+def test_a_damaged_recording_is_a_row_with_its_reason(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path, EQUAL)[2].write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    result = run("ranks", tmp_path, "--format", "json", "--jobs", 1)
+    data = json.loads(result.out)
+    assert [row["rank"] for row in data["ranks"]] == [0, 1, 3]
+    assert [failure["file"] for failure in data["failures"]] == ["r2.sqlite"]
+    assert data["warnings"] == ["1 of 4 ranks is missing: 2."]
+
+
+def test_ranks_may_lie_in_folders_of_their_own(tmp_path: Path) -> None:
+    for name in ("node0", "node1", "empty"):
+        (tmp_path / name).mkdir()
+    files = make_job(tmp_path / "node0", EQUAL)
+    files[3].rename(moved := tmp_path / "node1" / "r3.sqlite")
+    assert find_files([tmp_path]) == [*files[:3], moved]
+
+
+def test_a_job_in_a_folder_is_the_same_job(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "recordings").mkdir()
+    make_job(tmp_path / "recordings", [[1000] * 8, [1400] * 8], input_us=[0, 30])
+    first = run("ranks", tmp_path / "recordings", "--jobs", 1, "--save", tmp_path / "job", "--format", "json")
+    again = run("ranks", tmp_path / "job", "--format", "json")
+    assert json.loads(first.out) == json.loads(again.out)
+    assert pd.read_parquet(tmp_path / "job" / "ranks.parquet")["straggler"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize("part", ["rank_steps", "collectives", "rank_recordings"])
+def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
+    write_job(join(make_job(tmp_path, EQUAL)), tmp_path / "job")
+    path = tmp_path / "job" / f"{part}.parquet"
+    frame = pd.read_parquet(path)
+    for content in (frame.assign(rank=-7), frame.assign(rank="x"), pd.concat([frame, frame])):
+        content.to_parquet(path)
+        result = run("ranks", tmp_path / "job")
+        assert (result.status, result.out) == (3, "")
+        assert f"{part}.parquet is not part of a job that can be read" in result.err
+
+
+@pytest.mark.parametrize("pattern", ["rank", "rank("])
+def test_a_pattern_without_a_rank(pattern: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--rank-from"):
+        gather(make_job(tmp_path, [[1000] * 6]), executors.processes(1), 1, pattern)
+
+
+# Judging
+
+
+def noisy(rng: np.random.Generator, ranks: int, steps: int = 40, slower: float = 0.0) -> np.ndarray:
+    """Own times with the noise of steps and of GPUs, one rank being slower."""
+    own = 40e6 * (1 + rng.normal(0, 0.003, (ranks, 1)) + rng.normal(0, 0.01, (ranks, steps)))
+    own[ranks // 2] *= 1 + slower
+    return own
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_few_jobs_without_a_straggler_have_one(ranks: int) -> None:
+    rng = np.random.default_rng(ranks)
+    accused = sum(find_stragglers(noisy(rng, ranks)).stands_out.any() for _ in range(60))
+    assert accused <= 3
+
+
+@pytest.mark.parametrize("ranks", [2, 8, 64])
+def test_a_rank_that_is_3_percent_slower_is_found_alone(ranks: int) -> None:
+    rng = np.random.default_rng(100 + ranks)
+    for _ in range(10):
+        found = find_stragglers(noisy(rng, ranks, slower=0.03))
+        assert np.flatnonzero(found.stands_out).tolist() == [ranks // 2]
+        assert found.saves_low[ranks // 2] <= found.saves[ranks // 2] <= 0.05 * 40e6
+
+
+# On a Dask cluster
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler with two worker processes, as one machine may have."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra dask")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as started:
+        yield started
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
+    files = make_job(tmp_path, EQUAL)
+    start, workers = executors.dask(cluster.scheduler_address)
+    assert workers == 2
+    reduced, failures = gather(files, start, workers)
+    assert failures == []
+    pd.testing.assert_frame_equal(join_ranks(reduced).ranks, join(files).ranks)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
+    files = make_job(tmp_path, [[1000] * 8] * 6)
+    start, workers = executors.dask(cluster.scheduler_address)
+    victims = [nanny.pid for nanny in cluster.workers.values()]
+
+    def kill_one(done: int) -> None:
+        if done == 2:
+            os.kill(victims[0], signal.SIGKILL)
+
+    reduced, failures = gather(files, start, workers, on_done=kill_one)
+    assert failures == []
+    assert [each.file for each in reduced] == [file.name for file in files]
+
+
+def test_no_scheduler_answers(monkeypatch) -> None:
+    pytest.importorskip("distributed", reason="needs the extra dask")
+    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
+    with pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        executors.dask("tcp://127.0.0.1:9")
