@@ -257,6 +257,8 @@ def cluster():
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as started:
         yield started
+        for client in list(distributed.Client._instances):
+            client.close()
 
 
 @pytest.mark.filterwarnings("ignore")

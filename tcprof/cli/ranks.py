@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from tcprof.cli import app
 from tcprof.cli.options import TEXT, ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import print_document, progress_of
 from tcprof.cli.streams import echo_error, echo_path
+
+if TYPE_CHECKING:
+    from tcprof.ranks.job import Failure
+    from tcprof.ranks.reduce import ReducedRank
 
 RecordingsArgument = Annotated[
     list[Path],
@@ -71,22 +75,12 @@ def ranks(
     Ranks are known by what the launcher told their processes, never by the order of the files. Each recording is
     reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are some hundred megabytes.
     """
-    from tcprof.ranks import executors
-    from tcprof.ranks.gather import find_files, gather
     from tcprof.ranks.job import join_ranks
-    from tcprof.ranks.store import is_job, read_job, write_job
+    from tcprof.ranks.store import write_job
     from tcprof.views.ranks import view_ranks
 
     chosen = choose_format(output_format, output, tuple(recordings), force=force)
-    stored = [rank for each in recordings if is_job(each) for rank in read_job(each)]
-    files = find_files(each for each in recordings if not is_job(each))
-    workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
-    start = executors.processes(workers)
-    if dask:
-        start, workers = executors.dask(dask)
-    with progress_of("Reading", len(files)) as on_done:
-        reduced, failures = gather(files, start, workers, rank_from, on_done)
-    job = join_ranks([*stored, *reduced], failures)
+    job = join_ranks(*_read(recordings, rank_from, jobs, dask))
     print_document(view_ranks(job, limit or None), chosen, output, wide=wide)
     if save is not None:
         write_job(job, save)
@@ -94,3 +88,22 @@ def ranks(
             echo_path(save)
         else:
             echo_error(str(save))
+
+
+def _read(
+    given: list[Path], rank_from: str | None, jobs: int | None, dask: str | None
+) -> tuple[list["ReducedRank"], list["Failure"]]:
+    """The ranks of jobs in folders, and of recordings; and what gave none."""
+    from tcprof.ranks import executors
+    from tcprof.ranks.gather import find_files, gather
+    from tcprof.ranks.store import is_job, read_job
+
+    stored = [rank for each in given if is_job(each) for rank in read_job(each)]
+    files = find_files(each for each in given if not is_job(each))
+    workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
+    start = executors.processes(workers)
+    if dask:
+        start, workers = executors.dask(dask)
+    with progress_of("Reading", len(files)) as on_done:
+        reduced, failures = gather(files, start, workers, rank_from, on_done)
+    return [*stored, *reduced], failures

@@ -15,6 +15,7 @@ from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
+_DESCRIBED = ("file", "host", "gpu_name")
 
 
 @dataclass(frozen=True)
@@ -44,39 +45,23 @@ def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ())
     """Put the ranks of a job side by side.
 
     Raises:
-        InputError: None is left, a recording does not know its rank, or ranks are of several jobs.
+        InputError: There is none, or a recording does not know its rank.
     """
-    if failures and not reduced:
-        first = failures[0]
-        more = f" Nor do {len(failures) - 1:,} others." if len(failures) > 1 else ""
-        raise InputError(f"{first.file} gives no rank: {first.reason}{more}", "'tcprof show' reads one of them.")
+    if not reduced:
+        raise _explain_none(failures)
     known, warnings = _choose(reduced)
     numbers = [each.rank.rank for each in known if each.rank]
-    steps, parts, collectives = (
-        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
-        for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
-    )
+    steps, parts, collectives = _put_together(known, numbers)
     order = np.array(numbers, dtype=np.int64)
     group = pd.Series(group_ranks(collectives, order), index=order)
     matched = match_collectives(collectives, group)
     waits = exposed_wait(steps, matched)
     steps = steps.assign(wait_ns=waits, own_ns=steps["step_time_ns"] - np.nan_to_num(waits))
-    described = pd.DataFrame(
-        {
-            "rank": order,
-            "file": [each.file for each in known],
-            "host": [each.host for each in known],
-            "gpu_name": [each.gpu_name for each in known],
-            "group": group.to_numpy(),
-        }
-    )
+    described = pd.DataFrame({"rank": order, "group": group.to_numpy()})
+    described = described.assign(**{name: [getattr(each, name) for each in known] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
     world = max((each.rank.world_size for each in known if each.rank), default=0)
-    missing = sorted({*range(world)} - {*numbers})
-    if missing:
-        warnings.append(
-            f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {_list(missing)}."
-        )
+    warnings += _list_missing(world, numbers)
     return Job(
         tuple(known),
         RANKS.conform(ranks.sort_values("rank")),
@@ -90,11 +75,35 @@ def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ())
     )
 
 
+def _explain_none(failures: Sequence[Failure]) -> InputError:
+    if not failures:
+        return InputError("There is no recording of a rank.", "Give the recordings or saved analyses of a job.")
+    more = f" Nor do {len(failures) - 1:,} others." if len(failures) > 1 else ""
+    return InputError(
+        f"{failures[0].file} gives no rank: {failures[0].reason}{more}", "'tcprof show' reads one of them."
+    )
+
+
+def _put_together(known: Sequence[ReducedRank], numbers: Sequence[int]) -> list[pd.DataFrame]:
+    """The steps, the parts and the collectives of all ranks, each with its rank."""
+    return [
+        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
+        for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
+    ]
+
+
+def _list_missing(world: int, numbers: Sequence[int]) -> list[str]:
+    missing = sorted({*range(world)} - {*numbers})
+    if not missing:
+        return []
+    return [f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {_list(missing)}."]
+
+
 def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str]]:
     """The ranks, each once, in order; and what was left out."""
     warnings = []
     unknown = sorted({each.file for each in reduced if each.rank is None})
-    if unknown or not reduced:
+    if unknown:
         raise InputError(
             f"{_list(unknown)} does not say which rank it is of.",
             "Record with 'tcprof profile' under torchrun, srun or mpirun, or say where the file's name has the rank: "
