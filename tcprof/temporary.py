@@ -4,17 +4,22 @@ The folders of ``tempfile`` would stay where a process is killed, with gigabytes
 holds a marker that names the folder and the process that made it, and that is locked while the process lives. Only a
 folder with such a marker is ever removed, and only if its process is gone: the lock can be taken, and no process has
 that number and start time; or one that is empty, as a process leaves it that is killed before it marks it. On a file
-system without locks nothing else is removed.
+system without locks nothing else is removed, nor is anything where the operating system has none.
 """
 
-import fcntl
 import os
+import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _PREFIX = "tcprof-temporary-"
 _MARKER = ".made-by-tcprof"  # a file, since a folder cannot be locked on a network file system
@@ -53,8 +58,9 @@ def _make(place: Path, prefix: str) -> tuple[Path, int]:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
         with suppress(FileNotFoundError):
             lock = os.open(folder / _MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            if fcntl is not None:
+                with suppress(OSError):
+                    fcntl.flock(lock, fcntl.LOCK_EX)
             os.write(lock, _mark(folder, os.getpid()))
             if (folder / _MARKER).stat().st_ino == os.fstat(lock).st_ino:
                 return folder, lock
@@ -72,10 +78,12 @@ def _empty(folder: Path) -> None:
 
 def _mark(folder: Path, process: int) -> bytes:
     """The content of a marker: the folder's name, the machine, when that was started, the process, when that was."""
-    return "\n".join((folder.name, os.uname().nodename, _boot(), str(process), _start(process), "")).encode()
+    return "\n".join((folder.name, platform.node(), _boot(), str(process), _start(process), "")).encode()
 
 
 def _remove_abandoned(place: Path, prefix: str) -> None:
+    if fcntl is None:
+        return
     for folder in place.glob(f"{prefix}*"):
         with suppress(OSError):  # it is held, it is not empty and has no marker, or it has just been removed
             if folder.lstat().st_uid == os.geteuid() and not folder.is_symlink():
@@ -106,7 +114,7 @@ def _remove_unlocked(folder: Path) -> None:
 def _is_abandoned(folder: Path, mark: bytes, marked_s: float) -> bool:
     """Whether tcprof made a folder, on this machine, in a process that is gone."""
     name, node, boot, process, start, *rest = [*mark.decode(errors="replace").split("\n"), *[""] * 5][:6]
-    if (name, node) != (folder.name, os.uname().nodename) or not process.isdecimal() or rest != [""]:
+    if (name, node) != (folder.name, platform.node()) or not process.isdecimal() or rest != [""]:
         return False
     if boot != _boot():
         return time.time() - marked_s > _EARLIER_S

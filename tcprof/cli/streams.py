@@ -21,11 +21,10 @@ from tcprof.render.formats import Writer
 from tcprof.untrusted import printable_lines
 
 READER_GONE = 141  # as a program that SIGPIPE ends
-_USUAL = {  # what these signals do in Python; a program under ``nohup`` ignores SIGHUP, and still does
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-    signal.SIGHUP: signal.SIG_DFL,
-}
+# What these signals do in Python; a program under ``nohup`` ignores SIGHUP, and still does. Windows lacks some.
+_USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+_USUAL |= {signal.SIGHUP: signal.SIG_DFL} if hasattr(signal, "SIGHUP") else {}
+_ALARMS = (signal.SIGALRM,) if hasattr(signal, "SIGALRM") else ()
 _SIGNALLED = 128  # an exit status above it is that plus the signal's number
 _SAME_S = 1.0  # timeout(1) signals its program and then the program's group, which must not disturb the end
 _AGAIN_S = 2  # Python drops an exception that is raised while it frees an object: it is raised again
@@ -138,23 +137,29 @@ def ended_in_order() -> Iterator[None]:
         nonlocal first, raised_at, raised
         if time.monotonic() - raised_at < _SAME_S:
             return
-        signal.alarm(_AGAIN_S)
-        if number == signal.SIGALRM and _is_handled(raised):
+        _set_alarm(_AGAIN_S)
+        if number in _ALARMS and _is_handled(raised):
             return  # it was not dropped: the command is cleaning up, which may take long
         first, raised_at = first or number, time.monotonic()
         raised = KeyboardInterrupt() if first == signal.SIGINT else SystemExit(_SIGNALLED + first)
         raise raised
 
     changed = {number: usual for number, usual in _USUAL.items() if signal.getsignal(number) == usual}
-    alarm = signal.getsignal(signal.SIGALRM)
-    for number in (*changed, signal.SIGALRM):
+    alarms = {number: signal.getsignal(number) for number in _ALARMS}
+    for number in (*changed, *alarms):
         signal.signal(number, end)
     try:
         yield
     finally:
-        signal.alarm(0)
-        for number, usual in (*changed.items(), (signal.SIGALRM, alarm)):
+        _set_alarm(0)
+        for number, usual in (*changed.items(), *alarms.items()):
             signal.signal(number, usual)
+
+
+def _set_alarm(after_s: int) -> None:
+    """Have an alarm ring after some time, or not at all for 0."""
+    if _ALARMS:
+        signal.alarm(after_s)
 
 
 def _is_handled(error: BaseException | None) -> bool:

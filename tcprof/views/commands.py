@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tcprof import units
 from tcprof.chips import read_boards
-from tcprof.record.program import explain_output
 from tcprof.untrusted import printable
 from tcprof.views.document import Checklist, Commands, Document, Notes
 from tcprof.views.tables import Cell, Heading, Row, Table
@@ -104,6 +103,8 @@ def describe_plan(plan: "Plan") -> str:
 
 def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:
     """What nsys or the program complained of, and why the program did not end with status 0, if that is known."""
+    from tcprof.record.program import explain_output  # here, since this package can be had on Linux only
+
     explained = explain_output(run.output, run.program_status, program)
     if not run.program_status:
         return explained
