@@ -68,9 +68,10 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	$(LOWEST) -m pytest -W default $(PARALLEL) tests/test_cli*.py tests/test_redact.py \
 	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py tests/test_annotate_nvtx.py
 
-test-sdist: $(VENV)/installed-dev  ## Build what is published; from the unpacked sdist run the demo, collect all tests, and run those of its files
+test-sdist: $(VENV)/installed-dev  ## Build what is published, and whether an index takes it; from the unpacked sdist run the demo, collect all tests, and run those of its files
 	rm -rf build/sdist
-	$(BIN)/python -m hatchling build -d build/sdist
+	$(BIN)/python -m build --no-isolation --outdir build/sdist
+	$(BIN)/twine check --strict build/sdist/*
 	tar -xzf build/sdist/*.tar.gz -C build/sdist
 	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --quiet --collect-only >/dev/null && \
 	  $(abspath $(BIN))/python -m pytest $(PARALLEL) tests/test_layers.py tests/test_docs.py tests/test_fixtures.py tests/test_cli.py

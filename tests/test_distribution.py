@@ -8,11 +8,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import yaml
+
+import tcprof
 
 ROOT = Path(__file__).parent.parent
 NOT_NEEDED = (".ci/", ".gitignore")  # of those who have the repository
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,23 @@ def unpacked(built: Path) -> Path:
     return folder
 
 
+def test_how_to_cite_it_names_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (cited["title"], cited["version"]) == ("tcprof", tcprof.__version__)
+
+
+@pytest.mark.parametrize(
+    "form", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml")), ids=lambda path: path.stem
+)
+def test_forms_for_issues_ask_for_a_saved_analysis_and_never_for_a_report(form: Path) -> None:
+    known = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert known["name"]
+    text = " ".join(form.read_text(encoding="utf-8").split())
+    assert "Never attach a report" in text
+    assert "tcprof save RECORDING" in text
+
+
+@pytest.mark.slow
 def test_the_source_distribution_has_every_file_of_the_repository(unpacked: Path) -> None:
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         pytest.skip("this is no checkout of the repository")
@@ -41,6 +59,7 @@ def test_the_source_distribution_has_every_file_of_the_repository(unpacked: Path
     assert not missing, "\n".join(["", *missing])
 
 
+@pytest.mark.slow
 def test_its_tests_find_what_they_read(unpacked: Path) -> None:
     """All are found, and those run that read fixtures, docs, benchmarks, workloads and the Makefile."""
     pytest_in = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
@@ -51,6 +70,7 @@ def test_its_tests_find_what_they_read(unpacked: Path) -> None:
         assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.slow
 def test_the_wheel_has_all_that_a_command_needs(built: Path, tmp_path: Path) -> None:
     with_wheel = tmp_path / "installed"
     (wheel,) = built.glob("*.whl")
