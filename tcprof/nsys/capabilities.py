@@ -1,6 +1,8 @@
 """Ask an nsys what it can do on this machine."""
 
+import random
 import re
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +11,10 @@ import yaml
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.errors import NsysError
 from tcprof.nsys.locate import ANSWER_S, INSTALL_HINT, METRIC_SETS, Nsys
-from tcprof.nsys.run import Completed, run_quietly
+from tcprof.nsys.run import SAMPLER_HELD, Completed, run_quietly
 
+PATIENCE_S = 6.0  # another one that asks is done within a second
+_PAUSE_S = (0.2, 0.8)
 _LINK_PREFIXES = ("nvlrx__", "nvltx__", "pcie__", "ctc__")
 _SUFFIX = ".sum"
 _NEEDED = ("tensor_cycles", "sm_cycles")  # what no set of ours goes without
@@ -204,7 +208,7 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
     options = _ask(nsys, "--help").output
     plural = re.search(r"--gpu-metrics-devices\b", options) is not None
     option = "--gpu-metrics-devices" if plural else "--gpu-metrics-device"
-    devices = _ask(nsys, f"{option}=help")
+    devices = _ask_for_gpus(nsys, f"{option}=help")
     if not re.search(r"Possible --gpu-metrics-device|GPUs are (not )?supported", devices.output):
         raise NsysError(
             f"nsys {nsys.version_text} does not say which GPUs it can sample: {devices.last_lines()}",
@@ -212,6 +216,19 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
         )
     sets = _ask(nsys, "--gpu-metrics-set=help").output
     return Capabilities(option, re.search(r"^\s*file:", sets, re.MULTILINE) is not None, parse_gpus(devices.output))
+
+
+def _ask_for_gpus(nsys: Nsys, option: str) -> Completed:
+    """Asks for the GPUs, again where another one asks at the same time: each holds all of them for a moment.
+
+    The ranks of a host begin together.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while (answer := _ask(nsys, option)) and re.search(SAMPLER_HELD.pattern, answer.output, re.IGNORECASE):
+        if time.monotonic() > until:
+            break
+        time.sleep(random.uniform(*_PAUSE_S))
+    return answer
 
 
 def parse_gpus(text: str) -> tuple[GpuSupport, ...]:

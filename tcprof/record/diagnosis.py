@@ -39,15 +39,21 @@ class Diagnosis:
         return tuple(check for check in self.checks if check.status == "fail")
 
 
-def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tuple[str, ...] = ()) -> Diagnosis:
-    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
+def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[str, ...] = ()) -> Diagnosis:
+    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission.
+
+    Args:
+        explicit: The nsys to use.
+        gpus: The GPUs that are to be sampled, as ``tcprof profile --gpus`` takes them.
+        prefix: What nsys is started with, such as sudo.
+    """
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.found[0], prefix=prefix) if survey.found else None
     checks = [_check_nsys(survey)]
     if nsys is not None:
         checks.append(_check_importer(survey))
-    if not with_gpus:
+    if gpus == "none":
         return Diagnosis(tuple(checks), nsys, Capabilities("", metric_set_files=False, gpus=()))
     if not machine.has_gpu or nsys is None:
         return Diagnosis((*checks, _check_presence(machine)), nsys)
@@ -55,7 +61,7 @@ def diagnose(explicit: Path | None = None, *, with_gpus: bool = True, prefix: tu
         capabilities = read_capabilities(nsys)
     except NsysError as error:
         return Diagnosis((*checks, MachineCheck("GPU", "fail", error.message, error.hint)), nsys)
-    return Diagnosis((*checks, *_check_gpus(machine, capabilities.gpus)), nsys, capabilities)
+    return Diagnosis((*checks, *_check_gpus(machine, _leave_out_held(capabilities.gpus, gpus))), nsys, capabilities)
 
 
 def _check_nsys(survey: Survey) -> MachineCheck:
@@ -103,6 +109,14 @@ def _check_presence(machine: Machine) -> MachineCheck:
         evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
         remedy = "Record on a machine with an NVIDIA GPU; reports and exports can be read anywhere."
     return MachineCheck("GPU", "fail", evidence, f"{remedy} {WITHOUT_METRICS}")
+
+
+def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSupport, ...]:
+    """Without GPUs that another profiler holds, if all that are to be sampled are free: other ranks sample the rest."""
+    free = {str(gpu.number) for gpu in known if gpu.supported}
+    if not {number.strip() for number in gpus.split(",")} <= free:
+        return known
+    return tuple(gpu for gpu in known if gpu.supported or explain(gpu.reason) is not SAMPLER_HELD)
 
 
 def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineCheck]:

@@ -1,7 +1,10 @@
 """Decide how to record on this machine: which nsys, which GPUs, which metrics, which command line."""
 
+import fcntl
+import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,21 +72,33 @@ def plan_recording(
         InputError: The metric-set file does not exist.
         UsageError: An option has no meaning.
     """
-    with_gpus = options.gpus != "none"
-    found, capabilities = _ready(diagnose(nsys, with_gpus=with_gpus, prefix=prefix))
-    check_options(capabilities, options)
-    gpus = _choose_gpus(capabilities, options.gpus)
     with temporary_folder() as folder:
         metric_set: Path | None = None
         notes: list[str] = []
-        if gpus and "--gpu-metrics-set" not in name_options(options.extra_args):
-            metric_set, notes = _choose_metrics(found, capabilities, options, gpus, folder)
+        with _one_at_a_time():
+            found, capabilities = _ready(diagnose(nsys, gpus=options.gpus, prefix=prefix))
+            check_options(capabilities, options)
+            gpus = _choose_gpus(capabilities, options.gpus)
+            if gpus and "--gpu-metrics-set" not in name_options(options.extra_args):
+                metric_set, notes = _choose_metrics(found, capabilities, options, gpus, folder)
         rate = _estimate_bytes_per_s(options, gpus, metric_set)
         notes += _warn_of_overflow(options, gpus)
         processes = folder / "processes"
         processes.mkdir()
         command = annotated(program, options.annotate, processes=processes)
         yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Lets one tcprof of this user at a time ask nsys and try metric sets: both hold all GPUs of the host meanwhile."""
+    path = Path(tempfile.gettempdir()) / f"tcprof-{os.getuid()}.lock"
+    with ExitStack() as stack:
+        with suppress(OSError):  # without a lock nsys itself says whether a GPU is held
+            lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+            stack.callback(os.close, lock)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:

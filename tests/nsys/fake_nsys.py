@@ -89,11 +89,20 @@ def say_version() -> int:
     return 0
 
 
+def held_once() -> str:
+    """Another nsys asks at the same time: the first one that comes after it finds the GPU held."""
+    mark = Path(os.environ.get("FAKE_NSYS_HELD", "/nonexistent"))
+    if not mark.exists():
+        return ""
+    mark.unlink()
+    return "Already under profiling"
+
+
 def say_help(option: str) -> int:
     if option == "--help":
         say(f"\nusage: nsys profile [<args>]\n\n\t{DEVICE_OPTION}=\n\n\t   Collect GPU Metrics.\n")
     elif option == f"{DEVICE_OPTION}=help":
-        reason = os.environ.get("FAKE_NSYS_REASON")
+        reason = os.environ.get("FAKE_NSYS_REASON") or held_once()
         say(CLOSED_HELP.format(reason=reason) if reason else NO_DEVICES_HELP if OLD else DEVICE_HELP)
     elif option == "--gpu-metrics-set=help":
         say(SET_HELP + ("" if OLD else "\tfile:<file name> : use metric set from a given file\n"))
