@@ -48,7 +48,7 @@ RecordingArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RECORDING",
-        help="A report (.nsys-rep), its SQLite export, or a saved analysis (.tcprof).",
+        help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of torch.profiler.",
         show_default=False,
     ),
 ]

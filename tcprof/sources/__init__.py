@@ -106,6 +106,7 @@ class SourceType:
             recognized.
         recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
             shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
+        has_common_name: Whether other programs' files end in its suffixes, too: an empty one of a folder is then none.
         find: From what the user gave to the file that is read: of a report its export, which is made where it is not
             there yet. It may raise what the reading of a recording raises.
         open: Opens that file; raises an ``InputError`` where it is of this kind, but damaged.
@@ -117,3 +118,4 @@ class SourceType:
     recognizes: Callable[[Path, bytes], bool]
     open: Callable[[Path], Source]
     find: Callable[[Path], Path] = Path
+    has_common_name: bool = False

@@ -7,11 +7,12 @@ from pathlib import Path
 from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
 from tcprof.sources import Source, SourceType
+from tcprof.sources.kineto import KINETO
 from tcprof.sources.nsys import NSYS
 from tcprof.sources.saved import SAVED
 
 # In order; Nsight Systems comes last, since it takes files by their names too.
-SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, NSYS)
+SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, KINETO, NSYS)
 HEADER_BYTES = 256
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
 
@@ -105,7 +106,7 @@ def _in_order(paths: Iterable[Path]) -> list[Path]:
 def _may_be(source_type: SourceType, path: Path) -> bool:
     """Whether a source reads a file with one of its suffixes, or will say why it cannot: it has no content."""
     header = _header(path)
-    return not header or source_type.recognizes(path, header)
+    return source_type.recognizes(path, header) or not (header or source_type.has_common_name)
 
 
 def _header(path: Path) -> bytes:

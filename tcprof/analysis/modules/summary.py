@@ -10,7 +10,13 @@ from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.steps.iterations import are_counted
-from tcprof.analysis.time.range_metrics import range_rates, rate_useful, useful_of_launches, values_of_launches
+from tcprof.analysis.time.range_metrics import (
+    are_seen,
+    range_rates,
+    rate_useful,
+    useful_of_launches,
+    values_of_launches,
+)
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import LARGEST_UNCOVERED_PCT, MODULES
 
@@ -117,7 +123,8 @@ def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.D
 def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
     whole = sums[(sums["module_id"] < 0) & (sums["phase"] == ALL)].set_index("gpu")["kernel_ns"]
     time = sums["kernel_ns"].astype(float)
-    percent, points = 100 * sums["active_ns"] / time, 100 * sums["half_ns"] / time
+    percent = (100 * sums["active_ns"] / time).where(are_seen(sums))
+    points = 100 * sums["half_ns"] / time
     rates = range_rates(sums.reset_index(drop=True), time.to_numpy())
     is_whole = (rates["uncovered_cycles_pct"] <= LARGEST_UNCOVERED_PCT).to_numpy()
     useful = rate_useful(sums, time.to_numpy())

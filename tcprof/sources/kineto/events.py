@@ -1,0 +1,212 @@
+"""The events of a trace, checked and kept as columns of numbers: a trace may have millions."""
+
+import json
+import math
+import re
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+UNNAMED = "(unnamed)"
+KINDS = ("kernel", "memcpy", "memset")
+# Categories of events; until PyTorch 1.11 the second of each.
+_WORK = {
+    **dict.fromkeys(("kernel", "Kernel"), 0),
+    **dict.fromkeys(("gpu_memcpy", "Memcpy"), 1),
+    **dict.fromkeys(("gpu_memset", "Memset"), 2),
+}
+_CALLS = ("cuda_runtime", "cuda_driver", "Runtime")
+_OPS = ("cpu_op", "Operator")
+_PYTHON = ("python_function", "Python")
+_ANNOTATION = "user_annotation"
+_MODULE = "nn.Module: "  # before a module's class and a number, in the names of its calls
+_STEP = re.compile(r"(ProfilerStep)#\d+")  # each step's name has its number
+_OF_OPTIMIZER = "Optimizer."  # before the names of annotations that PyTorch itself makes, and emit_nvtx calls ops
+_MOST = 1 << 53  # of whole numbers
+_LATEST_US = 4e15  # microseconds since 1970, in 2096
+_MOST_THREADS, _MOST_GPUS, _MOST_STREAMS = 1 << 24, 256, 1 << 32
+_MOST_SIZES = 64  # arguments of an op, and dimensions of one
+_LARGEST_SIZE = 10**12
+
+_Event = Mapping[str, Any]
+
+
+class Names:
+    """Texts as numbers, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._texts: list[str] = []
+
+    def code(self, text: str) -> int:
+        """The number of a text."""
+        code = self._codes.setdefault(text, len(self._codes))
+        if code == len(self._texts):
+            self._texts.append(text)
+        return code
+
+    def text(self, code: int) -> str:
+        """The text of a number."""
+        return self._texts[code]
+
+    def categorical(self, codes: "npt.NDArray[Any]", change: Callable[[str], str] = str) -> pd.Categorical:
+        """The texts of numbers, changed; two texts may become one."""
+        texts = [sound(change(text)) for text in self._texts]
+        number, unique = pd.factorize(np.array(texts or [""], dtype=object))
+        return pd.Categorical.from_codes(number[codes], unique)
+
+
+class Columns:
+    """Rows of numbers, kept as arrays; whole ones but for those named last."""
+
+    def __init__(self, names: str, others: str = "") -> None:
+        self._arrays: dict[str, array[Any]] = {name: array("q") for name in names.split()}
+        self._arrays |= {name: array("d") for name in others.split()}
+        self._append = [column.append for column in self._arrays.values()]
+
+    def add(self, *values: float) -> None:
+        """Add a row, in the order of the names."""
+        for append, value in zip(self._append, values, strict=True):
+            append(value)
+
+    def __getitem__(self, name: str) -> "npt.NDArray[Any]":
+        return np.asarray(self._arrays[name])
+
+
+class Events:
+    """What was taken of the events. Times are in ns on the trace's clock, texts are numbers of ``names``."""
+
+    def __init__(self) -> None:
+        self.names, self.sizes, self.grids = Names(), Names(), Names()
+        self.ranges = Columns("process thread is_op name start end sizes", "sequence")
+        self.modules = Columns("process thread name start end")
+        self.calls = Columns("process thread name correlation start end")
+        self.work = Columns("gpu kind name grid stream correlation start end", "bytes")
+        self.first_ns, self.last_ns = sys.maxsize, -sys.maxsize
+        self.wrong: Counter[str] = Counter()  # events that were left out, by what is wrong
+        self._places: dict[str, int] = {}
+        self._take: dict[str, Callable[[_Event, _Event, str, int, int], bool]] = {
+            **dict.fromkeys(_OPS, self._take_op),
+            **dict.fromkeys(_PYTHON, self._take_python),
+            **dict.fromkeys(_CALLS, self._take_call),
+            **dict.fromkeys(_WORK, self._take_work),
+            _ANNOTATION: self._take_annotation,
+        }
+
+    def take(self, event: Any) -> None:
+        """Keep what is known of an event; of other kinds than these nothing."""
+        if not isinstance(event, dict):
+            self.wrong["no event"] += 1
+            return
+        category: Any = event.get("cat")
+        start: Any = event.get("ts")
+        length: Any = event.get("dur", 0)
+        take = self._take.get(category) if isinstance(category, str) else None
+        if take is None or event.get("ph") != "X":
+            return
+        if not (_is_time(start) and _is_time(length)) or length < 0:
+            self.wrong["no time"] += 1
+            return
+        args, name = event.get("args"), event.get("name")
+        start_ns = round(start * 1000)
+        end_ns = start_ns + round(length * 1000)
+        known, named = args if isinstance(args, dict) else {}, name if isinstance(name, str) and name else UNNAMED
+        if take(event, known, named, start_ns, end_ns):
+            self.first_ns, self.last_ns = min(self.first_ns, start_ns), max(self.last_ns, end_ns)
+
+    def _place(self, event: _Event) -> tuple[int, int]:
+        """Process and thread; what is no number that a system gives gets one of its own."""
+        process, thread = (whole(event.get(name), _MOST_THREADS) for name in ("pid", "tid"))
+        return (
+            process if process >= 0 else self._number(event.get("pid")),
+            thread if thread >= 0 else self._number(event.get("tid")),
+        )
+
+    def _number(self, place: object) -> int:
+        known = self._places.setdefault(str(place), len(self._places))
+        return _MOST_THREADS - 1 - known % _MOST_THREADS
+
+    def _take_annotation(self, event: _Event, _: _Event, name: str, start: int, end: int) -> bool:
+        step = _STEP.fullmatch(name)
+        code = self.names.code(step[1] if step else name)
+        is_op = name.startswith(_OF_OPTIMIZER)
+        self.ranges.add(*self._place(event), is_op, code, start, end, self.sizes.code(""), math.nan)
+        return True
+
+    def _take_op(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
+        sizes = self.sizes.code(_sizes(args.get("Input Dims", args.get("Input dims"))))
+        sequence = whole(args.get("Sequence number"), _MOST)
+        number = sequence if sequence >= 0 else math.nan
+        self.ranges.add(*self._place(event), True, self.names.code(name), start, end, sizes, number)
+        return True
+
+    def _take_python(self, event: _Event, _: _Event, name: str, start: int, end: int) -> bool:
+        """A call of a module; of other functions nothing is kept."""
+        if not name.startswith(_MODULE):
+            return False
+        self.modules.add(*self._place(event), self.names.code(name.removeprefix(_MODULE)), start, end)
+        return True
+
+    def _take_call(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
+        correlation = whole(args.get("correlation"), _MOST_STREAMS)
+        self.calls.add(*self._place(event), self.names.code(name), correlation, start, end)
+        return True
+
+    def _take_work(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
+        gpu = whole(args.get("device", event.get("pid")), _MOST_GPUS)
+        if gpu < 0:
+            self.wrong["no GPU"] += 1
+            return False
+        kind = _WORK[event["cat"]]
+        stream, correlation, moved = (
+            whole(given, most)
+            for given, most in (
+                (args.get("stream", event.get("tid")), _MOST_STREAMS),
+                (args.get("correlation"), _MOST_STREAMS),
+                (args.get("bytes") if kind else None, _MOST),
+            )
+        )
+        grid = self.grids.code("" if kind else _geometry(args.get("grid"), args.get("block")))
+        code = self.names.code(name)
+        self.work.add(gpu, kind, code, grid, stream, correlation, start, end, moved if moved >= 0 else math.nan)
+        return True
+
+
+def whole(value: object, most: int) -> int:
+    """A whole number from 0 on, below the most; -1 for all else."""
+    return value if type(value) is int and 0 <= value < most else -1
+
+
+def sound(text: str) -> str:
+    """A text without halves of characters, which JSON can hold and no file."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and -_LATEST_US < value < _LATEST_US
+
+
+def _sizes(given: object) -> str:
+    """The sizes of an op's arguments as ``tcprof.frames.NVTX_RANGES`` has them; empty where there are none."""
+    if not isinstance(given, list) or not 0 < len(given) <= _MOST_SIZES:
+        return ""
+    sizes = [each if _is_size(each) else [] for each in given]  # of a list of tensors, and of what is none, nothing
+    return json.dumps(sizes) if any(sizes) else ""
+
+
+def _is_size(given: object) -> bool:
+    if not isinstance(given, list) or len(given) > _MOST_SIZES:
+        return False
+    return all(type(each) is int and 0 <= each < _LARGEST_SIZE for each in given)
+
+
+def _geometry(grid: object, block: object) -> str:
+    """Grid and block as 8x64x1 384x1x1; empty where they are not known."""
+    known = [each for each in (grid, block) if isinstance(each, list) and len(each) == 3 and _is_size(each)]
+    return " ".join("x".join(map(str, each)) for each in known) if len(known) == 2 else ""
