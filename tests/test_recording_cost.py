@@ -154,3 +154,18 @@ def test_steps_that_are_written_again_replace_those_before(tmp_path):
     for period in (70 * US, 50 * US):
         write_unprofiled(path, make_steps(period))
     pd.testing.assert_frame_equal(tcprof.read(path).unprofiled, make_steps(50 * US), check_column_type=False)
+
+
+def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):
+    """The host begins ten steps at once, then waits: its own take 1 µs or 991 µs, the GPU's 100 µs."""
+    builder = TraceBuilder().gpu()
+    for number in range(COUNT):
+        host = 10 * US + (number // 10) * 1_000 * US + number % 10 * US
+        builder.range("step", host, host + US, domain="tcprof", start_end=True)
+        gpu = 2_000 * US + number * 100 * US + number % 3
+        builder.kernel("gemm", gpu, gpu + 90 * US, launched=host + 100)
+    analysis = read_with(builder.write(tmp_path), make_steps(100 * US))
+    cost = measure_cost(analysis)
+    assert cost.recorded.value == pytest.approx(100 * US, rel=0.001)
+    assert cost.recorded.high < 101 * US
+    assert not cost.is_known

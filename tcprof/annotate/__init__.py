@@ -22,7 +22,8 @@ from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
 from tcprof.annotate.processes import describe_process
-from tcprof.annotate.steps import STEP_TIMES, StepTimes, open_ranges
+from tcprof.annotate.step_times import STEP_TIMES, StepTimes
+from tcprof.annotate.steps import open_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,7 +66,7 @@ def _install(torch: Any) -> None:
     if not _installed:
         describe_process(torch)
         folder = os.environ.get(STEP_TIMES)
-        ranges = StepTimes(folder) if folder else open_ranges()
+        ranges = StepTimes(folder, torch) if folder else open_ranges()
         hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")))
         _installed.append(hooks)
         hooks.install()

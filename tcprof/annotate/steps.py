@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ DOMAIN = "tcprof"
 STEP, DATA, FORWARD, BACKWARD, OPTIMIZER = "step", "data", "forward", "backward", "optimizer"
 RECOMPUTE = "recompute"  # a forward pass that is run again within the backward pass
 NAMES = frozenset((STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, RECOMPUTE))
-STEP_TIMES = "TCPROF_STEP_TIMES"  # the folder that the times of steps are written to
 INFERENCE = "inference"  # a step that trains nothing is named after the model: "inference Llama"
 
 
@@ -264,37 +262,3 @@ def is_exhausted(batches: Any) -> bool:
         return bool(batches._num_yielded >= len(batches))
     except (AttributeError, TypeError):
         return False
-
-
-class StepTimes:
-    """Writes a line for each step that has ended to a file per process: whether it trains, begin and end in ns."""
-
-    mark: Callable[[str], object] | None = None
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self._files: dict[int, int] = {}  # by process: one that is forked has a file of its own
-
-    def push(self, name: str) -> None:
-        """See ``Ranges``."""
-
-    def pop(self) -> None:
-        """See ``Ranges``."""
-
-    def start(self, name: str) -> Any:
-        """See ``Ranges``."""
-        return (name, time.perf_counter_ns()) if name == STEP or name.startswith(INFERENCE) else None
-
-    def end(self, handle: Any) -> None:
-        """See ``Ranges``."""
-        if handle is not None:
-            name, begin = handle
-            line = f"{int(name == STEP)} {begin} {time.perf_counter_ns()}\n"
-            os.write(self._file(), line.encode("ascii"))  # at once: a program may end without a word
-
-    def _file(self) -> int:
-        process = os.getpid()
-        if process not in self._files:
-            path = f"{self._folder}/{process}"
-            self._files[process] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return self._files[process]

@@ -74,7 +74,7 @@ class UnprofiledRuns:
         """Add the steps without nsys to an analysis and to the export that it was read from."""
         if run.program_status or run.was_stopped:
             return analysis
-        has_steps = len(list_steps(analysis.nvtx_ranges)) > FEWEST_INSTANCES
+        has_steps = len(list_steps(analysis)) > FEWEST_INSTANCES
         if self._asked and not has_steps:
             self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
         if has_steps and not self._is_done:

@@ -15,7 +15,10 @@ from tcprof.findings.finding import Finding, Severity
 
 @dataclass(frozen=True)
 class RecordingCost:
-    """The steps of a program, alone and recorded, by the same hooks and without warm-up."""
+    """The steps of a program, unprofiled and recorded, by the same hooks and without warm-up.
+
+    Where they use a GPU, its times count, since the program may be ahead of it.
+    """
 
     unprofiled: Typical  # median time in ns from one step's begin to the next one's
     recorded: Typical
@@ -31,11 +34,18 @@ class RecordingCost:
         return self.recorded.low > self.unprofiled.high
 
 
-def list_steps(ranges: pd.DataFrame) -> pd.DataFrame:
-    """Steps that ``tcprof.annotate`` opened, as ``tcprof.frames.UNPROFILED``: of training, else calls of models."""
+def list_steps(analysis: Analysis) -> pd.DataFrame:
+    """Steps that ``tcprof.annotate`` opened, as ``tcprof.frames.UNPROFILED``: of training, else calls of models.
+
+    Where they have work on a GPU, they begin with the first of it.
+    """
+    ranges = analysis.nvtx_ranges
     ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
     names = ours["name"].astype(str)
     ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]
+    begins = analysis.instances.groupby("range")["gpu_start_ns"].min().reindex(ours.index)
+    if begins.notna().any():
+        ours = ours.assign(start_ns=begins)[begins.notna()]
     return _of_one_kind(ours.assign(training=ours["name"] == STEP)[["process", "training", "start_ns", "end_ns"]])
 
 
@@ -44,7 +54,7 @@ def measure_cost(analysis: Analysis) -> RecordingCost | None:
     if analysis.unprofiled.empty:
         return None
     warm_up = int(analysis.iterations.groupby("gpu")["warm_up"].sum().max()) if len(analysis.iterations) else 1
-    unprofiled, recorded = _of_one_kind(analysis.unprofiled), list_steps(analysis.nvtx_ranges)
+    unprofiled, recorded = _of_one_kind(analysis.unprofiled), list_steps(analysis)
     if unprofiled.empty or recorded.empty or unprofiled["training"].iloc[0] != recorded["training"].iloc[0]:
         return None
     return RecordingCost(*(_step_time(steps, max(warm_up, 1)) for steps in (unprofiled, recorded)))

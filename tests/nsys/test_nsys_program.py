@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from tcprof.annotate import VARIABLE, steps
+from tcprof.annotate import VARIABLE, step_times
 from tcprof.annotate.ops import AUTO, LEVELS, OFF
 from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
@@ -135,7 +135,7 @@ def test_a_program_that_is_not_annotated_is_as_it_was():
 def test_profile_has_the_levels_of_the_annotation():
     assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
     assert (program.AUTO, program.OFF, program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
-    assert program.STEP_TIMES_VARIABLE == steps.STEP_TIMES
+    assert program.STEP_TIMES_VARIABLE == step_times.STEP_TIMES
 
 
 @pytest.fixture

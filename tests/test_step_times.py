@@ -1,0 +1,125 @@
+"""Steps without a profiler are timed by the GPU, on a CUDA that plays what a program ahead of its GPU meets."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tcprof.annotate import step_times
+from tcprof.annotate.step_times import StepTimes
+
+STEP_MS = 100.0
+
+
+class Cuda:
+    """The host is done at once; the GPU takes ``STEP_MS`` for each step, and reaches events in order."""
+
+    def __init__(self) -> None:
+        self.given_ms, self.reached_ms = 3600e3, 3600e3  # an hour in which single precision tells 0.25 ms apart
+        self.is_on, self.is_capturing, self.device = True, False, 0
+
+    def is_initialized(self) -> bool:
+        return self.is_on
+
+    def is_current_stream_capturing(self) -> bool:
+        return self.is_capturing
+
+    def current_device(self) -> int:
+        return self.device
+
+    def Event(self, *, enable_timing: bool) -> "Event":  # noqa: N802 -- torch calls it so
+        assert enable_timing
+        return Event(self)
+
+    def work(self, milliseconds: float) -> None:
+        """The program gives the GPU work."""
+        self.given_ms += milliseconds
+
+
+class Event:
+    def __init__(self, cuda: Cuda) -> None:
+        self.cuda, self.device = cuda, cuda.device
+
+    def record(self) -> None:
+        self.at_ms = self.cuda.given_ms
+
+    def query(self) -> bool:
+        return self.at_ms <= self.cuda.reached_ms
+
+    def synchronize(self) -> None:
+        self.cuda.reached_ms = max(self.cuda.reached_ms, self.at_ms)
+
+    def elapsed_time(self, other: "Event") -> float:
+        assert self.device == other.device
+        assert self.query()
+        assert other.query()
+        return float(np.float32(other.at_ms - self.at_ms))
+
+
+@pytest.fixture
+def cuda() -> Cuda:
+    return Cuda()
+
+
+@pytest.fixture
+def times(tmp_path: Path, cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> StepTimes:
+    monkeypatch.setattr(step_times.atexit, "register", lambda _: None)
+    return StepTimes(str(tmp_path), SimpleNamespace(cuda=cuda))
+
+
+def train(times: StepTimes, cuda: Cuda, count: int, milliseconds: float = STEP_MS) -> None:
+    for _ in range(count):
+        handle = times.start("step")
+        cuda.work(milliseconds)
+        times.end(handle)
+
+
+def written(folder: Path) -> np.ndarray:
+    lines = [line.split() for path in folder.iterdir() for line in path.read_text().splitlines()]
+    return np.array(lines, dtype=np.int64)
+
+
+def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+    train(times, cuda, 50)
+    assert not list(tmp_path.iterdir())  # the GPU is still at the first
+    cuda.reached_ms += 10.5 * STEP_MS
+    train(times, cuda, 1)
+    assert len(written(tmp_path)) == 10
+    times._write_all()
+    steps = written(tmp_path)
+    assert len(steps) == 51
+    assert (steps[:, 2] - steps[:, 1] == 1e6 * STEP_MS).all()
+    assert (np.diff(steps[:, 1]) == 1e6 * STEP_MS).all()
+
+
+def test_steps_before_the_first_use_of_cuda_are_the_host_s(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+    cuda.is_on = False
+    train(times, cuda, 2)
+    assert len(written(tmp_path)) == 2
+    cuda.is_on = True
+    train(times, cuda, 2)
+    times._write_all()
+    assert len(written(tmp_path)) == 4
+
+
+def test_no_event_is_recorded_into_a_graph(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+    cuda.is_capturing = True
+    train(times, cuda, 1)
+    assert len(written(tmp_path)) == 1
+
+
+def test_each_device_has_a_clock_of_its_own(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+    for device in (0, 1, 0, 1):
+        cuda.device = device
+        train(times, cuda, 1)
+    times._write_all()
+    steps = written(tmp_path)
+    assert (steps[:, 2] - steps[:, 1] == 1e6 * STEP_MS).all()
+
+
+def test_other_ranges_are_not_timed(times: StepTimes, tmp_path: Path) -> None:
+    times.push("data")
+    times.pop()
+    times.end(times.start("forward"))
+    assert not list(tmp_path.iterdir())
