@@ -18,6 +18,7 @@ from tcprof.version import __version__
 if TYPE_CHECKING:
     from tcprof import annotate
     from tcprof.api.comparing import compare
+    from tcprof.api.many import read_many
     from tcprof.api.reading import read
     from tcprof.api.recording import profile
 
@@ -34,6 +35,7 @@ __all__ = [
     "compare",
     "profile",
     "read",
+    "read_many",
 ]
 
 
@@ -43,6 +45,10 @@ def __getattr__(name: str) -> Any:
         from tcprof.api.reading import read
 
         return read
+    if name == "read_many":
+        from tcprof.api.many import read_many
+
+        return read_many
     if name == "compare":
         from tcprof.api.comparing import compare
 

@@ -63,3 +63,13 @@ def test_the_timeline_is_a_figure():
     figure = tcprof.read(FIXTURES / "mlp_tf32.sqlite").figure_timeline()
     assert type(figure).__name__ == "Figure"
     assert len(figure.data) > 3
+
+
+@pytest.mark.parametrize("name", ["timeline", "roofline", "tensor_time"])
+def test_a_figure_without_data_says_why(name, tmp_path):
+    analysis = tcprof.read(TraceBuilder().gpu().write(tmp_path))
+    figure = getattr(analysis, f"figure_{name}")()
+    assert not figure.data
+    (annotation,) = figure.layout.annotations
+    assert annotation.text.startswith(("There is no", "The samples tell"))
+    assert not figure.layout.xaxis.visible

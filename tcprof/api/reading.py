@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tcprof.findings.pricing.advice import Advice
     from tcprof.saved.cache import Cache
 
+_NO_TIMELINE = "There is no timeline: the recording has no samples, no ranges and no work on any GPU."
 _OPTIONS = ("window", "warm_up", "iteration", "peak_tflops")  # of commands, which change the figures
 
 
@@ -85,21 +86,26 @@ class JudgedAnalysis(Judged, Analysis):
 
     def figure_timeline(self) -> Any:
         """Samples over lanes of ranges, as a plotly figure."""
+        from tcprof.views.figures import say_absent
         from tcprof.views.figures.timeline import figure_timeline
 
-        return figure_timeline(self).to_plotly()
+        drawn = figure_timeline(self)
+        return (drawn if drawn.data else say_absent(_NO_TIMELINE)).to_plotly()
 
     def figure_roofline(self) -> Any:
-        """Kernels under the roofs of memory and arithmetic, as a plotly figure; empty without bytes or FLOP."""
-        from tcprof.views.figures.roofline import figure_roofline
-
-        return figure_roofline(self).to_plotly()
+        """Kernels under the roofs of memory and arithmetic, as a plotly figure; without bytes or FLOP it says so."""
+        return self._figure("roofline")
 
     def figure_tensor_time(self) -> Any:
-        """The kernels' share of the time against Tensor Active, as a plotly figure."""
-        from tcprof.views.figures.circles import figure_tensor_time
+        """The kernels' share of the time against Tensor Active, as a plotly figure; without samples it says so."""
+        return self._figure("tensor-time")
 
-        return figure_tensor_time(self).to_plotly()
+    def _figure(self, name: str) -> Any:
+        from tcprof.views.figures import say_absent
+        from tcprof.views.recording.kernels import FIGURES, why_undrawn
+
+        drawn = FIGURES[name][1](self)
+        return (drawn if drawn.data else say_absent(why_undrawn(self, name))).to_plotly()
 
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN

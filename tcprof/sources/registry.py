@@ -71,7 +71,7 @@ def find_recordings(given: Path) -> list[Path]:
 def _find(given: Path) -> list[Path]:
     suffixes = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
     if given.is_dir():
-        recordings = _in_order(path for path in given.iterdir() if not path.name.startswith("."))
+        recordings = choose_recordings(path for path in given.iterdir() if not path.name.startswith("."))
         if not recordings:
             raise InputError(
                 f"{given} is a folder without recordings.", f"Give one with files that end in {', '.join(suffixes)}."
@@ -80,7 +80,7 @@ def _find(given: Path) -> list[Path]:
     if given.exists() or not given.parent.is_dir():
         return [given]
     plain = given.with_suffix("") if given.suffix in suffixes else given
-    return _in_order(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
+    return choose_recordings(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
 
 
 def _belongs(path: Path, name: str) -> bool:
@@ -88,8 +88,8 @@ def _belongs(path: Path, name: str) -> bool:
     return match is not None and path.stem[: match.start()] == name
 
 
-def _in_order(paths: Iterable[Path]) -> list[Path]:
-    """The recordings among some files, one of each: see ``SourceType.suffixes``."""
+def choose_recordings(paths: Iterable[Path]) -> list[Path]:
+    """The recordings among some files, one of each, in order of their names: see ``SourceType.suffixes``."""
     files = list(paths)
     recordings: dict[tuple[str, Path], Path] = {}
     for each in SOURCE_TYPES:

@@ -9,6 +9,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -102,6 +103,14 @@ class PlotlyFigure:
         return go.Figure({"data": self.data, "layout": self.layout})
 
 
+def say_absent(text: str) -> PlotlyFigure:
+    """A figure that says why there is nothing to draw."""
+    figure = PlotlyFigure()
+    lines = "<br>".join(label(line, _WRAPPED) for line in wrap(text, _WRAPPED))
+    figure.add_annotation(text=lines, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
+    return figure.update_layout(base_layout(200), xaxis={"visible": False}, yaxis={"visible": False})
+
+
 def _encode(value: Any) -> Any:
     """What JSON has for a value: of an array its bytes, where plotly's script takes them."""
     if isinstance(value, Mapping):
@@ -159,6 +168,7 @@ GRID = "rgba(128,128,128,0.22)"
 AXIS = {"gridcolor": GRID, "zeroline": False}
 LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
 LABEL_LENGTH = 60
+_WRAPPED = 80  # characters of a line of text
 
 
 def label(text: str, length: int = LABEL_LENGTH) -> str:
