@@ -49,14 +49,25 @@ def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeyp
     assert done.status == 0, done.err
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```python" in page.read_text()], ids=lambda page: page.name
-)
-def test_documented_python_runs(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def documented_python() -> list[object]:
+    """The blocks of Python that use tcprof, each with what the page shows below it, if anything."""
+    found = []
+    for page in PAGES:
+        blocks = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", page.read_text(), flags=re.DOTALL)
+        for number, (block, shown) in enumerate(blocks):
+            if "import tcprof" in block:
+                found.append(pytest.param(block, shown, id=f"{page.name}-{number}"))
+    return found
+
+
+@pytest.mark.parametrize(("block", "shown"), documented_python())
+def test_documented_python_prints_what_is_shown(
+    block: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
-    for block in (block for block in blocks if "import tcprof" in block):
-        exec(compile(block, page.name, "exec"), {"__name__": "__main__"})
+    exec(compile(block, "documentation", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert printed == shown or not shown
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -105,8 +116,13 @@ def test_readme_shows_what_its_commands_print(run: Run, monkeypatch: pytest.Monk
         assert shown == printed, f"put the output of 'tcprof {command}' into README.md"
 
 
+def test_there_are_ten_recipes() -> None:
+    assert len(re.findall(r"^### \d+\. ", (ROOT / "docs" / "python.md").read_text(), flags=re.MULTILINE)) == 10
+    recipes = [each for each in documented_python() if str(each.id).startswith("python.md") and each.values[1]]
+    assert len(recipes) == 10
+
+
 def test_public_names_are_complete() -> None:
-    public = {name for name in dir(tcprof) if not name.startswith("_")}
-    assert {name for name in tcprof.__all__ if name != "__version__"} <= public
+    assert dir(tcprof) == sorted(tcprof.__all__)
     assert all(getattr(tcprof, name).__doc__ for name in tcprof.__all__ if name != "__version__")
     assert tcprof.__version__ in (ROOT / "CHANGELOG.md").read_text()
