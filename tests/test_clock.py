@@ -14,7 +14,14 @@ from worlds import MS, SMS, Kernel, Sampler, World, join_worlds, make_world, wri
 
 import tcprof
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
-from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.analysis.samples.clock import (
+    ENGINE_EARLY_NS,
+    ENGINE_LATE_NS,
+    LOWEST_AGREEMENT_PCT,
+    align_samples,
+    check_clocks,
+)
+from tcprof.findings.checks import describe_clocks
 from tcprof.frames import ACTIVITIES, SAMPLES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -34,9 +41,9 @@ def recorded(offset: int, busy: float = 0.4, seed: int = 1) -> tuple[pd.DataFram
     start = np.cumsum(length + gap) - length
     end = start + length
     border = np.arange(0, end[-1] + PERIOD, PERIOD)
-    ends = np.concatenate([start, end])
+    ends = np.concatenate([start - ENGINE_EARLY_NS, end + ENGINE_LATE_NS])
     order = np.argsort(ends)
-    level = np.cumsum(np.repeat([1, -1], len(start))[order])
+    level = np.minimum(np.cumsum(np.repeat([1, -1], len(start))[order]), 1)
     done = np.append(0, np.cumsum(level[:-1] * np.diff(ends[order])))
     active = 100 * np.diff(np.interp(border - offset, ends[order], done)) / PERIOD
     kernels = {
@@ -50,7 +57,9 @@ def recorded(offset: int, busy: float = 0.4, seed: int = 1) -> tuple[pd.DataFram
         "correlation": 1,
     }
     activities = ACTIVITIES.conform(pd.DataFrame(kernels | {"start_ns": start, "end_ns": end}))
-    samples = pd.DataFrame({"gpu": 0, "start_ns": border[:-1], "end_ns": border[1:], "gr_active_pct": np.round(active)})
+    samples = pd.DataFrame(
+        {"gpu": 0, "start_ns": border[:-1], "end_ns": border[1:], "gr_active_pct": np.round(active).clip(0, 100)}
+    )
     return activities, SAMPLES.conform(samples)
 
 
@@ -58,19 +67,32 @@ def recorded(offset: int, busy: float = 0.4, seed: int = 1) -> tuple[pd.DataFram
 def test_offset_to_a_microsecond(offset):
     found = check_clocks(*recorded(offset)).iloc[0]
     assert abs(found["offset_ns"] - offset) <= 1_000
-    assert found["correlation"] > 0.99
+    assert found["offset_low_ns"] <= offset <= found["offset_high_ns"]
+    assert found["agreement_pct"] > 90
 
 
 def test_unknown_where_the_gpu_is_never_idle():
     found = check_clocks(*recorded(0, busy=1)).iloc[0]
     assert math.isnan(found["offset_ns"])
-    assert math.isnan(found["correlation"])
+    assert math.isnan(found["agreement_pct"])
+    assert "1 edge between busy and idle" in "".join(describe_clocks(check_clocks(*recorded(0, busy=1))))
 
 
-def test_samples_of_other_work_do_not_correlate():
+@pytest.mark.parametrize(("late", "known"), [(0, True), (150_000, False)])
+def test_of_offsets_that_fit_alike_one_clock_is_taken(late, known):
+    """A program that repeats each 200 µs to the ns."""
+    world = make_world([Kernel("k", 120, 0.5, jitter=0)], 4000, gap_us=0, idle=1, idle_us=(80, 80))
+    clocks = check_clocks(world.activities(), world.samples(Sampler(late=late)))
+    assert clocks["offset_ns"].notna().tolist() == [known]
+    assert ("several offsets fit" in describe_clocks(clocks)[0]) == (not known)
+
+
+def test_samples_of_other_work_do_not_agree():
     activities, _ = recorded(0)
     _, samples = recorded(0, seed=2)
-    assert check_clocks(activities, samples).iloc[0]["correlation"] < 0.5
+    found = check_clocks(activities, samples).iloc[0]
+    assert found["agreement_pct"] < LOWEST_AGREEMENT_PCT
+    assert math.isnan(found["offset_ns"])
 
 
 def test_copies_within_the_memory_may_count_as_active():
@@ -88,7 +110,7 @@ def test_copies_within_the_memory_may_count_as_active():
     copied = np.clip(np.minimum(end, start + 65_000) - np.maximum(begin, start), 0, None).sum(axis=1)
     percent = (samples["gr_active_pct"] + np.round(100 * (copied - lost) / PERIOD)).clip(0, 100)
     found = check_clocks(ACTIVITIES.conform(both), samples.assign(gr_active_pct=percent)).iloc[0]
-    assert math.isnan(found["correlation"]) or found["correlation"] > 0.99
+    assert abs(found["offset_ns"]) <= 1_000
 
 
 def test_no_row_without_gr_active():
@@ -99,7 +121,7 @@ def test_no_row_without_gr_active():
 
 @pytest.mark.parametrize(
     ("offset", "moved", "fault"),
-    first(2, [(20_000, "stamped 20.4 µs later", ""), (1_000_000, "", "correlation 0."), (0, "", "")]),
+    first(2, [(20_000, "stamped 20.0 µs later", ""), (1_000_000, "", "(agreement "), (0, "", "")]),
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)
@@ -113,10 +135,28 @@ def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     assert [moved in text for text in analysis.warnings if "stamped" in text] == ([True] if moved else [])
 
 
+FEW_EDGES = {"jax_mlp"}  # its graphs follow one another without a pause
+
+
 def test_fixtures_are_on_one_clock(fixture_file):
-    clocks = tcprof.read(fixture_file).clocks
-    assert (clocks["offset_ns"].abs().fillna(0) <= 2_000).all()
-    assert (clocks["correlation"].fillna(1) > 0.95).all()
+    (clock,) = tcprof.read(fixture_file).clocks.to_dict("records")
+    assert math.isnan(clock["offset_ns"]) == (clock["edge_count"] < 3) == (fixture_file.stem in FEW_EDGES)
+    assert not clock["offset_low_ns"] > 0
+    assert not clock["offset_high_ns"] < 0
+    assert clock["shift_ns"] == clock["last_shift_ns"] == 0
+
+
+@pytest.mark.parametrize("shift", [-20_000, *slow([20_000, 100_000, -100_000, 500_000]), -500_000])
+def test_a_shift_of_a_fixture_is_found(fixture_file, shift):
+    analysis = tcprof.read(fixture_file)
+    if fixture_file.stem in FEW_EDGES:
+        return
+    samples = analysis.samples.assign(**{name: analysis.samples[name] + shift for name in ("start_ns", "end_ns")})
+    (before,), (found,) = (
+        frame.to_dict("records") for frame in (analysis.clocks, check_clocks(analysis.activities, samples))
+    )
+    assert found["offset_low_ns"] <= before["offset_ns"] + shift <= found["offset_high_ns"]
+    assert found["shift_ns"] == pytest.approx(shift, abs=2_500)
 
 
 COVER, SPAN_S, STEPS = 0.9, 19, 24
@@ -165,7 +205,6 @@ def test_work_after_a_long_start_up_is_compared() -> None:
     work = steps(0, STEPS, start_ns=3_000 * MS)
     world = join_worlds(make_world([Kernel("load", 5, 0)], 1), work)
     clock = check_clocks(world.activities(), world.samples(Sampler(late=20_000))).iloc[0]
-    assert clock["correlation"] > 0.99
     assert clock["shift_ns"] == pytest.approx(20_000, abs=250)
 
 

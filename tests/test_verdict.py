@@ -14,7 +14,7 @@ from slow import first, slow
 import tcprof
 from tcprof.analysis.mean_iteration import find_typical
 from tcprof.findings.iterations import measure_iterations
-from tcprof.frames import SAMPLES
+from tcprof.frames import CLOCKS, SAMPLES
 from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval
 from tcprof.views.recording.ranges import list_ranges
 
@@ -363,7 +363,7 @@ class TestChecks:
         assert set(self.states(tcprof.read(FIXTURES / "mnist_amp.sqlite")).values()) == {"good"}
 
     def test_unknown_is_not_good(self):
-        states = self.states(tcprof.read(FIXTURES / "mlp_fp32.sqlite"))
+        states = self.states(tcprof.read(FIXTURES / "jax_mlp.sqlite"))
         assert states["Clock check"] == "unknown"
 
     def test_faults_and_rounding_are_poor(self):
@@ -373,12 +373,12 @@ class TestChecks:
         assert states["Samples"] == "poor"
 
     @pytest.mark.parametrize(
-        ("shift", "correlation", "state"), first(1, [(9000, 0.99, "good"), (0, 0.99, "good"), (0, 0.5, "poor")])
+        ("shift", "agreement", "state"), first(1, [(9000, 95.0, "good"), (0, 95.0, "good"), (0, 20.0, "poor")])
     )
-    def test_clocks_that_disagree(self, shift, correlation, state):
+    def test_clocks_that_disagree(self, shift, agreement, state):
         """Samples that were moved are in order: the notes say so."""
-        row = {"gpu": [0], "offset_ns": [shift - 450.0], "correlation": [correlation], "error_ns": [500.0]}
-        clocks = pd.DataFrame(row | {"shift_ns": [shift], "last_shift_ns": [shift]})
+        row = {"gpu": [0], "offset_ns": [shift], "agreement_pct": [agreement], "error_ns": [500.0], "edge_count": 9}
+        clocks = CLOCKS.conform(pd.DataFrame(row | {"shift_ns": [shift], "last_shift_ns": [shift]}))
         assert self.states(make_analysis(clocks=clocks))["Clock check"] == state
 
     def test_work_outside_of_ranges(self, tmp_path):

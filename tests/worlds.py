@@ -23,7 +23,7 @@ from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
 from tcprof.analysis.kernels.sums import GroupSums
 from tcprof.analysis.kernels.verdicts import UNRESOLVED
-from tcprof.analysis.samples.clock import ENGINE_LEAD_NS, align_samples, check_clocks
+from tcprof.analysis.samples.clock import ENGINE_EARLY_NS, ENGINE_LATE_NS, align_samples, check_clocks
 from tcprof.analysis.steps.iterations import are_counted
 from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
@@ -157,7 +157,7 @@ class World:
         if sampler.jitters:
             borders = borders + rng.integers(-16, 17, len(borders))
         cycles, passed = np.diff(self.counted(borders)).astype(float), np.round(np.diff(self.passed(borders)))
-        engine = _union(self.start - 2 * ENGINE_LEAD_NS, self.end)
+        engine = _union(self.start - ENGINE_EARLY_NS, self.end + ENGINE_LATE_NS)
         busy = count_at(borders, *engine, engine[1] - engine[0])
         stamps = borders + sampler.late + np.round(1e-6 * sampler.drift * (borders - low)).astype(np.int64)
         stamps += (sampler.stamps * rng.standard_normal(len(borders))).astype(np.int64)

@@ -9,13 +9,12 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import RESOLVED
-from tcprof.analysis.samples.clock import LOWEST_CORRELATION
+from tcprof.analysis.samples.clock import FEWEST_EDGES, LOWEST_AGREEMENT_PCT
 from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
-_SHIFTS = ["shift_ns", "last_shift_ns"]
 _Found = tuple[str, str, str]  # name, state and sentence
 _MARKS = {GOOD: ("✓", "passes"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
 
@@ -83,10 +82,9 @@ def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
     rows = analysis.clocks[analysis.clocks["gpu"] == gpu]
     if not len(rows):
         return []
-    offset, correlation = float(rows["offset_ns"].iloc[0]), float(rows["correlation"].iloc[0])
-    agree = correlation >= LOWEST_CORRELATION
-    state = UNKNOWN if math.isnan(offset) else GOOD if agree else POOR
-    return [("Clock check", state, _describe_clock(correlation, *rows[_SHIFTS].iloc[0].tolist()))]
+    row = rows.iloc[0]
+    state = POOR if row["agreement_pct"] < LOWEST_AGREEMENT_PCT else UNKNOWN if pd.isna(row["offset_ns"]) else GOOD
+    return [("Clock check", state, _describe_clock(row))]
 
 
 def _share(analysis: Analysis, gpu: int, account: str, entry: str) -> float:
@@ -100,19 +98,28 @@ def describe_clocks(clocks: pd.DataFrame) -> list[str]:
     """Whether samples and trace agree on the time, a line for each GPU."""
     several = len(clocks) > 1
     return [
-        f"{f'GPU {row.gpu}: ' if several else ''}Clock check: "
-        f"{_describe_clock(row.correlation, row.shift_ns, row.last_shift_ns)}."
-        for row in clocks.itertuples()
+        f"{f'GPU {gpu}: ' if several else ''}Clock check: {_describe_clock(row)}."
+        for gpu, row in clocks.set_index("gpu").iterrows()
     ]
 
 
-def _describe_clock(correlation: float, first_ns: int, last_ns: int) -> str:
-    if math.isnan(correlation):
-        return "not possible, the GPU was busy, or idle, nearly all the time"
-    said = "samples and trace have one clock"
-    if first_ns or last_ns:
-        said = f"samples were stamped {describe_shift(first_ns, last_ns)} than the kernels, and moved by that"
-    return f"{said} (correlation of GR Active with the time under kernels {correlation:.3f})"
+def _describe_clock(row: pd.Series) -> str:
+    edges = "edge between busy and idle" if row["edge_count"] == 1 else "edges between busy and idle"
+    edges = f"{units.format_count(row['edge_count'])} {edges}"
+    if row["edge_count"] < FEWEST_EDGES:
+        return f"not possible, the samples show {edges}, and {FEWEST_EDGES} are needed"
+    if math.isnan(row["agreement_pct"]):
+        return f"not possible, GR Active hardly changes at {edges}"
+    if row["agreement_pct"] < LOWEST_AGREEMENT_PCT:
+        return f"GR Active does not follow the kernels at {edges}"
+    if math.isnan(row["offset_ns"]):
+        return f"not possible, several offsets fit the {edges}, since the program repeats exactly"
+    shifts = row["shift_ns"], row["last_shift_ns"]
+    if any(shifts):
+        moved = f"samples were stamped {describe_shift(*shifts)} than the kernels, and moved by that"
+        return f"{moved} ({edges} agree to {units.format_ns(row['error_ns'])})"
+    low, high = (units.format_signed_ns(row[name]) for name in ("offset_low_ns", "offset_high_ns"))
+    return f"samples and trace have one clock ({low} to {high}, by {edges})"
 
 
 def describe_shift(first_ns: int, last_ns: int) -> str:

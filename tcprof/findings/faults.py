@@ -15,7 +15,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
-from tcprof.analysis.samples.clock import LOWEST_CORRELATION
+from tcprof.analysis.samples.clock import LOWEST_AGREEMENT_PCT
 from tcprof.analysis.samples.sampling import samples_by_gpu
 from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
@@ -169,20 +169,20 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     found = []
-    for gpu, correlation, error in clocks[["gpu", "correlation", "error_ns"]].itertuples(index=False):
+    for gpu, agreement, error in clocks[["gpu", "agreement_pct", "error_ns"]].itertuples(index=False):
         if error > MOST_OFFSET_NS:
             sentence = (
                 f"GPU {gpu}: the clocks of samples and trace drift apart unevenly, by {units.format_ns(error)} beyond "
                 "what tcprof can correct"
             )
             found.append(_fault("clocks", sentence=sentence, consequence=_MEANING_OF_DRIFT, remedy=_SHORTER))
-        if correlation < LOWEST_CORRELATION:
+        if agreement < LOWEST_AGREEMENT_PCT:
             cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
                 cause, remedy = "the samples that are left may be displaced, or other work ran on the GPU", ""
             sentence = (
-                f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (correlation "
-                f"{correlation:.2f}), so nothing can be attributed: {cause}"
+                f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (agreement "
+                f"{units.format_pct(max(agreement, 0))}), so nothing can be attributed: {cause}"
             )
             found.append(_fault("clocks", sentence=sentence, remedy=remedy))
     return found

@@ -70,15 +70,24 @@ LEDGER = Schema(
 
 CLOCKS = Schema(
     "clocks",
-    "For each GPU, whether samples and trace agree on the time: GR Active against the time under kernels.",
+    "For each GPU, whether samples and trace agree on the time: GR Active at edges of the time under kernels.",
     (
         GPU,
+        Float("edge_count", "Edges between busy and idle at which they were compared: 3 at least."),
+        Float(
+            "agreement_pct",
+            "By how much less samples and trace differ at the offset than at others: 100 is no difference; unknown "
+            "where there are too few edges, or samples or kernels hardly vary at them.",
+            title="Agreement",
+        ),
         Signed(
             "offset_ns",
-            "How much later samples are stamped than the kernels they show; unknown where the GPU was hardly ever "
-            "idle, or GR Active is missing. It is active 0.45 µs before its kernels: -450 means one clock.",
+            "How much later samples are stamped than the kernels they show, from where GR Active begins and ends "
+            "beside the kernels: 0 means one clock. Unknown where the agreement is, or is below 50 %, or where several "
+            "offsets fit.",
         ),
-        Signed("correlation", "Correlation of GR Active with the time under kernels at that offset."),
+        Signed("offset_low_ns", "Lower end of its 95 % interval."),
+        Signed("offset_high_ns", "Upper end."),
         Int(
             "shift_ns",
             "By how much the first sample was moved back before any figure was taken; mostly 0.",

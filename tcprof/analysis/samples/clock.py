@@ -1,38 +1,46 @@
-"""Whether the sampler's clock is the trace's: GR Active against the time under kernels.
+"""Whether the sampler's clock is the trace's: GR Active beside the time under kernels, where work begins and ends.
 
-Samples are moved by as much as can be measured: of long recordings in pieces, by samples around the longest pauses of
-each. A line through the pieces' offsets tells whether the clocks drift apart; what departs from the line is an error.
+Samples around the clearest edges between busy and idle are held against the kernels at many offsets. What the trace
+does not show costs the same at all of them, and decides nothing. Recordings are measured in pieces: a line through the
+pieces' offsets tells whether the clocks drift apart; what departs from the line is an error.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, open_times, run_starts
-from tcprof.analysis.samples.borders import LEAST_OFFSET_NS
+from tcprof.analysis.samples.borders import LEAST_OFFSET_NS, UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.copies import find_own_moves
-from tcprof.analysis.samples.sampling import samples_by_gpu
+from tcprof.analysis.samples.sampling import NORMAL_95, samples_by_gpu
 from tcprof.arrays import Floats, Ints, mapping_of, pick_rows
 from tcprof.frames import CLOCKS, KERNEL_KINDS
 
 MOVED_ERROR_NS = 500.0  # how well samples that were moved lie then
 SMALLEST_OFFSET_NS = 1000  # smaller differences are not significant
-BRIDGED_NS = 5_000  # the engine stays active between kernels that follow each other this closely
-MOST_SAMPLES = 20_000
-PIECES = 40  # of a recording: the offset of each is measured
+# GR Active begins before a kernel and ends after it: medians at the edges of 46 recordings of an H200 and H100. With
+# that, 47 recordings with 20 edges or more have offsets of -248 to 177 ns.
+ENGINE_EARLY_NS, ENGINE_LATE_NS, ENGINE_ERROR_NS = 1350, 450, 300
+BRIDGED_NS = 3000  # the engine stays active between kernels that follow each other this closely
+PIECES, EDGES_IN_PIECE = 40, 10  # of a recording, at most; the offset of each piece is measured
 FEWEST_PIECES = 4  # a drift needs so many
+PASSES = 2  # a drift moves the edges within a piece apart, until it is known
+FEWEST_EDGES = 3
+LEAST_CONTRAST = 0.1  # between the periods before and after an edge, as a share of them
+PERIODS, RANGE_NS = 12, (120_000, 600_000)  # how far offsets are looked for: so many periods, within these limits
+GRID = np.linspace(-1, 1, 121)  # of the offsets that are tried, closer and closer around those that fit
+ZOOMS, FINEST_NS = 4, 20.0
+MOST_LOSS = 0.3  # of a sample, as a share of it
+LEAST_LOSS = 0.005  # at most offsets: below it samples hardly vary
+LOWEST_AGREEMENT_PCT = 50.0
+CLEARLY = 2.0  # times the least loss: what is below it fits, too
+LIKELY = NORMAL_95**2 / 2  # by how much a log-likelihood is below its maximum at the ends of a 95 % interval
 SMALLEST_DRIFT_NS = 500  # from the first piece to the last: less is left to the fit's own estimate of the offset
 SIGNIFICANT = 5.0  # standard errors from which a drift is corrected
 DEGREES = 4.0  # of Student's t: single pieces may be far off
-ENGINE_LEAD_NS = 450  # GR Active leads the kernels by so much: 57 recordings of an H200 and H100, -0.25 to 0.77 µs
-LOWEST_CORRELATION = 0.9
-FLAT, WIDEST_NS = 5e-4, 1500  # correlations that differ by less are alike; where they reach further, none is best
-WEAK_DEVIATION, STRONG_CORRELATION = 0.1, 0.95  # what varies by less must correlate better to mean anything
-SMALLEST_DEVIATION = 0.02  # of the busy share of a sample: below it there is too little idle time to compare
-FEWEST_SAMPLES, FEWEST_IN_PIECE = 50, 8  # of a recording, and of a piece, whose offset must fit those of others
 SHARES_AT_ONCE = 400_000
-OFFSETS = np.arange(-120, 121) * 1000  # ns; a period at 10 kHz and more
 
 
 def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -44,45 +52,60 @@ def check_clocks(activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFram
         of_gpu = pick_rows(activities, is_kernel & is_mine)
         if not sampled["gr_active_pct"].notna().any() or of_gpu.empty:
             continue
-        begin, finish = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
-        bridged = open_times(begin, np.maximum(finish, begin + 1) + BRIDGED_NS)  # kernels that soon follow one another
-        busy = replace(bridged, end=bridged.end - BRIDGED_NS)
-        chosen = sampled.iloc[_choose(busy, sampled)]
-        # Not samples that show a copy within the memory, or a set: by the SMs that is GR Active, by an engine not.
-        near = chosen["start_ns"].to_numpy() - BRIDGED_NS, chosen["end_ns"].to_numpy() + BRIDGED_NS
-        moved = find_own_moves(pick_rows(activities, is_mine & ~is_kernel)).covered(*near)
-        chosen = chosen[chosen["gr_active_pct"].notna() & (moved == 0)]
+        begin, end = of_gpu["start_ns"].to_numpy(), of_gpu["end_ns"].to_numpy()
+        # Copies within the memory, and sets: by the SMs that is GR Active, by an engine not.
+        own = find_own_moves(pick_rows(activities, is_mine & ~is_kernel))
+        sure = _engine(begin, end)
+        most = _engine(np.append(begin, own.start), np.append(end, own.end)) if len(own.start) else sure
+        work = _Work(sure, most)
+        edges, reach = _choose_edges(work, sampled)
+        chosen = sampled.iloc[_find_near(edges, reach, sampled)].dropna(subset="gr_active_pct")
         whole = (int(sampled["start_ns"].iloc[0]), int(sampled["end_ns"].iloc[-1]))
-        rows.append({"gpu": gpu, **_measure(busy, chosen, whole)})
+        rows.append({"gpu": gpu, **_measure(work, chosen, edges, reach, whole)})
     return CLOCKS.conform(pd.DataFrame(rows, columns=CLOCKS.names))
 
 
-def _choose(busy: StepFunction, samples: pd.DataFrame) -> Ints:
-    """Samples between the first and the last kernel: all, or those around the longest pauses of each piece."""
+class _Work(NamedTuple):
+    """When the engine that GR Active tells of was at work."""
+
+    sure: StepFunction
+    most: StepFunction  # at most
+
+
+def _engine(start: Ints, end: Ints) -> StepFunction:
+    bridged = open_times(start - ENGINE_EARLY_NS, np.maximum(end, start + 1) + ENGINE_LATE_NS + BRIDGED_NS)
+    return replace(bridged, end=bridged.end - BRIDGED_NS)
+
+
+def _choose_edges(work: _Work, samples: pd.DataFrame) -> tuple[Ints, int]:
+    """When work begins or ends, in each piece where that is clearest; and how far offsets are looked for.
+
+    The beginning of all work is none of them: what prepares a recording may have been active before it.
+    """
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    first = int(np.searchsorted(start, busy.start[0]))
-    last = int(np.searchsorted(end, busy.end[-1], side="right"))
-    if last - first <= MOST_SAMPLES:
-        return np.arange(first, max(first, last))
-    low, high = busy.end[:-1], busy.start[1:]  # the pauses
-    piece = _pieces(low, (int(busy.start[0]), int(busy.end[-1])))
-    period = (end[last - 1] - start[first]) / (last - first)
-    number = max(1, int(MOST_SAMPLES / PIECES * period / (2 * np.ptp(OFFSETS))))  # of pauses: two edges each
-    order = np.lexsort((low - high, piece))
-    rank = np.arange(len(order)) - np.searchsorted(piece[order], piece[order])
-    longest = order[rank < number]
-    edges = np.concatenate([low[longest], high[longest]])
-    begin, finish = (np.searchsorted(start, edges + bound) for bound in (OFFSETS[0], OFFSETS[-1]))
-    chosen = np.zeros(len(start) + 1, dtype=np.int64)
-    np.add.at(chosen, begin, 1)
-    np.add.at(chosen, finish, -1)
-    found = np.flatnonzero(np.cumsum(chosen)[:-1])
-    return found[(found >= first) & (found < last)]
+    period = int(np.median(end - start))
+    ends, begins = work.most.end, work.most.start[1:]
+    pause = np.append(begins - ends[:-1], period)  # nothing follows the last
+    worked = np.append(work.sure.covered(ends - period, ends), work.sure.covered(begins, begins + period))
+    contrast = worked / period * np.minimum(1, np.append(pause, pause[:-1]) / period)
+    time = np.append(ends, begins)
+    clear = np.flatnonzero((contrast >= LEAST_CONTRAST) & (time >= start[0]) & (time < end[-1]))
+    clear = clear[np.argsort(time[clear], kind="stable")]
+    piece = np.arange(len(clear)) * PIECES // max(len(clear), 1)  # as many edges in each, wherever they are
+    order = np.lexsort((-contrast[clear], piece))
+    rank = np.arange(len(order)) - np.searchsorted(piece, piece)
+    reach = int(np.clip(PERIODS * period, *RANGE_NS))
+    return np.sort(time[clear[order[rank < EDGES_IN_PIECE]]]), reach
 
 
-def _pieces(time: Ints, whole: tuple[int, int]) -> Ints:
-    """The piece of a recording that each time lies in."""
-    return np.asarray((time - whole[0]) * PIECES // (whole[1] - whole[0] + 1))
+def _find_near(edges: Ints, reach: int, samples: pd.DataFrame) -> Ints:
+    """The samples that may show one of the edges."""
+    first = np.searchsorted(samples["end_ns"].to_numpy(), edges - reach, side="right")
+    last = np.searchsorted(samples["start_ns"].to_numpy(), edges + reach)
+    chosen = np.zeros(len(samples) + 1, dtype=np.int64)
+    np.add.at(chosen, first, 1)
+    np.add.at(chosen, last, -1)
+    return np.flatnonzero(np.cumsum(chosen)[:-1])
 
 
 @dataclass(frozen=True)
@@ -99,39 +122,46 @@ class _Line:
         return np.asarray(self.offset + self.slope * (time - self.middle))
 
 
-def _measure(busy: StepFunction, samples: pd.DataFrame, whole: tuple[int, int]) -> dict[str, float]:
+def _measure(work: _Work, samples: pd.DataFrame, edges: Ints, reach: int, whole: tuple[int, int]) -> dict[str, float]:
     """A row of ``CLOCKS``, without the GPU."""
-    line, found = _find_drift(busy, samples), compare(busy, samples)
-    if line.slope or line.uneven_ns:
-        straight = compare(busy, _move(samples, np.round(line.at(samples["start_ns"].to_numpy())).astype(np.int64)))
-        if straight["correlation"] >= max(LOWEST_CORRELATION, np.nan_to_num(found["correlation"])):
-            found = {**straight, "offset_ns": straight["offset_ns"] + line.offset}
-        else:
-            line = _Line()
-    late = found["offset_ns"] + ENGINE_LEAD_NS
-    is_known = found["correlation"] >= LOWEST_CORRELATION
-    is_moved = is_known and (abs(late) > SMALLEST_OFFSET_NS or line.slope != 0)
-    shifts = [round(late + line.slope * (time - line.middle)) if is_moved else 0 for time in whole]
-    error = float(np.hypot(MOVED_ERROR_NS if is_moved else LEAST_OFFSET_NS, line.uneven_ns)) if is_known else np.nan
-    return {**found, "shift_ns": shifts[0], "last_shift_ns": shifts[1], "error_ns": error}
+    found: dict[str, float] = {"edge_count": len(edges), "shift_ns": 0, "last_shift_ns": 0}
+    if len(edges) < FEWEST_EDGES or samples.empty:
+        return found
+    line = _find_drift(work, samples, edges, reach)
+    located = _locate(work, _move(samples, line.at(samples["start_ns"].to_numpy())), reach)
+    if located is None:
+        return found
+    found["agreement_pct"] = located.agreement_pct
+    if not located.is_known:
+        return found
+    offset = line.offset + located.offset
+    low, high = (offset + sign * (located.half + ENGINE_ERROR_NS) for sign in (-1, 1))
+    is_moved = line.slope != 0 or (abs(offset) > SMALLEST_OFFSET_NS and not low <= 0 <= high)
+    shifts = [round(offset + line.slope * (time - line.middle)) if is_moved else 0 for time in whole]
+    known = float(np.clip(located.half, LEAST_OFFSET_NS, UNMEASURED_OFFSET_NS))
+    error = np.hypot(np.hypot(MOVED_ERROR_NS, located.half) if is_moved else known, line.uneven_ns)
+    found |= {"offset_ns": offset, "offset_low_ns": low, "offset_high_ns": high, "error_ns": float(error)}
+    return found | {"shift_ns": shifts[0], "last_shift_ns": shifts[1]}
 
 
-def _find_drift(busy: StepFunction, samples: pd.DataFrame) -> _Line:
+def _find_drift(work: _Work, samples: pd.DataFrame, edges: Ints, reach: int) -> _Line:
     """The line through the offsets of the pieces; flat where no drift is significant."""
-    if not len(samples):
-        return _Line()
-    start = samples["start_ns"].to_numpy()
-    piece = _pieces(start, (int(start[0]), int(start[-1])))
-    first, found, about = run_starts(piece), [], 0
-    for rows in np.split(np.arange(len(start)), first[1:]):
-        measured = measure_offset(busy, _move(samples.iloc[rows], about))
-        if measured is not None:
-            offset, error = measured
-            found.append((float(start[rows].mean()), about + offset, error))
-            about += round(offset)
-    if len(found) < FEWEST_PIECES:
-        return _Line()
-    return _fit_line(*np.array(found).T)
+    line, start = _Line(), samples["start_ns"].to_numpy()
+    pieces = min(PIECES, len(edges) // EDGES_IN_PIECE)
+    piece = np.minimum(np.searchsorted(edges, start) * pieces // len(edges), pieces - 1)
+    several = np.split(np.arange(len(start)), run_starts(piece)[1:])
+    for _ in range(PASSES if pieces >= FEWEST_PIECES else 0):
+        moved, about, found = _move(samples, line.at(start)), 0.0, []
+        for rows in several:
+            located = _locate(work, _move(moved.iloc[rows], about), reach)
+            if located is not None and located.is_known:
+                about += located.offset
+                error = float(np.hypot(located.half / NORMAL_95, LEAST_OFFSET_NS))
+                found.append((start[rows].mean(), float(line.at(start[rows]).mean()) + about, error))
+        line = _fit_line(*np.array(found).T) if len(found) >= FEWEST_PIECES else line
+        if not line.slope:
+            break
+    return line
 
 
 def _fit_line(time: Floats, offset: Floats, error: Floats) -> _Line:
@@ -177,94 +207,77 @@ def offset_errors(clocks: pd.DataFrame) -> dict[int, float]:
     return dict(zip(known["gpu"].tolist(), known["error_ns"].tolist(), strict=True))
 
 
-def _move(samples: pd.DataFrame, late: int | Ints) -> pd.DataFrame:
-    return samples.assign(start_ns=samples["start_ns"] - late, end_ns=samples["end_ns"] - late)
+def _move(samples: pd.DataFrame, late: float | Floats) -> pd.DataFrame:
+    shift = np.round(late).astype(np.int64)
+    return samples.assign(start_ns=samples["start_ns"] - shift, end_ns=samples["end_ns"] - shift)
 
 
-def measure_offset(busy: StepFunction, samples: pd.DataFrame) -> tuple[float, float] | None:
-    """The offset of a few samples, and its standard error; None where it cannot be measured."""
-    found = _find_best(busy, samples, FEWEST_IN_PIECE)
-    if found is None:
+@dataclass(frozen=True)
+class _Located:
+    """The offset at which some samples show best what the trace has."""
+
+    offset: float  # how much later they are stamped, in ns
+    half: float  # of its 95 % interval
+    agreement_pct: float  # by how much less they differ from the trace than at other offsets
+    is_only: bool  # whether no other offset fits
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is: of several that fit, as in a program that repeats exactly, one clock is."""
+        is_one_clock = abs(self.offset) <= max(self.half, SMALLEST_OFFSET_NS)
+        return self.agreement_pct >= LOWEST_AGREEMENT_PCT and (self.is_only or is_one_clock)
+
+
+def _locate(work: _Work, samples: pd.DataFrame, reach: int) -> _Located | None:
+    """The offset of samples; None where samples or kernels hardly vary at their edges."""
+    offsets = reach * GRID
+    losses = _lose(work, samples, offsets)
+    mean = losses.mean(axis=1)
+    usual = float(np.median(mean))
+    if usual < LEAST_LOSS or samples["gr_active_pct"].std() < 100 * LEAST_LOSS:
         return None
-    shares, correlations, best = found
-    if correlations[best] < LOWEST_CORRELATION or not 0 < best < len(OFFSETS) - 1:
-        return None
-    active = samples["gr_active_pct"].to_numpy() / 100
-    change = (shares[best + 1] - shares[best - 1]) / (OFFSETS[best + 1] - OFFSETS[best - 1])
-    left = active.std() * np.sqrt(1 - correlations[best] ** 2)
-    error = float(left / (change.std() * np.sqrt(len(active)) * active.std() / shares[best].std()))
-    flat = np.ptp(OFFSETS[correlations >= correlations[best] - FLAT]) / 2
-    return -_refine(correlations, best), float(np.hypot(np.hypot(error, flat), LEAST_OFFSET_NS))
+    fits, best = offsets[mean <= CLEARLY * mean.min()], float(offsets[np.argmin(mean)])
+    period = float((samples["end_ns"] - samples["start_ns"]).median())
+    is_only = bool((np.abs(fits - best) <= 2 * period).all())
+    middle = best if is_only else float(fits[np.argmin(np.abs(fits))])
+    step, width = 0.0, max(period, 2 * reach * (GRID[1] - GRID[0]))
+    for _ in range(ZOOMS):
+        offsets, step = middle + width * GRID, width * (GRID[1] - GRID[0])
+        losses = _lose(work, samples, offsets)
+        total = losses.sum(axis=1)
+        differ = np.ptp(losses, axis=0) > LEAST_LOSS
+        # The log-likelihood of Laplace's distribution is the total loss over its mean where there is any difference.
+        scale = losses[np.argmin(total), differ].mean() if differ.any() else MOST_LOSS
+        alike = offsets[total <= total.min() + LIKELY * scale]
+        middle, half = float(alike.min() + alike.max()) / 2, float(np.ptp(alike)) / 2 + step
+        if step <= FINEST_NS or half > 20 * step:
+            break
+        width = 2 * half
+    agreement = 100 * (1 - float(total.min()) / len(samples) / usual)
+    return _Located(-middle, half, agreement, is_only)
 
 
-def compare(busy: StepFunction, samples: pd.DataFrame) -> dict[str, float]:
-    """Offset and correlation where it correlates best; unknown where the GPU was idle, or busy, nearly all the time."""
-    unknown = {"offset_ns": np.nan, "correlation": np.nan}
-    found = _find_best(busy, samples, FEWEST_SAMPLES)
-    if found is None:
-        return unknown
-    _, correlations, best = found
-    alike = OFFSETS[correlations >= correlations[best] - FLAT]
-    if correlations[best] < LOWEST_CORRELATION or np.ptp(alike) <= 2 * WIDEST_NS:
-        # Best where samples show what the trace has so much later: then they are stamped that much too early.
-        return {"offset_ns": -_refine(correlations, best), "correlation": float(correlations[best])}
-    if not alike.min() <= ENGINE_LEAD_NS <= alike.max():  # else one clock is among what fits
-        return unknown
-    return {"offset_ns": float(-ENGINE_LEAD_NS), "correlation": float(correlations[best])}
-
-
-def _find_best(busy: StepFunction, samples: pd.DataFrame, fewest: int) -> tuple[Floats, Floats, int] | None:
-    """Busy shares at each offset, their correlations, and the place of the best; None where these mean nothing."""
-    shares = _shares(busy, samples) if len(samples) >= fewest else None
-    if shares is None:
-        return None
-    deviation = float(np.std(shares[len(OFFSETS) // 2]))
-    if deviation < SMALLEST_DEVIATION:
-        return None
-    correlations = _correlate(samples["gr_active_pct"].to_numpy() / 100, shares)
-    best = int(np.argmax(correlations))
-    is_weak = deviation < WEAK_DEVIATION and correlations[best] < STRONG_CORRELATION
-    return None if is_weak else (shares, correlations, best)
-
-
-def _shares(busy: StepFunction, samples: pd.DataFrame) -> Floats | None:
-    """The busy share of each sample at each offset, less its mean there; None where nothing is busy near them."""
+def _lose(work: _Work, samples: pd.DataFrame, offsets: Floats) -> Floats:
+    """By how much each sample differs from its busy share at each offset, cut where it may show untraced work."""
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    busy = busy.between(start[0] + OFFSETS[0], end[-1] + OFFSETS[-1])
+    active = samples["gr_active_pct"].to_numpy() / 100
     times, place = np.unique(np.append(start, end), return_inverse=True)  # most samples begin where another ends
-    borders = np.column_stack([busy.start, busy.end]).ravel()
-    if not len(borders):
-        return None
-    # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
-    counted, borders = busy.until(borders), (borders - times[0]).astype(np.float64)
-    shares = np.empty((len(OFFSETS), len(start)))
+    limits = int(start[0] + offsets[0]), int(end[-1] + offsets[-1]) + 1
+    steps = [busy.between(*limits) for busy in (work[:1] if work.sure is work.most else work)]
+    losses = np.empty((len(offsets), len(start)))
+
+    def share(busy: StepFunction, rows: Ints) -> Floats:
+        # Between borders the busy time grows by 0 or 1 a ns: np.interp is exact, and quicker.
+        borders = np.column_stack([busy.start, busy.end]).ravel()
+        until = np.interp(times - times[0] + offsets[rows, None], borders - times[0], busy.until(borders))
+        grown = np.take(until, place[len(start) :], axis=1) - np.take(until, place[: len(start)], axis=1)
+        return np.asarray(grown / (end - start))
 
     def fill(rows: Ints) -> None:
-        until = np.interp(times - times[0] + OFFSETS[rows, None], borders, counted)
-        grown = np.take(until, place[len(start) :], axis=1) - np.take(until, place[: len(start)], axis=1)
-        shares[rows] = grown / (end - start)
-        shares[rows] -= shares[rows].mean(axis=1, keepdims=True)
+        shares = [share(busy, rows) if len(busy.start) else np.zeros(1) for busy in steps]
+        losses[rows] = np.clip(np.maximum(shares[0] - active, active - shares[-1]), 0, MOST_LOSS)
 
-    some = np.array_split(np.arange(len(OFFSETS)), -(-shares.size // SHARES_AT_ONCE))
+    some = np.array_split(np.arange(len(offsets)), -(-losses.size // SHARES_AT_ONCE))
     with mapping_of(len(some)) as map_all:
         list(map_all(fill, some))
-    return shares
-
-
-def _refine(correlations: Floats, best: int) -> float:
-    """The offset at the top of the parabola through the best one and its neighbours, in ns."""
-    if not 0 < best < len(OFFSETS) - 1:
-        return float(OFFSETS[best])
-    before, top, after = correlations[best - 1 : best + 2]
-    bend = before - 2 * top + after
-    return float(OFFSETS[best] + (1000 * (before - after) / (2 * bend) if bend < 0 else 0))
-
-
-def _correlate(one: Floats, others: Floats) -> Floats:
-    """Pearson's correlation with each, whose mean is 0; 0 where either does not vary."""
-    if one.std() == 0:
-        return np.zeros(len(others))
-    one = one - one.mean()
-    varies = np.sqrt(one @ one) * np.sqrt(np.einsum("ij,ij->i", others, others))
-    found: Floats = np.divide(others @ one, varies, out=np.zeros(len(others)), where=varies > 0)
-    return np.clip(found, -1, 1)
+    return losses
