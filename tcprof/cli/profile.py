@@ -125,6 +125,15 @@ PythonOption = Annotated[
         show_default=False,
     ),
 ]
+JobOption = Annotated[
+    str,
+    typer.Option(
+        "--job",
+        metavar="NAME",
+        help="What recordings of one job have in common; by default its number in torchrun, Slurm, PBS or LSF.",
+        show_default=False,
+    ),
+]
 DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="Print a command line for nsys, for another machine, and do nothing."),
@@ -158,6 +167,7 @@ def profile(
     redact: RedactOption = False,
     wide: WideOption = False,
     python: PythonOption = None,
+    job: JobOption = "",
     nsys: NsysOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -185,7 +195,7 @@ def profile(
         annotate=annotate,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
-    session = make_session(program, output, repeat, options, python, is_draft=dry_run)
+    session = make_session(program, output, repeat, options, python, job=job, is_draft=dry_run)
     unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
     if not dry_run:
         check_targets(session, force=force, redact=redact)

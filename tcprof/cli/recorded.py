@@ -25,6 +25,7 @@ def make_session(
     options: "RecordOptions",
     python: str | None,
     *,
+    job: str,
     is_draft: bool,
 ) -> "Session":
     """The recordings to make, and a note where the program's Python is not tcprof's own."""
@@ -32,7 +33,7 @@ def make_session(
     from tcprof.record.recording import Session
 
     chosen, in_captures = choose_python(python), options.in_captures
-    session = Session(program, output, repeat, in_captures=in_captures, python=chosen.path, is_draft=is_draft)
+    session = Session(program, output, repeat, in_captures=in_captures, python=chosen.path, is_draft=is_draft, job=job)
     if chosen.reason and session.program[0] == chosen.path:
         print_notes((f"the program runs in {chosen.path}, {chosen.reason}.",))
     return session

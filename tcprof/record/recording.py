@@ -15,7 +15,7 @@ from functools import reduce
 from pathlib import Path
 
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
-from tcprof.identity import Identity, identify_launch
+from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, fill_in
@@ -48,6 +48,7 @@ class Session:
         output: The report to write, with or without its suffix; None for one in this folder, named after the program.
         in_captures: Whether each run gives a report for each of its capture ranges.
         python: The Python that runs a script or a module.
+        job: What the user calls the job that they are part of; empty for what its launcher or scheduler calls it.
         is_draft: Whether all is for another machine: nothing need be here, and nsys fills in patterns in ``output``.
 
     Raises:
@@ -64,10 +65,12 @@ class Session:
         in_captures: bool = False,
         python: str = sys.executable,
         is_draft: bool = False,
+        job: str = "",
     ) -> None:
         self.program = find_program(program, python, is_here=not is_draft)
         name = re.sub(r"[^\w.+-]", "_", name_report(program))[:80]
         self._identity = Identity(run=secrets.token_hex(8), program=name, tcprof_version=__version__)
+        self._job = alias_of("job", job) if job else ""
         chosen = output if output is None or is_draft else fill_in(output)
         named = ReportFiles.named(chosen or Path(name_report(program)))
         is_pattern = is_draft and output is not None
@@ -99,7 +102,7 @@ class Session:
         """Records the program once, into one of ``reports``; see ``record``."""
         run = record(plan.nsys, plan.build_command(report), report)
         identity = read_processes(plan.processes).or_else(self._identity)
-        identity = replace(identity, annotation=level_of(plan.options.annotate))
+        identity = replace(identity, annotation=level_of(plan.options.annotate), job=self._job or identity.job)
         run = replace(run, identity=identity)
         for path in run.reports if plan.nsys.prefix else ():
             give_back(path)

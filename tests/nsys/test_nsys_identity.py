@@ -78,6 +78,13 @@ def test_repetitions_are_of_one_run_and_another_call_is_another(run, machine: Pa
     assert all(len(each) == 16 for each in runs)
 
 
+def test_a_job_that_is_named_counts_before_the_scheduler_s(run, machine: Path, monkeypatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    assert run("profile", "--gpus", "none", "--job", "hunter2", "train two.py", "quick") == 0
+    assert identity_of("train two.tcprof").job == identity_of("train two.nsys-rep").job == alias_of("job", "hunter2")
+    assert "hunter2" not in written(machine / "train two.sqlite")
+
+
 def test_python_writes_it_down_too(machine: Path) -> None:
     analysis = tcprof.profile(["train two.py", "quick"], "a", gpus="none")
     assert analysis.recording.identity == identity_of("a.nsys-rep")
