@@ -10,6 +10,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
+from tcprof.findings import judge
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -162,3 +163,36 @@ def test_what_was_not_sampled_is_not_counted_as_fitted(tmp_path):
     found = entries(tcprof.read(copy), "sampled tensor-active time")
     assert found["fitted to kernels"] == pytest.approx(100, abs=0.5)
     assert all(share >= -0.5 for share in found.values())
+
+
+def test_start_up_is_an_account_of_its_own(tmp_path):
+    """As copies of a model before the first step; what lies between steps is another matter."""
+    trace = (
+        step_trace()
+        .kernel("load", 10_000, 40_000, launched=5_000)
+        .kernel("save", 1_400_000, 1_410_000, launched=1_390_000)
+    )
+    analysis = tcprof.read(trace.write(tmp_path))
+    assert entries(analysis, "activity time") == {
+        "in a range": pytest.approx(100 * 480 / 520),
+        "before the first step": pytest.approx(100 * 30 / 520),
+        "after the last step": pytest.approx(100 * 10 / 520),
+    }
+    assert not [text for text in analysis.warnings if "belongs to no range" in text]
+    (remark,) = (text for text in analysis.warnings if "before the first step" in text)
+    assert "5.8 % before the first step (1 activity) and 1.9 % after the last step (1 activity)" in remark
+    (check,) = (check for check in judge(analysis).checks if check.name == "Work in ranges")
+    assert (check.state, check.sentence) == ("good", "100.0 % of the GPU's time from the first step to the last")
+
+
+def test_work_of_no_range_between_steps_is_a_caution(tmp_path):
+    trace = step_trace().kernel("lonely", 215_000, 245_000, launched=212_000)
+    analysis = tcprof.read(trace.write(tmp_path))
+    assert "no range was open" in entries(analysis, "activity time")
+    assert [text for text in analysis.warnings if "belongs to no range" in text]
+
+
+def test_where_nothing_iterates_nothing_is_start_up(tmp_path):
+    trace = TraceBuilder().gpu().range("step", 1_000, 2_000)
+    trace.kernel("load", 100, 500, launched=10).kernel("a", 2_000, 8_000, launched=1_500)
+    assert "no range was open" in entries(tcprof.read(trace.write(tmp_path)), "activity time")

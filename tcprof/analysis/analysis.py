@@ -18,7 +18,7 @@ from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute,
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
-from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out
+from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out, set_outside_steps
 from tcprof.analysis.steps.kind_figures import summarize_kinds
 from tcprof.analysis.steps.kinds import count_iterations
 from tcprof.arrays import Ints, return_freed_memory
@@ -45,7 +45,7 @@ WINDOWS = ("host", "gpu", "busy")
 # would depend on the metrics that a command shows.
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
-_AS_READ = ("recording", "activities", "api_calls", "waits", "clocks")
+_AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -166,6 +166,7 @@ def analyze(
     instances = summary.measure_instances(instances, windows, tensor)
     iterations, iteration_of = count_iterations(instances, hierarchy, attribution, activities, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, iterations))
+    attribution = set_outside_steps(attribution, activities, instances, iterations)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities)
@@ -177,12 +178,11 @@ def analyze(
     return kind(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
-        tensor_source=recorded.samples.tensor_source,
         nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds),
-        observed=observe(source, recorded.samples, recorded.hierarchy, activities, recorded.attribution),
+        observed=observe(source, recorded.samples, recorded.hierarchy, activities, attribution),
     )
 
 
@@ -198,6 +198,11 @@ class _Recorded:
     attribution: Attribution
     samples: Samples
     clocks: pd.DataFrame
+
+    @property
+    def tensor_source(self) -> str:
+        """Where Tensor Active comes from."""
+        return self.samples.tensor_source
 
 
 def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:

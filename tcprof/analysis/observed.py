@@ -28,7 +28,7 @@ class Unattributed:
     """Activities that belong to no range, for one reason."""
 
     cause: str  # the reason
-    remedy: str  # how to record them so that they do
+    remedy: str  # how to record them so that they do; empty where they need not, outside of the steps
     count: int  # how many they are
     share_pct: float  # their share of the activity time of all GPUs
 
@@ -71,8 +71,7 @@ def observe(
 
 
 def _list_unattributed(activities: pd.DataFrame, attribution: Attribution) -> tuple[Unattributed, ...]:
-    duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
-    codes = attribution.cause.codes
+    duration, codes = (activities["end_ns"] - activities["start_ns"]).to_numpy(), attribution.cause.codes
     shares = 100 * np.bincount(codes, duration, minlength=len(CAUSES)) / max(int(duration.sum()), 1)
     counts = np.bincount(codes, minlength=len(CAUSES))
     return tuple(

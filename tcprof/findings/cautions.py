@@ -187,8 +187,16 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
             remedy=f"To fix this: {each.remedy}.",
         )
         for each in observed.unattributed
-        if each.share_pct >= _NOTABLE_PCT
+        if each.share_pct >= _NOTABLE_PCT and each.remedy
     ]
+    outside = [
+        f"{units.format_pct(each.share_pct)} {each.cause} ({units.format_things(each.count, 'activity', 'activities')})"
+        for each in observed.unattributed
+        if each.share_pct >= _NOTABLE_PCT and not each.remedy
+    ]
+    if outside:
+        sentence = f"Of the GPU's activity time, {' and '.join(outside)} is in figures of the whole capture only"
+        found.append(Finding("outside-steps", Severity.REMARK, sentence=sentence))
     if observed.inherited_count:
         kernels = analysis.activities["name"].cat.categories
         whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""

@@ -9,6 +9,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import RESOLVED
+from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS
 from tcprof.analysis.samples.clock import FEWEST_EDGES, LOWEST_AGREEMENT_PCT
 from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
 from tcprof.findings.iterations import IterationFigures
@@ -54,11 +55,13 @@ def list_checks(
     found.append((what, *lost))
     found += _clock(analysis, gpu)
     told_apart = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
-    in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range")
+    outside = sum(_share(analysis, gpu, ACTIVITY_TIME, entry) for entry in (BEFORE_STEPS, AFTER_STEPS))
+    in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range") / max(1 - outside / 100, 1e-9)
     if not math.isnan(told_apart) and analysis.tensor_source != "none":
         found.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
     if not math.isnan(in_ranges):
-        found.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of the GPU's time"))
+        whose = "the GPU's time" + " from the first step to the last" * (outside > 0)
+        found.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))
     return tuple(Check(gpu, *each) for each in found)
 
 

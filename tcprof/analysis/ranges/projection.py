@@ -22,14 +22,17 @@ NO_LAUNCH = "no launch recorded"
 OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
 AMBIGUOUS = "several threads had a range open and none had launched before"
+BEFORE_STEPS, AFTER_STEPS = "before the first step", "after the last step"  # of what is in no range
 REMEDIES = {
+    BEFORE_STEPS: "",
+    AFTER_STEPS: "",
     NO_LAUNCH: "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
     OTHER_PROCESS: "open NVTX ranges in that process too",
     NO_RANGE: "open a range around that part of the program",
     AMBIGUOUS: "open ranges on the launching thread",
 }
 _Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
-CAUSES = ("", NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
+CAUSES = ("", BEFORE_STEPS, AFTER_STEPS, NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
 
 @dataclass(frozen=True)

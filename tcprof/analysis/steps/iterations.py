@@ -1,13 +1,14 @@
 """Iterations: which path repeats, and which of its first instances are warm-up."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.ranges.nesting import OTHERS, SEPARATOR
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.errors import UsageError
@@ -90,6 +91,20 @@ def iterations_of_activities(
         on_gpu = gpu[attribution.activity] == number
         np.maximum.at(found, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
     return found
+
+
+def set_outside_steps(
+    attribution: Attribution, activities: pd.DataFrame, instances: pd.DataFrame, iterations: pd.DataFrame
+) -> Attribution:
+    """The attribution in which work of no range is told apart that ran before all iterations of its GPU, or after."""
+    if iterations.empty:
+        return attribution
+    steps = instances[instances["range"].isin(iterations["range"])].groupby("gpu")
+    code, start = attribution.cause.codes.copy(), activities["start_ns"]
+    free = code == CAUSES.index(NO_RANGE)
+    code[free & (start < activities["gpu"].map(steps["gpu_start_ns"].min()))] = CAUSES.index(BEFORE_STEPS)
+    code[free & (start >= activities["gpu"].map(steps["gpu_end_ns"].max()))] = CAUSES.index(AFTER_STEPS)
+    return replace(attribution, cause=pd.Categorical.from_codes(code, list(CAUSES)))
 
 
 def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
