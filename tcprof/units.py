@@ -72,6 +72,14 @@ def format_pct(value: SupportsFloat | None) -> str:
     return f"{number:z.{decimals}f} %"
 
 
+def format_rough_pct(value: SupportsFloat | None) -> str:
+    """An estimated percentage: "17 %", "5.2 %", "0 %"."""
+    number = _known(value)
+    if number is None or 0 < abs(number) < 1:
+        return format_pct(number)
+    return f"{number:z.{1 if 1 <= abs(number) < 9.95 else 0}f} %"
+
+
 def _signed_percentage(value: float) -> str:
     """The digits of a difference of percentages: "+37.5"."""
     if value == 0:

@@ -87,7 +87,6 @@ def make_analysis(
         "instances": INSTANCES.concat([_instances(gpu, paths, instances) for gpu in gpus]),
         "activities": ACTIVITIES.concat([_activities(gpu) for gpu in gpus]),
         "options": {},
-        "iterations_active": dict.fromkeys(gpus, math.nan),
         "observed": Observed(DIAGNOSTICS.empty(), 0, False, None, len(paths), len(paths), (), 0),
     }
     return Analysis(**{**values, **changes})

@@ -22,12 +22,12 @@ from tcprof import units
 from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.findings.advise import advise
-from tcprof.findings.pricing.advice import Advice, Rule
+from tcprof.findings.pricing.advice import Advice, Rule, name_advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.pages import write_report
-from tcprof.views.recording.advice import head_of, list_advice, view_advice
+from tcprof.views.recording.advice import list_advice, view_advice
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -100,7 +100,9 @@ def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> Non
                 of_step = gain[f"{level}_pct"] / 100 * gain["step_ns"]
                 assert gain[f"{level}_ns"] == pytest.approx(of_step, abs=1, nan_ok=True)
         if each.gain.is_known:
-            assert f"{units.format_ns(each.gain.likely_ns)} of {units.format_ns(each.gain.step_ns)}" in head_of(each)
+            assert f"{units.format_ns(each.gain.likely_ns)} of {units.format_ns(each.gain.step_ns)}" in name_advice(
+                each
+            )
         bases = {option.gain.step_ns for option in each.options if option.gain.is_known}
         assert len(bases) <= 1
 
@@ -386,8 +388,8 @@ def test_every_format_has_the_advice(run: Run) -> None:
     assert '    torch.set_float32_matmul_precision("high")' in text
     assert "    torch" in run("advise", export, "--format", "markdown").out
     shown = " ".join(run("show", export).out.split())
-    assert "1. Matrix products in FP32 run on the CUDA cores" in shown
-    assert "of a step. fp32-matmul: likely" in shown
+    assert "FP32 on CUDA cores" in shown
+    assert "1. Use TF32 instead of FP32: saves about" in shown
 
 
 SOFTMAX = "softmax_warp_forward<float, float, float, (int)9, (bool)0>"
@@ -460,7 +462,7 @@ def test_a_gate_asks_for_a_finding(run: Run) -> None:
     gone = run("compare", *sides, "--fail-if", "finding fp32-matmul")
     assert gone.status == 0
     assert "pass          finding fp32-matmul" in gone.out
-    assert "gone: fp32-matmul (predicted: likely" in " ".join(gone.out.split())
+    assert "gone: fp32-matmul (predicted: saves about" in " ".join(gone.out.split())
     left = run("compare", *sides, "--fail-if", "finding unfused-optimizer")
     assert left.status == 1
     wrong = run("compare", *sides, "--fail-if", "finding fp32matmul")

@@ -51,7 +51,7 @@ def test_fp32_products_are_told_what_the_chip_has(board: str, chip: str, titles:
 def test_chips_without_tensor_cores_are_told_that_alone(find: Find) -> None:
     found = find(products("NVIDIA GeForce GTX 1080 Ti", "GP102"))
     assert "fp32-matmul" not in found
-    assert found["no-tensor-cores"].sentence == "NVIDIA GeForce GTX 1080 Ti has no Tensor Cores"
+    assert found["no-tensor-cores"].action == "NVIDIA GeForce GTX 1080 Ti has no Tensor Cores"
 
 
 @pytest.mark.parametrize(("board", "chip"), [("Tesla V100-SXM2-16GB", "GV100"), ("A GPU", "unheard of")])

@@ -14,6 +14,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import Advice, describe_gain
+from tcprof.units import format_ns
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -138,7 +139,7 @@ def test_checkpointing_has_a_price(find: Find) -> None:
     assert advice.gain.high_ns == pytest.approx(20 * US)
     assert advice.gain.high_pct == pytest.approx(100 / 3)
     assert advice.options[1].gain.high_ns == pytest.approx(10 * US)
-    assert "not recorded" in advice.consequence
+    assert "does not show memory use" in advice.consequence
 
 
 def test_sms_without_work_are_counted_and_priced() -> None:
@@ -155,7 +156,7 @@ def test_all_is_well_where_nothing_is_worth_a_day(find: Find) -> None:
     advice = find(steps([BF16] * 4))
     assert set(advice) <= {"all-well", "low-clock"}
     assert not advice["all-well"].gain.is_known
-    assert "the GPU works 100.0 % of a step" in advice["all-well"].evidence
+    assert "the GPU is busy 100.0 % of the step" in advice["all-well"].evidence
 
 
 @pytest.mark.slow
@@ -208,7 +209,7 @@ def test_an_optimizer_in_a_loop_costs_the_cpu_its_launches(tmp_path: Path) -> No
     """80 of 120 launches: where the CPU is the limit a fused one saves nearly two thirds of the step."""
     analysis = tcprof.read(looping_optimizer(2 * US).write(tmp_path))
     (found,) = [each for each in analysis.advice if each.rule == "unfused-optimizer"]
-    assert found.sentence.endswith(" of a recorded step, and 66.7 % for the CPU to launch them")
+    assert found.sentence == "Launching the optimizer's many kernels takes the CPU 66.7 % of the recorded step"
     assert found.evidence[0] == "launching them takes the CPU about 1.60 ms, as recorded"
     assert found.gain.likely_pct == pytest.approx(100 * 0.95 * 80 / 120, abs=2)
     assert 100 * 0.6 * 80 / 120 < found.gain.low_pct < found.gain.likely_pct < found.gain.high_pct < 100 * 80 / 120 + 2
@@ -243,7 +244,8 @@ def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(co
 
 def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(find: Find) -> None:
     found = find(few_blocks(10))
-    assert found["few-blocks"].sentence.startswith("tree has 10 blocks for 132 SMs: 100.0 %")
+    assert found["few-blocks"].action == "Give tree more than 10 blocks for 132 SMs"
+    assert " take 100.0 % of " in found["few-blocks"].sentence
     assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
 
 
@@ -254,7 +256,8 @@ def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:
         builder.kernel("void tree<int>(const int *)", start + MS, start + 4 * MS, launched=start + US, gridX=4)
         builder.kernel("void fill(int *)", start + 4 * MS, start + 9 * MS, launched=start + 2 * US, gridX=500)
     found = find(builder)["few-blocks"]
-    assert found.sentence.startswith("tree has 4 blocks for 132 SMs: 3")
+    assert found.action == "Give tree more than 4 blocks for 132 SMs"
+    assert " take 3" in found.sentence
     assert found.options[0].code[0].endswith(", in step")
 
 
@@ -331,11 +334,11 @@ def test_prices_of_fp8_are_what_was_measured(way: str, level: int) -> None:
     assert table[way][level] == pytest.approx(found, abs=0.01)
 
 
-@pytest.mark.parametrize(("name", "whole"), [("matmul", "all work"), ("mlp_fp32", "the step")])
+@pytest.mark.parametrize(("name", "whole"), [("matmul", " of all work"), ("mlp_fp32", "")])
 def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
     priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite")) if each.gain.is_known]
     assert priced
-    assert all(f" of {whole} (" in describe_gain(gain) for gain in priced)
+    assert all(f" of {format_ns(gain.step_ns)}{whole} (" in describe_gain(gain) for gain in priced)
 
 
 # What only looks like the matter of a rule: a name for it, the rule, and a recording in which it must be silent.

@@ -55,7 +55,7 @@ def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Pa
     assert not {"launch-bound", "synchronizing-calls", "idle-or-tracer", "cpu-work"} & advice.keys()
     blocking = advice["blocking-launches"]
     assert blocking.options[0].title == "unset CUDA_LAUNCH_BLOCKING"
-    assert blocking.evidence == ("4 launches in a step return after their kernel has ended: 260 µs",)
+    assert blocking.evidence == ("4 launches of a step wait for their kernels: 260 µs",)
     assert blocking.gain.high_pct == pytest.approx(100 * 13.5 / 75, rel=0.01)  # left are 60 µs and a kernel's gap
 
 
@@ -145,7 +145,7 @@ def test_a_call_that_waits_for_a_copy_is_that_copys(
     found = advice["synchronizing-calls"]
     assert [option.title for option in found.options] == [title]
     assert f"{waited}: " in found.evidence[0]
-    assert any("guessed" in line for line in found.evidence) == (waited == "copies to the GPU")
+    assert any("infers" in line for line in found.evidence) == (waited == "copies to the GPU")
 
 
 def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path: Path) -> None:
@@ -169,7 +169,10 @@ def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
         builder.launch(at + 260 * US, 1000 + number, returned=at + 985 * US, name=SYNCHRONIZE)
     step, advice = read(builder, tmp_path)
     assert step.share_pct(step.host.wait_ns) == pytest.approx(72, abs=2)
-    assert advice["synchronizing-calls"].sentence == "Calls that wait for the GPU leave it idle: 4.0 % of a step"
+    assert (
+        advice["synchronizing-calls"].sentence
+        == "Synchronizing calls leave the GPU idle for 40.0 µs of each 995 µs step"
+    )
 
 
 def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Path) -> None:
@@ -229,14 +232,15 @@ def test_no_idle_time_is_in_two_prices() -> None:
     half, most = (Gain(*(share * each for each in idle), step.alone_ns[step.tracing[1]]) for share in (0.6, 1.0))
     gains = {"launch-bound": half, "fusion": most, "cpu-work": most, "synchronizing-calls": half}
     priced = [
-        make_advice(step, rule, ("", ""), [Option("", (), gain)], about_iteration(step)) for rule, gain in gains.items()
+        make_advice(step, rule, ("", "", ""), [Option("", (), gain)], about_iteration(step))
+        for rule, gain in gains.items()
     ]
     launches, fusion, work, waits = share_idle_time(step, priced)
     assert work.gain == most
     assert fusion.gain == most  # of kernels, not of idle time
     for each in (launches, waits):
         assert (each.gain.likely_ns, each.gain.likely_pct) == (0, 0)
-        assert "is in the price of cpu-work" in each.evidence[-1]
+        assert "is counted under cpu-work" in each.evidence[-1]
 
 
 @pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "fashion_pinned"])

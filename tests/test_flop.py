@@ -34,7 +34,7 @@ from tcprof.render.formats.text import render
 from tcprof.sources import InvalidValues
 from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.report import view_recording
+from tcprof.views.recording.show import view_recording
 
 RATE = 1024  # FLOP per cycle of the kernel
 SM_CYCLES = 132 * 17_550  # of a sample of 10 µs
@@ -430,14 +430,14 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
     said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the GPU windows of “step”."
     assert said in describe_useful(analysis)
-    assert said in " ".join(render(view_recording(analysis, judge(analysis)), PLAIN).split())
+    assert said in " ".join(render(view_recording(analysis, judge(analysis), with_notes=True), PLAIN).split())
     tiles = {tile.title: tile for tile in summarize(analysis)[0].tiles}
     assert tiles["MFU"].value == "8.7 %"
     assert tiles["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the GPU windows"
     unknown = analysis.ranges.assign(mfu_pct=np.nan)
     without = replace(analysis, ranges=unknown)
     assert "MFU" not in {tile.title for tile in summarize(without)[0].tiles}
-    assert "MFU" not in render(view_recording(without, judge(without)), PLAIN)
+    assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
     given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
 

@@ -1,10 +1,15 @@
 """The verdict in two short sentences: over one time, and by the figures that the tiles have."""
 
+import json
+import re
+
 import pytest
 from builders import FIXTURES
 from report_inputs import make_analysis, make_empty, summarize
+from slow import first
 
 import tcprof
+from tcprof.units import format_ns, format_pct
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -12,21 +17,24 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 @pytest.mark.parametrize(
     ("file", "most"),
     [
-        ("llama", "The GPU idled {idle} of it, waiting for the CPU, which recording slows."),
-        ("mnist_amp", "The GPU idled {idle} of it, waiting for the CPU to launch kernels, which recording slows."),
+        ("llama", "The GPU was idle {idle} of it: the run is CPU-bound (recording adds to it)."),
+        ("mnist_amp", "The GPU was idle {idle} of it: the run is launch-bound (recording adds to it)."),
         (
             "transformer_compiled",
-            "Kernels that use the Tensor Cores had 56.4 % of it, others 38.7 %, most of it memory-bound.",
+            "Tensor kernels took 56.4 % of it, other kernels 38.7 %, mostly memory-bound.",
         ),
-        ("net_amp", "Copies and memsets had 42.7 % of it."),
-        ("transformer_eager", "Kernels that do not use them had 50.1 % of it, most of it memory-bound or issue-bound."),
+        ("net_amp", "Copies and memsets took 41.4 % of it."),
+        (
+            "transformer_eager",
+            "Kernels that do not use the Tensor Cores took 50.1 % of it, mostly memory-bound or issue-bound.",
+        ),
     ],
 )
 def test_what_had_most_of_an_iteration(file, most):
     (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
     tiles = {tile.title: tile.value for tile in summary.tiles}
     assert summary.headline == (
-        f"The Tensor Cores were busy {tiles['Tensor Active']} of an iteration.",
+        f"The Tensor Cores were busy {tiles['Tensor Active']} of the step.",
         most.format(idle=tiles["GPU idle"]),
     )
     assert len(summary.tiles) == 5
@@ -34,11 +42,9 @@ def test_what_had_most_of_an_iteration(file, most):
 
 
 @pytest.mark.slow
-def test_other_windows_are_named():
-    (summary,) = summarize(tcprof.read(FIXTURES / "llama.sqlite", window="host"))
-    first, second = summary.headline
-    assert "of the host windows of an iteration." in first
-    assert "% of an iteration, waiting" in second
+def test_it_is_over_steps_whatever_the_windows_of_ranges():
+    (host,), (gpu,) = (summarize(tcprof.read(FIXTURES / "llama.sqlite", window=each)) for each in ("host", "gpu"))
+    assert (host.line, host.headline) == (gpu.line, gpu.headline)
 
 
 def test_a_capture_without_iterations():
@@ -46,7 +52,7 @@ def test_a_capture_without_iterations():
     assert summary.headline[0] == (
         "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last."
     )
-    assert summary.measured == "All figures here are of the whole capture: nothing in it iterates."
+    assert summary.measured == "No steps were found: all figures here are of the whole capture."
 
 
 def test_nothing_is_known_of_nothing():
@@ -67,3 +73,27 @@ def test_nothing_is_known_of_nothing():
 def test_where_they_were_busy_and_where_not(file, where):
     (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
     assert summary.where.removeprefix("Tensor Active by range: ") == where
+
+
+@pytest.mark.parametrize("file", first(3, ["llama", "matmul", "transformer_eager", "jax_mlp", "mnist_amp", "wmma"]))
+def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path):
+    """Step time, Tensor Active, GPU idle and the number of steps, in text, Markdown, JSON, tiles and on the page."""
+    path, page = FIXTURES / f"{file}.sqlite", tmp_path / "page.html"
+    (line,) = json.loads(run("show", path, "--format", "json").out)["first_lines"]
+    for command in ("show", "ranges", "kernels", "timeline", "advise"):
+        assert line in run(command, path).out.splitlines()[:3]
+    assert line in run("show", path, "--format", "markdown").out.replace("\\", "")
+    time, active, idle = re.findall(r"[<\d.]+ (?:%|[mnµ]?s\b)", line)
+    run("report", path, "-o", page)
+    shown = dict(re.findall(r'<dt>([^<]*)</dt><dd class="figure">([^<]*)<', page.read_text(encoding="utf-8")))
+    shown = {title: value.replace("&lt;", "<") for title, value in shown.items()}
+    assert (shown["Tensor Active"], shown["GPU idle"]) == (active, idle)
+    steps = json.loads(run("ranges", path, "--format", "json").out)["step_summary"]
+    if not steps:
+        assert line.endswith("no steps")
+        return
+    (step,) = steps
+    assert shown["Step time"] == time == format_ns(step["step_ns"])
+    assert active == format_pct(step["tensor_active_mean_pct"])
+    assert idle == format_pct(100 * step["idle_ns"] / step["total_ns"])
+    assert line.endswith(f" {step['step_count']} steps")

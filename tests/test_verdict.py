@@ -60,8 +60,8 @@ class TestIterations:
     def test_figures(self, tmp_path):
         figures = measure_iterations(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
         assert (figures.name, figures.count, figures.window_ns) == ("step", 10, 125 * US)
-        assert figures.idle_pct == pytest.approx(100 * 105 / 125)
-        assert figures.gap_pct == pytest.approx(100 * 25 / 150)
+        assert figures.step_ns == 150 * US
+        assert figures.idle_pct == pytest.approx(100 * (1 - 10 * 20 / (9 * 150 + 125)))
         assert (figures.kernel_count, figures.kernel_ns) == (4, 5 * US)
         assert figures.coverage_pct == pytest.approx(100)
 
@@ -84,7 +84,7 @@ class TestIterations:
         trace = step_trace(gap=25 * US)
         trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
         figures = measure_iterations(tcprof.read(trace.write(tmp_path)), 0)
-        assert (figures.idle_pct, figures.gap_pct) == (0, 0)
+        assert figures.idle_pct == 0
 
     def test_warm_up_is_left_out(self):
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
@@ -109,16 +109,15 @@ class TestIterations:
         assert math.isnan(found.low)
         assert math.isnan(found.high)
 
-    def test_two_paths_are_pooled_by_their_windows(self):
-        """The steps of two epochs: what is covered weighs, not the path."""
+    def test_two_paths_are_pooled(self):
+        """The steps of two epochs, each to the next: between them the Tensor Cores do nothing."""
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
         rows = analysis.ranges[analysis.ranges["name"] == "step"]
         figures = measure_iterations(analysis, 0)
-        covered = rows["window_ns"] * rows["coverage_pct"]
         assert len(rows) == 2
-        mean = (rows["tensor_active_mean_pct"] * covered).sum() / covered.sum()
-        assert figures.tensor_active_pct == pytest.approx(mean)
-        assert rows["tensor_active_low_pct"].min() <= figures.low_pct <= mean <= figures.high_pct
+        active = rows["tensor_active_s"].sum() * 1e9 / figures.total_ns
+        assert figures.tensor_active_pct == pytest.approx(100 * active, rel=0.01)
+        assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
         assert figures.count == rows["instance_count"].sum()
 
 
@@ -151,27 +150,25 @@ class TestWhole:
         analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3)).write(tmp_path))
         assert analysis.iterations.empty
         (verdict,) = analysis.verdict
-        assert "tensor kernels had 45.9 % (in which the Tensor Cores were busy" in verdict
+        assert "tensor kernels 45.9 % (Tensor Active" in verdict
         assert "No kernel" not in verdict
         assert "all-well" not in {each.rule for each in analysis.advice}
 
     def test_what_iterations_do_not_hold_is_told(self, tmp_path):
         analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3), name="naive").write(tmp_path))
         (summary,) = summarize(analysis)
-        outside = "Kernels outside of these iterations have 45.9 % of the GPU's kernel time, "
-        outside += "tensor kernels among them 45.9 %."
+        outside = "45.9 % of the kernel time lies outside these steps (45.9 % in tensor kernels)."
         assert len(analysis.iterations) == 6
-        assert "No kernel of an iteration uses the Tensor Cores." in summary.verdict[1]
-        assert summary.verdict[-1] == outside
+        assert "No kernel of a step uses the Tensor Cores." in summary.verdict
         assert summary.headline[-1] == outside
         assert "all-well" not in {each.rule for each in analysis.advice}
 
     def test_graphs_that_lie_outside_are_told(self, tmp_path):
         trace = products((PLAIN, 6), name="naive").graph(20_000 * US, 24_000 * US, launched=19_000 * US)
         (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
-        assert "No kernel of an iteration uses the Tensor Cores." in summary.verdict[1]
-        outside = "Kernels outside of these iterations have 40.0 % of the GPU's kernel time, "
-        assert summary.verdict[-1] == f"{outside}CUDA graphs recorded as a whole among them 40.0 %."
+        assert "No kernel of a step uses the Tensor Cores." in summary.verdict
+        outside = "40.0 % of the kernel time lies outside these steps (40.0 % in CUDA graphs recorded as a whole)."
+        assert summary.headline[-1] == outside
 
     def test_tensor_kernels_of_iterations_are_judged_by_these(self, tmp_path):
         """Warm-up and what comes later are no part of how busy the Tensor Cores were under them."""
@@ -183,7 +180,7 @@ class TestWhole:
         analysis = tcprof.read(trace.write(tmp_path))
         launched = analysis.kernel_instances[analysis.kernel_instances["iteration"] >= 0]
         active = 100 * launched["tensor_active_ns"].sum() / launched["duration_ns"].sum()
-        assert f"(in which the Tensor Cores were busy {format_pct(active)})" in analysis.verdict[0]
+        assert f"(Tensor Active {format_pct(active)} while they ran)" in analysis.verdict[0]
 
     def test_graphs_may_hide_tensor_kernels(self, tmp_path):
         trace, cycles = TraceBuilder().gpu(), []
@@ -194,10 +191,8 @@ class TestWhole:
             cycles += [900_000 if 50 <= sample < 90 else 0 for sample in range(100)]
         trace.cycles(cycles, sm=[19_800 * 132 // 2] * len(cycles), period=10 * US)
         (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
-        assert summary.verdict[1].startswith(
-            "No kernel uses the Tensor Cores outside of CUDA graphs. Of that time, other"
-        )
-        assert "CUDA graphs, whose kernels were not recorded, had 50.0 %" in summary.verdict[1]
+        assert "No kernel uses the Tensor Cores outside the CUDA graphs, whose kernels are unknown." in summary.verdict
+        assert "CUDA graphs recorded as a whole 40.8 %" in summary.verdict[-1]
 
 
 class TestSentences:
@@ -208,25 +203,29 @@ class TestSentences:
             [
                 (
                     {},
-                    "The GPU waited for the CPU 84.0 % of that time, since an iteration's 4 kernels run 5.00 µs each "
-                    "on average, and take longer to launch: the run is launch-bound.",
+                    "The GPU was idle 84.0 % of it: the run is launch-bound (recording adds to it). A step launches "
+                    "4 kernels of 5.00 µs on average, which take longer to launch than to run.",
                     "outside of",
                 ),
                 (
                     {"kernel": 30 * US, "copies": 10 * US},
-                    "other kernels had 75.0 %; copies and memsets had 25.0 %; the GPU idled 0.0 %.",
+                    "other kernels 75.0 %; copies and memsets 25.0 %; GPU idle 0.0 %.",
                     "waited",
                 ),
                 ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),
-                ({"kernel": 30 * US, "active": 8}, "The tensor pipe is active, but no matrix kernel is known:", "No "),
-                ({"every": 400 * US}, "the run is bound by the CPU", "launch-bound"),
-                ({"host": 20 * US}, "The GPU idled 84.0 % of that time.", "CPU"),
+                (
+                    {"kernel": 30 * US, "active": 8},
+                    "The tensor pipe is active, but no kernel is known to multiply matrices:",
+                    "No ",
+                ),
+                ({"every": 400 * US}, "the run is CPU-bound", "launch-bound"),
+                ({"host": 20 * US}, "The GPU was idle 84.0 % of it.", "CPU"),
                 (
                     {"gap": 125 * US},
-                    "Between iterations the GPU idled for another 50.0 % of the time from one iteration to the next.",
+                    "The GPU was idle 91.6 % of it: the run is launch-bound",
                     "outside of",
                 ),
-                ({"active": 40}, "(mean over 10 iterations), as far as rounded samples tell.", "outside of"),
+                ({"active": 40}, "The Tensor Cores were busy 40.0 % of the step.", "outside of"),
             ],
         ),
     )
@@ -236,12 +235,12 @@ class TestSentences:
         assert unsaid not in verdict
 
     @pytest.mark.parametrize(
-        ("file", "bound"), first(1, [("fashion_pinned", "bound by the CPU"), ("mnist_amp", "launch-bound")])
+        ("file", "bound"), first(1, [("fashion_pinned", "CPU-bound"), ("mnist_amp", "launch-bound")])
     )
     def test_a_comparison_says_the_same(self, file, bound):
         analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
         (verdict,) = tcprof.compare(analysis, analysis).verdict
-        assert f"the run is {bound}." in analysis.verdict[0]
+        assert f"the run is {bound} (" in analysis.verdict[0]
         assert verdict.endswith(f"the run is {bound}.")
 
     @pytest.mark.slow
@@ -252,7 +251,7 @@ class TestSentences:
             recording.execute("UPDATE StringIds SET value = replace(value, 'wmma_product', 'product')")
         recording.close()
         said = " ".join(summarize(tcprof.read(path))[0].verdict)
-        assert "The tensor pipe is active, but no matrix kernel is known:" in said
+        assert "The tensor pipe is active, but no kernel is known to multiply matrices:" in said
         assert "unresolved 14.4 %" in said
 
     @pytest.mark.parametrize("name", first(1, [*HOSTILE[3:], *slow(HOSTILE[:3])]), ids=lambda name: name[:5])
@@ -264,18 +263,21 @@ class TestSentences:
     @pytest.mark.parametrize(
         ("file", "parts"),
         [
-            ("mnist_amp", ["busy 0.35 % of the GPU windows of “step” (mean over 48 iterations)", "launch-bound"]),
+            ("mnist_amp", ["busy 0.29 % of the step.", "launch-bound"]),
             (
                 "transformer_eager",
                 ["busy 33.3 %", "(memory-bound 17.3 %, issue-bound 13.3 %, small grid 6.2 %)"],
             ),
-            ("jax_mlp", ["busy 64.6 %", "CUDA graphs, whose kernels were not recorded, had 100.0 %"]),
+            (
+                "jax_mlp",
+                ["busy 64.5 %", "CUDA graphs took 99.8 % of it; the recording does not show the kernels in them."],
+            ),
             (
                 "matmul",
-                ["from the GPU's first activity to its last", "The highest mean of a range is 94.0 %, in “fp64 4096”"],
+                ["from the GPU's first activity to its last", "The highest Tensor Active of a range is 94.0 %"],
             ),
             ("mlp_fp32", ["No kernel uses the Tensor Cores."]),
-            ("wmma", ["tensor kernels had 14.4 % (in which the Tensor Cores were busy 4.3 %)"]),
+            ("wmma", ["tensor kernels 14.4 % (Tensor Active 4.3 % while they ran)"]),
         ],
     )
     def test_recordings(self, file, parts):
@@ -286,17 +288,18 @@ class TestSentences:
 
     def test_shares_are_those_of_the_timeline(self):
         analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
-        row = analysis.timeline.set_index("path").loc["step"]
+        row, (step,) = analysis.timeline.set_index("path").loc["step"], analysis.step_summary.to_dict("records")
         said = " ".join(summarize(analysis)[0].verdict)
-        assert f"the GPU idled {format_pct(100 * row['idle_ns'] / row['window_ns'])}" in said
+        assert f"tensor kernels {format_pct(100 * row['tensor_kernel_ns'] / step['total_ns'])}" in said
+        assert f"GPU idle {format_pct(100 * step['idle_ns'] / step['total_ns'])}" in said
 
 
 class TestCapture:
     def test_exact(self):
         assert summarize(make_analysis())[0].verdict == (
             "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last.",
-            "The highest mean of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” over its 6 "
-            "instances.",
+            "The highest Tensor Active of a range is 27.0 % (95 % interval 26.0 % to 28.0 %), in “step / forward” "
+            "(mean of its 6 instances).",
         )
 
     def test_none_active(self):
@@ -332,9 +335,9 @@ class TestTiles:
         (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite"))
         tiles = {tile.title: tile for tile in summary.tiles}
         assert 4 <= len(tiles) <= 6
-        assert tiles["Time per iteration"].value == "3.05 ms"
-        assert tiles["Time per iteration"].interval.endswith("ms")
-        assert tiles["Time per iteration"].caption == "first to last activity, median of 48 iterations"
+        assert tiles["Step time"].value == "3.28 ms"
+        assert tiles["Step time"].interval.endswith("ms")
+        assert tiles["Step time"].caption == "from one step's begin to the next one's, median of 48 steps"
         assert tiles["Tensor Active"].interval
         assert "of the chip's peak" in tiles["Tensor FLOP/s"].caption
 
@@ -415,6 +418,6 @@ def test_an_interval_from_0_to_100_percent_says_nothing(tmp_path):
     unresolved = ranges.assign(tensor_active_low_pct=0.0, tensor_active_high_pct=100.0)
     analysis = make_analysis(ranges=unresolved)
     (summary,) = summarize(analysis)
-    assert not any("highest mean" in sentence for sentence in summary.verdict)
+    assert not any("highest Tensor Active" in sentence for sentence in summary.verdict)
     (table,) = list_ranges(analysis, unresolved)
     assert any(cell.after == ("unresolved",) for row in table.rows for cell in row.cells)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from slow import first, slow
 
 import tcprof
-from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
+from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.comparison.matching.kernels import Spans, match_kernels
 from tcprof.comparison.waterfall import explain_changes, largest_part
 from tcprof.frames import WATERFALL
@@ -240,8 +240,8 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
 def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_path):
     whole = analyzed(program((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
     few = whole.samples[whole.samples["start_ns"] % STEP < 30_000]
-    active = measure_iterations(whole.iterations, whole.instances, tensor_functions(few))
-    part = replace(whole, samples=few, iterations_active=active)
+    steps = summarize_steps(whole.iterations, whole.instances, whole.activities, tensor_functions(few), "cycles")
+    part = replace(whole, samples=few, step_summary=steps)
     assert set(waterfall(whole, whole)["quantity"]) == {"time_ns", "tensor_active_pct"}
     for base, new in ((whole, part), (part, whole)):
         assert set(waterfall(base, new)["quantity"]) == {"time_ns"}

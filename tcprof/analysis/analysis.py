@@ -21,6 +21,7 @@ from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, fi
 from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out, set_outside_steps
 from tcprof.analysis.steps.kind_figures import summarize_kinds
 from tcprof.analysis.steps.kinds import count_iterations
+from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
@@ -84,8 +85,7 @@ class Analysis:
     ledger: pd.DataFrame
     clocks: pd.DataFrame
     outside: pd.DataFrame
-    # Of each GPU mean Tensor Active (%) over the GPU windows of the iterations, each whole, without warm-up.
-    iterations_active: Mapping[int, float]
+    step_summary: pd.DataFrame  # one row for each GPU with steps, without warm-up
     observed: Observed
 
     @cached_property
@@ -171,7 +171,7 @@ def analyze(
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities)
     frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
-    frames["iterations_active"] = summary.measure_iterations(iterations, instances, tensor)
+    frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples.tensor_source)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}

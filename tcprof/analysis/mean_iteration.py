@@ -13,7 +13,6 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.samples.interval_estimates import find_medians
-from tcprof.analysis.steps.step_times import time_steps
 from tcprof.analysis.time.account import IDLE, classes_of_activities
 from tcprof.arrays import Ints, pick_rows, rows_of_gpu
 
@@ -150,10 +149,10 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
     rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None
-    steps = time_steps(analysis.iterations, analysis.instances, gpu)
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     return TypicalIteration(
         count=len(rest),
-        step_ns=find_median(steps["step_ns"][steps["counted"]]),
+        step_ns=Typical(*(float(steps[name].sum(min_count=1)) for name in ("step_ns", "step_low_ns", "step_high_ns"))),
         window_ns=find_median(rest["gpu_window_ns"]),
         tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )

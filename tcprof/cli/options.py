@@ -99,6 +99,9 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
+NotesOption = Annotated[
+    bool, typer.Option("--notes", help="Also show the checks, and the notes on what the figures are over.")
+]
 WideOption = Annotated[
     bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
 ]

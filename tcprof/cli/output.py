@@ -25,8 +25,13 @@ ELSEWHERE = 120  # columns where the output is no terminal, and COLUMNS does not
 _OTHER_NAME = "Choose another name with -o."
 
 
-def print_document(document: "Document", format_name: str, output: Path | None = None, *, wide: bool = False) -> None:
+def print_document(
+    document: "Document", format_name: str, output: Path | None = None, *, wide: bool = False, notes: bool = True
+) -> None:
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
+
+    Args:
+        notes: Whether warnings are printed that the format has no place for; else the document counts them.
 
     Raises:
         OutputError: The file cannot be written.
@@ -46,18 +51,18 @@ def print_document(document: "Document", format_name: str, output: Path | None =
         with replace_file(output) as path, path.open("w", encoding="utf-8", errors="replace") as file:
             form.write(document, style, file)
             file.write(getattr(form, "SIGNATURE", ""))
-    _print_rest(document, form.HAS)
+    _print_rest(document, form.HAS, notes=notes)
     if output is not None:
         echo_path(output)
 
 
-def _print_rest(document: "Document", has: Iterable[str]) -> None:
+def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> None:
     """What a format has no place for, on the error stream: the base of the figures, the gate, and warnings."""
     if "base" not in has:
         print_notes(document.base)
     if document.rows is not None and document.rows.empty and "warnings" not in has:
         print_notes((document.if_empty,))
-    if "warnings" not in has:
+    if notes and "warnings" not in has:
         print_notes(document.warnings)
     if document.gate is not None and "gate" not in has:
         from tcprof.render.formats.text import render_gate

@@ -173,9 +173,9 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics.
 
-    Its ranges are printed. The report, its SQLite export, the page and the saved analysis (.tcprof) are written side by
-    side, named after the script. Options of tcprof and nsys go before the program; those that are not listed here are
-    passed to nsys profile unchanged.
+    It ends with what tcprof show shows. The report, its SQLite export, the page and the saved analysis (.tcprof) are
+    written side by side, named after the script. Options of tcprof and nsys go before the program; those that are not
+    listed here are passed to nsys profile unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.cli.recorded import check_targets, make_session, record_all

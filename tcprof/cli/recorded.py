@@ -101,12 +101,12 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
     from tcprof.render.html.pages import write_report
-    from tcprof.views.recording.ranges import view_ranges
+    from tcprof.views.recording.show import view_recording
     from tcprof.views.recording.time import view_iterations
 
     page, findings = report.with_suffix(".html"), analysis.findings
-    shown = view_ranges(analysis, findings, analysis.ranges) if in_full else view_iterations(analysis, findings)
-    print_document(shown, TEXT, wide=wide)
+    shown = view_recording(analysis, findings) if in_full else view_iterations(analysis, findings)
+    print_document(shown, TEXT, wide=wide, notes=not in_full)
     with progress(f"Writing {page.name}"):
         write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
     written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]

@@ -15,6 +15,7 @@ from tcprof.cli.options import (
     ListFormatOption,
     NcuOption,
     NoCacheOption,
+    NotesOption,
     NsysOption,
     OutputOption,
     PeakOption,
@@ -64,9 +65,8 @@ def show(
     recording: RecordingArgument,
     window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, help="Number of ranges, and of kernels, to show for each GPU.")
-    ] = 8,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Number of rows in each table.")] = 5,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -75,13 +75,14 @@ def show(
 ) -> None:
     """Show a recording on one screen.
 
-    The verdict, the checks, and the ranges and kernels that matter most.
+    The verdict, what to do first, and what loses most.
     """
-    from tcprof.views.recording.report import view_recording
+    from tcprof.views.recording.show import view_recording
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
-    print_document(view_recording(analysis, analysis.findings, limit, limit), chosen, output, wide=wide)
+    document = view_recording(analysis, analysis.findings, limit, notes)
+    print_document(document, chosen, output, wide=wide, notes=notes)
 
 
 @app.command(epilog="Example: tcprof advise run.nsys-rep")

@@ -156,7 +156,8 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
 def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
     """Mean Tensor Active over the sampled part of the windows, as a share; NaN where that is too little of them."""
     if not spans.whole:
-        return analysis.iterations_active.get(gpu, np.nan) / 100
+        steps = analysis.step_summary
+        return float(steps["window_active_pct"][steps["gpu"] == gpu].sum(min_count=1)) / 100
     captures = analysis.ranges[(analysis.ranges["depth"] == 0) & (analysis.ranges["gpu"] == gpu)]
     return float(captures["tensor_active_mean_pct"].sum(min_count=1)) / 100
 

@@ -60,13 +60,13 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
     kernels = step.kernels[step.kernels["tensor_kernel"]]
     share = step.share_pct(float(kernels["exposed_ns"].sum()))
     known = kernels[kernels["hfu_pct"].notna()]
-    evidence = [f"the GPU works {units.format_pct(step.share_pct(step.busy_ns))} of {step.unit}"]
-    evidence.append(f"tensor kernels have {units.format_pct(share)} of it")
+    evidence = [f"the GPU is busy {units.format_pct(step.share_pct(step.busy_ns))} of {step.unit}"]
+    evidence.append(f"tensor kernels take {units.format_pct(share)} of it")
     if len(known):
         weights = known["exposed_ns"] / known["exposed_ns"].sum()
         hfu = float((known["hfu_pct"] * weights).sum())
-        evidence.append(f"in which they reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    text = (f"Nothing that tcprof knows of is likely to win 1 % of {step.unit}", "")
+        evidence.append(f"tensor kernels reach {units.format_pct(hfu)} of the dense peak at the boost clock")
+    text = ("Nothing to do", f"No rule expects to save 1 % of {step.unit}", "")
     about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
@@ -94,8 +94,8 @@ def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
     parts = [max(0.0, min(1.0, most / won)) if won > 0 else 1.0 for won, most in zip(before, most_pct, strict=True)]
     parts[2] = max(parts[2], parts[1] * before[1] / before[2] if before[2] > 0 else 0.0)  # high is no less than likely
     shares = [part * share for part, share in zip(parts, before, strict=True)]
-    gain = advice.gain.with_shares(shares).because(f"the idle time is in the price of {others}")
-    told = f"of the idle time {units.format_ns(advice.gain.likely_ns - gain.likely_ns)} is in the price of {others}"
+    gain = advice.gain.with_shares(shares).because(f"this idle time is counted under {others}")
+    told = f"{units.format_ns(advice.gain.likely_ns - gain.likely_ns)} of this idle time is counted under {others}"
     rest = [each.gain for each in advice.options[1:]]
     return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
 

@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from tcprof.frames import TIMELINE
 
-IDLED, NOTHING_TRACED = "the GPU idled", "no traced work ran in"  # so many percent
 WINDOW_NAMES = {"gpu": "GPU windows", "host": "host windows", "busy": "busy windows"}
 
 

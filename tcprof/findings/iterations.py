@@ -1,4 +1,4 @@
-"""What an iteration of a recording is like: means over the windows of those that are not warm-up, pooled."""
+"""What a step of a recording is like, without warm-up: see ``tcprof.frames.STEP_SUMMARY`` for what it is over."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import open_times, union
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
@@ -18,7 +17,7 @@ from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
 MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
-LAUNCH_BOUND, CPU_BOUND = "launch-bound", "bound by the CPU"
+LAUNCH_BOUND, CPU_BOUND = "launch-bound", "CPU-bound"
 WAITING_PCT = 50.0  # idle share of the GPU windows from which the GPU does little but wait
 _KEEPS_UP = 0.8  # of the GPU window: an iteration that takes the CPU so long holds the GPU up
 _LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes the CPU 5 to 40 µs
@@ -32,19 +31,23 @@ class IterationFigures:
     rows: pd.DataFrame  # the rows of their paths in ``Analysis.ranges``
     time: pd.DataFrame  # the rows of their paths in ``Analysis.timeline``; none without a fit
     count: int
-    tensor_active_pct: float  # mean Tensor Active over their windows, with its 95 % interval
+    # Median time from one's first activity on the GPU to that of the next, with its 95 % interval
+    step_ns: float
+    step_low_ns: float
+    step_high_ns: float
+    total_ns: float  # all of them together, each to the next: what the shares below are of
+    tensor_active_pct: float  # mean Tensor Active, with its 95 % interval
     low_pct: float
     high_pct: float
     tensor_kernel_share_pct: float  # share of their kernel time that tensor kernels have
-    idle_pct: float  # share of their GPU windows in which nothing runs on the GPU
+    idle_pct: float  # share in which nothing runs on the GPU
     idle_alone_pct: float  # the same without what recording adds; as recorded where that is unknown
-    gap_pct: float  # share of the time from one iteration's start to the next one's that the GPU idles between both
-    window_ns: float
+    window_ns: float  # mean time from first activity to last
     # Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to the next
     host_ns: float
     kernel_count: float  # mean number of kernels launched in an iteration, each of which takes ``kernel_ns``
     kernel_ns: float
-    coverage_pct: float  # share of their windows that lies under samples
+    coverage_pct: float  # share that lies under samples
     # Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a fit
     outside_pct: float
     outside_tensor_pct: float  # likewise of tensor kernels in none
@@ -54,39 +57,37 @@ class IterationFigures:
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
     iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
-    instances = rows_of_gpu(analysis.instances, gpu)
-    row = pd.Index(instances["range"]).get_indexer(iterations["range"])
-    columns = {name: instances[name].to_numpy()[row] for name in ("path_id", "gpu_start_ns", "gpu_end_ns")}
-    found = iterations.assign(**columns).sort_values("number")
-    if not (found["gpu_window_ns"] > 0).any():
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
+    if steps.empty:
         return None
-    paths = analysis.paths.loc[found["path_id"].unique(), ["domain", "path", "name"]]
+    instances = rows_of_gpu(analysis.instances, gpu)
+    row = pd.Index(instances["range"]).get_indexer(iterations.sort_values("number")["range"])
+    paths = analysis.paths.loc[instances["path_id"].iloc[row].unique(), ["domain", "path", "name"]]
     rows = _rows_of(analysis.ranges, gpu, paths)
     if rows.empty:
         return None
+    step = steps.iloc[0]
     count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
-    active, low, high, coverage = pool_tensor_active(rows)
     kernel_ns = rows["kernel_ns"].astype(float)
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
-    idle, gap = _idle_shares(analysis, gpu, found[found["gpu_window_ns"] > 0])
+    idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
     return IterationFigures(
         name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
         rows=rows,
         time=_rows_of(analysis.timeline, gpu, paths),
         count=count,
-        tensor_active_pct=active,
-        low_pct=low,
-        high_pct=high,
+        **{name: float(step[name]) for name in ("step_ns", "step_low_ns", "step_high_ns", "total_ns", "coverage_pct")},
+        tensor_active_pct=float(step[HEADLINE.name]),
+        low_pct=float(step[HEADLINE_INTERVAL[0]]),
+        high_pct=float(step[HEADLINE_INTERVAL[1]]),
         tensor_kernel_share_pct=_ratio((share * kernel_ns).sum(skipna=False), kernel_ns.sum()),
         idle_pct=idle,
         idle_alone_pct=idle_alone(idle, measure_cost(analysis)),
-        gap_pct=gap,
         window_ns=float(rows["gpu_window_ns"].sum()) / count,
         host_ns=math.nan if from_kernel_order(analysis) else float(rows["host_ns"].sum()) / count,
         kernel_count=kernels / count,
         kernel_ns=_ratio(kernel_ns.sum(), kernels),
-        coverage_pct=coverage,
         outside_pct=outside,
         outside_tensor_pct=outside_tensor,
         outside_graph_pct=outside_graphs,
@@ -144,26 +145,11 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else math.nan
 
 
-def _idle_shares(analysis: Analysis, gpu: int, found: pd.DataFrame) -> tuple[float, float]:
-    activities = rows_of_gpu(analysis.activities, gpu)
-    busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
-    start, end = (found[name].astype(np.int64).to_numpy() for name in ("gpu_start_ns", "gpu_end_ns"))
-    # As in the range summary, time that two iterations of a path share counts once.
-    _, begin, finish = union(found["path_id"].to_numpy(), start, end)
-    window = float((finish - begin).sum())
-    idle = 100 * max(0.0, 1 - float(busy.integral(begin, finish).sum()) / window)
-    follows = (np.diff(found["number"].to_numpy()) == 1) & (np.diff(start) > 0)
-    last, first = end[:-1][follows], start[1:][follows]
-    first = np.maximum(first, last)  # neighbours may overlap
-    gaps = np.clip(first - last - busy.integral(last, first), 0, None)
-    return idle, 100 * _ratio(float(gaps.sum()), float(np.diff(start)[follows].sum()))
-
-
 def find_bound(figures: IterationFigures) -> str:
     """Whether the launches of kernels, or else other work on the CPU, hold the GPU up; empty where neither is known to.
 
-    The GPU idles most of the iterations' GPU windows without what recording is known to add, and the CPU is at work
-    about as long. It is the launches if each kernel has no more time than a launch takes.
+    The GPU is idle most of the steps without what recording is known to add, and the CPU is at work about as long as
+    their GPU windows. It is the launches if each kernel has no more time than a launch takes.
     """
     waits = figures.idle_alone_pct >= WAITING_PCT
     if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:

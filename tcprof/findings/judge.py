@@ -8,39 +8,26 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
-from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
-from tcprof.findings.finding import IDLED, NOTHING_TRACED, WINDOW_NAMES, Finding, Severity, class_in_sentence
+from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.iterations import (
-    CPU_BOUND,
-    LAUNCH_BOUND,
     IterationFigures,
-    find_bound,
     from_kernel_order,
     measure_iterations,
     pool_tensor_active,
 )
 from tcprof.findings.judged import Findings, GpuFindings, saved_findings
-from tcprof.findings.kinds import tell_kinds
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import (
-    OTHER_KERNELS,
-    describe_span,
     judge_capture,
     judge_iterations,
-    say_active,
-    tell_outside,
-    tell_unused,
 )
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
 from tcprof.untrusted import one_line
 
 MOST_GPUS = 16  # more than a machine has today; a page has figures, a timeline and tables of each
-_MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
-_NOTABLE_PCT = 1.0
-_WAITS = {LAUNCH_BOUND: ", waiting for the CPU to launch kernels", CPU_BOUND: ", waiting for the CPU"}
 _LEAST_SHARE = 0.01  # of the time, to be named
 _MOST_RANGES = 4
 
@@ -55,17 +42,17 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
 def _judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     faults = find_faults(analysis)
-    idled = NOTHING_TRACED if any(each.rule == UNTRACED_WORK for each in faults) else IDLED
+    is_idle_known = all(each.rule != UNTRACED_WORK for each in faults)
     found = []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
         figures = measure_iterations(analysis, number)
         if figures is None:
-            sentences = judge_capture(analysis, row, idled)
+            headline, details = judge_capture(analysis, row, is_idle_known)
         else:
-            sentences = judge_iterations(analysis, number, figures, idled)
+            headline, details = judge_iterations(analysis, number, figures, is_idle_known)
         checks = list_checks(analysis, row, figures, bool(faults))
-        found.append(GpuFindings(number, sentences, checks, figures, idled == IDLED))
+        found.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
 
@@ -83,77 +70,48 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
     return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))
 
 
-def say_headline(analysis: Analysis, found: GpuFindings) -> tuple[str, ...]:
-    """The verdict on a GPU in two short sentences, or three."""
-    idled, figures = IDLED if found.idle_is_known else NOTHING_TRACED, found.figures
-    if figures is None:
-        return _say_capture(analysis, found.gpu, idled)
-    of_windows = "an iteration" if analysis.window == "gpu" else f"the {WINDOW_NAMES[analysis.window]} of an iteration"
-    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, of_windows)
-    is_one = analysis.window == "gpu" and not math.isnan(figures.tensor_active_pct)
-    waits = _WAITS.get(find_bound(figures), "") if idled == IDLED else ""
-    if waits and measure_cost(analysis) is None:  # advice says, too, that the program may not wait when it runs alone
-        waits += ", which recording slows"
-    most = _say_most(analysis, figures.time, "it" if is_one else "an iteration", idled, waits)
-    return first, *most, *tell_kinds(analysis, found.gpu), *tell_outside(figures)
-
-
-def _say_capture(analysis: Analysis, gpu: int, idled: str) -> tuple[str, ...]:
-    ranges, timeline = (
-        rows[(rows["gpu"] == gpu) & (rows["depth"] == 0)] for rows in (analysis.ranges, analysis.timeline)
-    )
-    row = ranges.iloc[0]
-    mean, unit = float(row[HEADLINE.name]), f"the {describe_span(row)}"
-    first = say_active(analysis, mean, row["coverage_pct"], unit)
-    return first, *tell_unused(row), *_say_most(analysis, timeline, unit if math.isnan(mean) else "it", idled)
-
-
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
-    """What all figures of a GPU at a glance are over: its iterations, or else the whole capture."""
+    """What all figures of a GPU at a glance are over: its steps, or else the whole capture."""
     if figures is None:
-        return "All figures here are of the whole capture: nothing in it iterates."
-    count = f"{units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
-    of = "in the order of the kernels" if from_kernel_order(analysis) else f"of “{figures.name}”"
-    span = "from first activity on the GPU to last"
+        return "No steps were found: all figures here are of the whole capture."
+    detected = from_kernel_order(analysis)
+    steps = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
+    of = "" if detected else f" of “{figures.name}”"
     iterations = analysis.iterations[analysis.iterations["gpu"] == gpu]
     warm_up = int(iterations["warm_up"].sum())
     others = len(iterations) - warm_up - int(iterations["counted"].sum())
     parts = ((warm_up, "warm-up"), (others, "other kinds"))
-    told = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
-    left_out = f"; {' and '.join(told)} left out" if told else ""
-    return f"All figures here are of {count} {of}, {span}{left_out}."
+    listed = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
+    left_out = f"; {' and '.join(listed)} left out" if listed else ""
+    return f"All figures here are of {steps}{of}, each from its first activity on the GPU to the next one's{left_out}."
 
 
-def _say_most(analysis: Analysis, time: pd.DataFrame, unit: str, idled: str, waits: str = "") -> tuple[str, ...]:
-    """What had most of the time: nothing, tensor kernels or others. None where that is not known."""
-    window = float(time["window_ns"].sum())
-    if not window > 0:
-        return ()
-    share = {name: 100 * float(time[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
-    by_name = " (by their names)" if analysis.tensor_source == "none" else ""
-    told = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
-    others = sum(share[name] for name in OTHER_KERNELS)
-    rest = f", others {units.format_pct(others)}{_of(share)}" if others >= _NOTABLE_PCT else ""
-    candidates = (
-        (share["idle"], f"{idled[0].upper()}{idled[1:]} {{}} of {unit}{waits}."),
-        (share["tensor_kernel"], f"Kernels that use the Tensor Cores{by_name} had {{}} of {unit}{rest}."),
-        (others, f"Kernels {told} use them{by_name} had {{}} of {unit}{_of(share)}."),
-        (share["copy"], "Copies and memsets had {}" + f" of {unit}."),
-        (share["graph"], "CUDA graphs, whose kernels were not recorded, had {}" + f" of {unit}."),
-    )
-    largest, sentence = max(candidates, key=lambda each: each[0])
-    return (sentence.format(units.format_pct(largest)),)
+def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
+    """The line that everything said of a GPU begins with: step time, Tensor Active, GPU idle, and how many steps."""
+    figures = found.figures
+    idle = "GPU idle" if found.idle_is_known else "no traced work"
+    if figures is None:
+        rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
+        row = rows.iloc[0]
+        active, idle_pct = float(row[HEADLINE.name]), measure_idle(analysis, row)
+        first, last = f"Whole capture {units.format_ns(row['window_ns'])}", "no steps"
+    else:
+        active, idle_pct = figures.tensor_active_pct, figures.idle_pct
+        cost = measure_cost(analysis)
+        unprofiled = (
+            f" ({units.format_ns(cost.unprofiled.value)} unprofiled)" if cost and cost.unprofiled.value > 0 else ""
+        )
+        first = f"Step time {units.format_ns(figures.step_ns)}{unprofiled}"
+        last = units.format_things(figures.count, f"{'detected ' * from_kernel_order(analysis)}step")
+    parts = (first, f"Tensor Active {units.format_pct(active)}", f"{idle} {units.format_pct(idle_pct)}", last)
+    return " · ".join(parts)
 
 
-def _of(share: dict[str, float]) -> str:
-    """What most of the other kernels' time is: one class, or two together; empty where it is neither."""
-    most = _MOST_OF * sum(share[name] for name in OTHER_KERNELS)
-    named = sorted((name for name in OTHER_KERNELS if name != "other_kernel"), key=lambda name: -share[name])[:2]
-    for count in (1, 2):
-        told = named[:count]
-        if sum(share[name] for name in told) >= max(most, _NOTABLE_PCT) and min(share[name] for name in told) > 0:
-            return f", most of it {' or '.join(class_in_sentence(name) for name in told)}"
-    return ""
+def measure_idle(analysis: Analysis, row: pd.Series) -> float:
+    """The share of the whole capture in which a GPU is idle, in percent, by its row of the range summary."""
+    is_traced = bool((analysis.ranges["activity_count"] > 0).any())
+    busy_ns = row["busy_ns"] if row["activity_count"] or not is_traced else 0.0  # without a trace it is not known
+    return 100 - 100 * float(busy_ns) / row["window_ns"] if row["window_ns"] > 0 else math.nan
 
 
 def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:

@@ -24,11 +24,17 @@ class GpuFindings:
     """What the figures of one GPU say."""
 
     gpu: int
-    sentences: tuple[str, ...]  # the verdict, the most important sentence first
+    headline: tuple[str, ...]  # the verdict in two or three sentences
+    details: tuple[str, ...]  # sentences that say more
     checks: tuple[Check, ...]
-    # Of the iterations that the verdict rests on; None where it rests on the whole capture
+    # Of the steps that the verdict rests on; None where it rests on the whole capture
     figures: IterationFigures | None
     idle_is_known: bool = True  # whether the GPU did nothing where nothing was traced
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of the verdict, the most important sentence first."""
+        return self.headline + self.details
 
 
 @dataclass(frozen=True)
@@ -41,8 +47,19 @@ class Findings:
     @property
     def verdict(self) -> tuple[str, ...]:
         """A paragraph for each GPU, which begins with its number if there are several."""
+        return self._of_gpus([gpu.sentences for gpu in self.gpus])
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The verdict in two or three sentences for each GPU, likewise."""
+        return self._of_gpus([gpu.headline for gpu in self.gpus])
+
+    def _of_gpus(self, sentences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         several = len(self.gpus) > 1
-        return tuple((f"GPU {gpu.gpu}: " if several else "") + " ".join(gpu.sentences) for gpu in self.gpus)
+        return tuple(
+            f"{f'GPU {gpu.gpu}: ' * several}{' '.join(of_gpu)}"
+            for gpu, of_gpu in zip(self.gpus, sentences, strict=True)
+        )
 
     @property
     def checks(self) -> tuple[Check, ...]:

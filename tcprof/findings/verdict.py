@@ -1,6 +1,7 @@
 """The verdict: whether the Tensor Cores worked, and what had the time in which they did not."""
 
 import math
+from collections.abc import Mapping
 
 import pandas as pd
 
@@ -8,7 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.findings.finding import IDLED, WINDOW_NAMES, class_in_sentence
+from tcprof.findings.finding import class_in_sentence
 from tcprof.findings.iterations import (
     CPU_BOUND,
     LAUNCH_BOUND,
@@ -19,48 +20,46 @@ from tcprof.findings.iterations import (
     find_bound,
 )
 from tcprof.findings.kinds import tell_kinds
+from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
-NOTABLE_GAP_PCT = 10.0
 _NOTABLE_PCT = 1.0
+_MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
+_WAITS = {
+    LAUNCH_BOUND: ": the run is launch-bound",
+    CPU_BOUND: ": the run is CPU-bound",
+}
+_SLOWED = " (recording adds to it)"
+Sentences = tuple[str, ...]
 
 
-def judge_iterations(analysis: Analysis, gpu: int, figures: IterationFigures, idled: str = IDLED) -> tuple[str, ...]:
-    """The verdict on the iterations of a GPU, the most important sentence first; ``idled`` is said of untraced time.
+def judge_iterations(
+    analysis: Analysis, gpu: int, figures: IterationFigures, is_idle_known: bool = True
+) -> tuple[Sentences, Sentences]:
+    """The verdict on the steps of a GPU: two or three sentences, and further ones that say more.
 
-    All shares are means over the iterations' windows together, as in the tables of ranges and of the timeline.
+    All shares are of the steps' time, from each one's first activity on the GPU to that of the next.
     """
-    unit = f"the GPU windows of “{figures.name}”"
-    mean = f"mean over {units.format_count(figures.count)} iteration{'s' * (figures.count != 1)}"
-    over = f"the {WINDOW_NAMES[analysis.window]} of “{figures.name}” ({mean})"
-    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, over)
-    if not math.isnan(figures.tensor_active_pct) and analysis.window == "gpu":
-        unit = "that time"
-    waits = figures.idle_pct >= WAITING_PCT and idled == IDLED
-    sentences = [first]
-    if waits:
-        sentences.append(_waiting(figures, unit))
-        unit = "that time"
-    sentences.append(_shares(analysis, figures.time, unit, "" if waits else idled, idled == IDLED))
-    if figures.gap_pct >= NOTABLE_GAP_PCT:
-        gap = f"another {units.format_pct(figures.gap_pct)} of the time from one iteration to the next"
-        sentences.append(f"Between iterations {idled} {'for ' * (idled == IDLED)}{gap}.")
-    return (*(sentence for sentence in sentences if sentence), *tell_kinds(analysis, gpu), *tell_outside(figures))
+    first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
+    unit = "the step" if math.isnan(figures.tensor_active_pct) else "it"
+    share = _shares(figures.time, figures.total_ns, figures.idle_pct)
+    most = _say_most(analysis, share, unit, is_idle_known, _say_why(analysis, figures) if is_idle_known else "")
+    details = (*_say_launches(figures), *_say_shares(analysis, figures.time, share, "the step", is_idle_known))
+    return (first, *most, *tell_kinds(analysis, gpu), *tell_outside(figures)), details
 
 
-def judge_capture(analysis: Analysis, row: pd.Series, idled: str = IDLED) -> tuple[str, ...]:
+def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True) -> tuple[Sentences, Sentences]:
     """The verdict on the whole capture, where no path iterates, by its row of the range summary."""
     gpu, mean = int(row["gpu"]), row[HEADLINE.name]
     unit = f"the {describe_span(row)}"
     first = say_active(analysis, mean, row["coverage_pct"], unit)
-    unit = unit if math.isnan(mean) else "that time"
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
-    # The highest mean of a range comes after the shares, whose "that time" is the capture's.
-    shares = _shares(analysis, timeline, unit, idled, idled == IDLED)
-    sentences = (first, *tell_unused(row), shares, _highest_range(analysis, gpu))
-    return tuple(sentence for sentence in sentences if sentence)
+    share = _shares(timeline, float(timeline["window_ns"].sum()))
+    most = _say_most(analysis, share, unit if math.isnan(mean) else "it", is_idle_known)
+    details = _say_shares(analysis, timeline, share, "that time", is_idle_known)
+    return (first, *tell_unused(row), *most), (*details, *_highest_range(analysis, gpu))
 
 
 def describe_span(row: pd.Series) -> str:
@@ -78,34 +77,33 @@ def tell_unused(row: pd.Series) -> tuple[str, ...]:
 def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
     """How busy the Tensor Cores were, or why that is not known."""
     if not math.isnan(mean_pct):
-        rounded = ", as far as rounded samples tell" * (analysis.tensor_source == "rounded")
-        return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}{rounded}."
+        return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}."
     why = f"only {units.format_pct(coverage_pct)} of the time is covered by samples"
     if analysis.tensor_source == "none":
         why = "the recording has no samples of Tensor Active"
     return f"Whether the Tensor Cores worked is unknown: {why}."
 
 
-def _waiting(figures: IterationFigures, unit: str) -> str:
-    """That the GPU had nothing to do, and why, where the times say it."""
-    idle, bound = units.format_pct(figures.idle_pct), find_bound(figures)
-    if bound == LAUNCH_BOUND:
-        kernels = (
-            f"an iteration's {units.format_count(figures.kernel_count)} kernels run "
-            f"{units.format_ns(figures.kernel_ns)} each on average, and take longer to launch"
-        )
-        return f"The GPU waited for the CPU {idle} of {unit}, since {kernels}: the run is {bound}."
-    if bound == CPU_BOUND:
-        cpu = "the CPU is at work about as long as an iteration takes"
-        return f"The GPU idled {idle} of {unit}, and {cpu}: the run is {bound}."
-    if figures.idle_alone_pct < WAITING_PCT:
-        alone = units.format_pct(figures.idle_alone_pct)
-        return f"The GPU idled {idle} of {unit}, as recording slows the program; without that it idles about {alone}."
-    return f"The GPU idled {idle} of {unit}."
+def _say_why(analysis: Analysis, figures: IterationFigures) -> str:
+    """Why the GPU was idle, where the times say it."""
+    waits = _WAITS.get(find_bound(figures), "")
+    if waits:  # advice says, too, that the program may not wait in an unprofiled run
+        return waits + _SLOWED * (measure_cost(analysis) is None)
+    if figures.idle_alone_pct < WAITING_PCT <= figures.idle_pct:
+        return f"; in an unprofiled run about {units.format_pct(figures.idle_alone_pct)}"
+    return ""
 
 
-def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
-    """A sentence on what the iterations do not hold: where it is much, or the only tensor kernels."""
+def _say_launches(figures: IterationFigures) -> Sentences:
+    """How many kernels a step launches, where that holds the GPU up."""
+    if find_bound(figures) != LAUNCH_BOUND:
+        return ()
+    kernels = f"{units.format_count(figures.kernel_count)} kernels of {units.format_ns(figures.kernel_ns)}"
+    return (f"A step launches {kernels} on average, which take longer to launch than to run.",)
+
+
+def tell_outside(figures: IterationFigures) -> Sentences:
+    """A sentence on what the steps do not hold: where it is much, or the only tensor kernels."""
     may_be_tensor = figures.outside_tensor_pct + figures.outside_graph_pct
     lacks_tensor = not figures.tensor_kernel_share_pct > 0 and may_be_tensor >= _NOTABLE_PCT
     if not (figures.outside_pct >= MUCH_OUTSIDE_PCT or lacks_tensor):
@@ -114,9 +112,9 @@ def tell_outside(figures: IterationFigures) -> tuple[str, ...]:
         "tensor kernels": figures.outside_tensor_pct,
         "CUDA graphs recorded as a whole": figures.outside_graph_pct,
     }
-    among = "".join(f", {what} among them {units.format_pct(share)}" for what, share in shares.items() if share > 0)
+    among = ", ".join(f"{units.format_pct(share)} in {what}" for what, share in shares.items() if share > 0)
     outside = units.format_pct(figures.outside_pct)
-    return (f"Kernels outside of these iterations have {outside} of the GPU's kernel time{among}.",)
+    return (f"{outside} of the kernel time lies outside these steps{f' ({among})' * bool(among)}.",)
 
 
 def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
@@ -128,32 +126,72 @@ def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     return launched[chosen]
 
 
-def _shares(analysis: Analysis, rows: pd.DataFrame, unit: str, idled: str, is_all_traced: bool) -> str:
-    """What had the time, from the rows of the time classes, with idle time as it is said; empty where not known."""
-    window = float(rows["window_ns"].sum())
-    if not window > 0:
-        return ""
-    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / window for name in TIME_CLASSES}
+def _shares(rows: pd.DataFrame, total_ns: float, idle_pct: float = math.nan) -> dict[str, float]:
+    """The share of each time class in percent, from their rows; none where the time is not known."""
+    if not (total_ns > 0 and len(rows)):
+        return {}
+    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / total_ns for name in TIME_CLASSES}
+    return share if math.isnan(idle_pct) else {**share, "idle": idle_pct}
+
+
+def _say_most(
+    analysis: Analysis, share: Mapping[str, float], unit: str, is_idle_known: bool, why: str = ""
+) -> Sentences:
+    """What took most of the time: nothing, tensor kernels or others. None where that is not known."""
+    if not share:
+        return ()
+    by_name = " (by their names)" if analysis.tensor_source == "none" else ""
+    use = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
+    others = sum(share[name] for name in OTHER_KERNELS)
+    rest = f", other kernels {units.format_pct(others)}{_mostly(share)}" if others >= _NOTABLE_PCT else ""
+    idle = "The GPU was idle {} of" if is_idle_known else "No traced work ran in {} of"
+    candidates = (
+        (share["idle"], f"{idle} {unit}{why}."),
+        (share["tensor_kernel"], f"Tensor kernels{by_name} took {{}} of {unit}{rest}."),
+        (others, f"Kernels {use} use the Tensor Cores{by_name} took {{}} of {unit}{_mostly(share)}."),
+        (share["copy"], "Copies and memsets took {}" + f" of {unit}."),
+        (share["graph"], "CUDA graphs took {}" + f" of {unit}; the recording does not show the kernels in them."),
+    )
+    largest, sentence = max(candidates, key=lambda each: each[0])
+    return (sentence.format(units.format_pct(largest)),)
+
+
+def _mostly(share: Mapping[str, float]) -> str:
+    """What most of the other kernels' time is: one class, or two together; empty where it is neither."""
+    most = _MOST_OF * sum(share[name] for name in OTHER_KERNELS)
+    named = sorted((name for name in OTHER_KERNELS if name != "other_kernel"), key=lambda name: -share[name])[:2]
+    for count in (1, 2):
+        chosen = named[:count]
+        if sum(share[name] for name in chosen) >= max(most, _NOTABLE_PCT) and min(share[name] for name in chosen) > 0:
+            return f", mostly {' or '.join(class_in_sentence(name) for name in chosen)}"
+    return ""
+
+
+def _say_shares(
+    analysis: Analysis, rows: pd.DataFrame, share: Mapping[str, float], unit: str, is_idle_known: bool
+) -> Sentences:
+    """The share of each class of time, from its rows."""
+    if not share:
+        return ()
     others = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]
     parts = ", ".join(f"{class_in_sentence(name)} {units.format_pct(others[name])}" for name in notable)
-    lead, said = "", []
+    lead, listed = [], []
     if share["tensor_kernel"] > 0:
-        said.append(f"tensor kernels had {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, rows)}")
+        listed.append(f"tensor kernels {units.format_pct(share['tensor_kernel'])}{_while_they_ran(analysis, rows)}")
     elif others:
-        lead = f"{_no_tensor_kernel(analysis, rows, share, is_all_traced)} "
+        lead = [_no_tensor_kernel(analysis, rows, share, is_idle_known)]
     if others:
-        said.append(f"other kernels had {units.format_pct(sum(others.values()))}" + (f" ({parts})" if parts else ""))
+        listed.append(f"other kernels {units.format_pct(sum(others.values()))}{f' ({parts})' * bool(parts)}")
     if share["graph"] > 0:
-        said.append(f"CUDA graphs, whose kernels were not recorded, had {units.format_pct(share['graph'])}")
+        listed.append(f"CUDA graphs recorded as a whole {units.format_pct(share['graph'])}")
     if share["copy"] >= _NOTABLE_PCT:
-        said.append(f"copies and memsets had {units.format_pct(share['copy'])}")
-    if idled:
-        said.append(f"{idled} {units.format_pct(share['idle'])}")
-    return f"{lead}Of {unit}, {'; '.join(said)}." if said else lead.strip()
+        listed.append(f"copies and memsets {units.format_pct(share['copy'])}")
+    listed.append(f"{'GPU idle' if is_idle_known else 'no traced work'} {units.format_pct(share['idle'])}")
+    return (*lead, f"Shares of {unit}: {'; '.join(listed)}.")
 
 
-def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: dict[str, float], is_all_traced: bool) -> str:
+def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: Mapping[str, float], is_all_traced: bool) -> str:
     """That no tensor kernel is known of those that were recorded: graphs may hide some, other programs may run some."""
     by_name, doubtful = analysis.tensor_source == "none", share["unresolved_kernel"] > 0
     kernels = analysis.kernels.loc[_launches_in(analysis, rows)["kernel"].unique()]
@@ -161,12 +199,12 @@ def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: dict[str, f
     lacks_some = (others["tensor_kernel"] | could_be_tensor(others) | are_graphs(others)).any()
     if not by_name and doubtful and (kernels["name_verdict"][could_be_tensor(kernels)] == COUNTER_ONLY).any():
         return (
-            "The tensor pipe is active, but no matrix kernel is known: index arithmetic does that too, and some "
-            "kernels' names do not tell which it is."
+            "The tensor pipe is active, but no kernel is known to multiply matrices: index arithmetic uses the pipe "
+            "too, and some kernels' names do not tell which it is."
         )
-    which = f"{'' if is_all_traced else 'traced '}kernel{' of an iteration' * bool(lacks_some)}"
+    which = f"{'' if is_all_traced else 'traced '}kernel{' of a step' * bool(lacks_some)}"
     uses = "is known to use" if by_name or doubtful else "uses"
-    outside = " outside of CUDA graphs" if share["graph"] > 0 else ""
+    outside = " outside the CUDA graphs, whose kernels are unknown" if share["graph"] > 0 else ""
     return f"{'By their names, no' if by_name else 'No'} {which} {uses} the Tensor Cores{outside}."
 
 
@@ -181,27 +219,27 @@ def _while_they_ran(analysis: Analysis, rows: pd.DataFrame) -> str:
     if not total > 0:
         return ""
     active = 100 * float(known["tensor_active_ns"].sum()) / total
-    return f" (in which the Tensor Cores were busy {units.format_pct(active)})"
+    return f" (Tensor Active {units.format_pct(active)} while they ran)"
 
 
-def _highest_range(analysis: Analysis, gpu: int) -> str:
+def _highest_range(analysis: Analysis, gpu: int) -> Sentences:
     """The path with the highest mean, if any is known to more than that it is a percentage."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path"] != "")]
     known = rows[rows[HEADLINE.name].notna()]
     if not len(known):
-        return ""
+        return ()
     if not (known[HEADLINE.name] > 0).any():
-        return f"No range {'with a figure ' * (len(known) < len(rows))}had any Tensor Active."
+        return (f"No range {'with a figure ' * (len(known) < len(rows))}had any Tensor Active.",)
     low, high = (known[end] for end in HEADLINE_INTERVAL)
     told = known[~((low <= 0) & (high >= 100))]  # the others could be anything
     if not (told[HEADLINE.name] > 0).any():
-        return ""
+        return ()
     best = told.loc[told[HEADLINE.name].idxmax()]
     count = int(best["instance_count"])
     times = "its only instance" if count == 1 else f"its {units.format_count(count)} instances"
     low, high = (best[end] for end in HEADLINE_INTERVAL)
     interval = f" (95 % interval {units.format_pct(low)} to {units.format_pct(high)})" if low <= high else ""
     return (
-        f"The highest mean of a range is {HEADLINE.format(best)}{interval}, in "
-        f"“{one_line(best['path'], 90)}” over {times}."
+        f"The highest Tensor Active of a range is {HEADLINE.format(best)}{interval}, in "
+        f"“{one_line(best['path'], 90)}” (mean of {times}).",
     )

@@ -6,7 +6,8 @@ from tcprof.frames.schema import GPU, Bool, Float, Int, IntTime, Schema, Text
 STEPS = Schema(
     "steps",
     "The iterations that have work on the GPU as steps: each reaches from its first activity there to the next one's, "
-    "whatever runs between them. The step time of a recording is the median over the first kind without warm-up.",
+    "whatever runs between them. *step_summary* has the step time of the recording: the median over the first kind "
+    "without warm-up.",
     (
         GPU,
         Int("number", "Number of its iteration, see *iterations*."),
@@ -29,6 +30,38 @@ STEPS = Schema(
         ),
     ),
     key=("gpu", "number"),
+)
+
+STEP_SUMMARY = Schema(
+    "step_summary",
+    "The steps of each GPU that figures are over: of the first kind, without warm-up. Each reaches from its first "
+    "activity to that of the next step; one that no other follows within twice the median ends with its last activity, "
+    "so that a test pass between two is in neither.",
+    (
+        GPU,
+        Int("step_count", "Steps with work on the GPU.", title="Steps"),
+        Float(
+            "step_ns",
+            "Step time: the median time from a step's first activity on the GPU to that of the next, see *steps*; "
+            "unknown where no step follows another.",
+            title="Step time",
+        ),
+        Float("step_low_ns", "Lower end of the median's 95 % interval in this recording; unknown for fewer than 5."),
+        Float("step_high_ns", "Upper end of the median's 95 % interval."),
+        Float("total_ns", "Length of all steps together; time that two of them share counts once."),
+        Float("idle_ns", "Part of the total in which no work ran on the GPU.", title="GPU idle"),
+        Float(
+            "tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the total.", title="Tensor Active"
+        ),
+        Float("tensor_active_low_pct", "Lower end of the mean's 95 % interval: bootstrap over the steps (at least 5)."),
+        Float("tensor_active_high_pct", "Upper end of the mean's 95 % interval."),
+        Float("coverage_pct", "Share of the total that lies under samples. Below 50 % no mean is given."),
+        Float(
+            "window_active_pct",
+            "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
+        ),
+    ),
+    key=("gpu",),
 )
 
 ITERATIONS = Schema(

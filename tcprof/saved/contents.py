@@ -31,6 +31,7 @@ from tcprof.frames import (
     PATHS,
     RANGES,
     SAMPLES,
+    STEP_SUMMARY,
     TIMELINE,
     UNPROFILED,
     WAITS,
@@ -45,6 +46,7 @@ OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of `
 FRAMES: dict[str, Schema] = {
     "gpus": GPUS,
     "ranges": RANGES,
+    "step_summary": STEP_SUMMARY,
     "iterations": ITERATIONS,
     "kinds": KINDS,
     "instances": INSTANCES,
@@ -101,7 +103,6 @@ class About(TypedDict):
     recording: Recording
     window: Literal["host", "gpu", "busy"]
     tensor_source: Literal["cycles", "rounded", "none"]
-    iterations_active: dict[int, float]  # JSON has the numbers of GPUs as texts
     fingerprint: list[int]
     observed: Observed  # without its frames
 

@@ -225,7 +225,6 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
         "recording": _recording(about["recording"], name),
         "window": about["window"],
         "tensor_source": about["tensor_source"],
-        "iterations_active": {int(gpu): value for gpu, value in about["iterations_active"].items()},
         "options": about["options"],
         "observed": known,
     }

@@ -66,7 +66,6 @@ def _describe(analysis: Analysis) -> dict[str, Any]:
         "recording": recording,
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
-        "iterations_active": {str(gpu): value for gpu, value in analysis.iterations_active.items()},
         "fingerprint": [int(mark) for mark in analysis.fingerprint],
         "observed": {
             **observed,

@@ -100,6 +100,7 @@ class Summary:
     verdict: tuple[str, ...]  # sentences, the most important first
     tiles: tuple[Tile, ...]
     checks: tuple[Any, ...]
+    line: str = ""  # step time, Tensor Active, GPU idle, and how many steps
     headline: tuple[str, ...] = ()  # the verdict in two short sentences
     where: str = ""  # how busy the Tensor Cores were in which ranges
     measured: str = ""  # what these and the tiles are over
@@ -108,12 +109,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class Lead:
-    """What to do first: one finding with what it is likely to win."""
+    """What to do first: one finding with what it saves."""
 
     name: str  # by which a page selects it: its rule, numbered where several are of one
     rule: str  # what ``--fail-if`` calls it
-    sentence: str
-    gain: str = ""  # what it is likely to win; empty where that is not known
+    action: str  # what to do
+    gain: str = ""  # what it saves; empty where that is not known
+    sentence: str = ""  # what was found
     about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.paths``
     place: str = ""  # which GPU it is about, where there are several
     link: str = ""  # what selects all that it is about; empty for nothing

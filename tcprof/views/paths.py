@@ -10,6 +10,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
+from tcprof import units
+from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.untrusted import one_line
 from tcprof.views.tables import Cell, Row
@@ -26,13 +28,16 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
     places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))
     nested = _are_nested(rows, places)
+    labels = rows["label"].tolist() if "label" in rows else [""] * len(places)
+    counts = rows["alike_count"].tolist() if "label" in rows else [1] * len(places)
     found = []
-    for (domain, path, name, depth), is_nested, of_row, tag in zip(
-        places, nested, cells, tags or [""] * len(places), strict=True
+    for (domain, path, name, depth), is_nested, of_row, tag, label, count in zip(
+        places, nested, cells, tags or [""] * len(places), labels, counts, strict=True
     ):
         before = path[: len(path) - len(name)] if path.endswith(name) else ""
         above = before.removesuffix(SEPARATOR)
         own = (shorten(name, above.rpartition(SEPARATOR)[2]) if is_nested else name) if path else WHOLE_CAPTURE
+        own = f"{label} ({units.format_count(count)} alike)" if count > 1 else own
         around = above if is_nested else without_repeats(path).removesuffix(name).removesuffix(SEPARATOR)
         found.append(
             Row(
@@ -47,11 +52,6 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
             )
         )
     return tuple(found)
-
-
-def shorten(name: str, around: str) -> str:
-    """A name without what it repeats of the range that it lies in: below ``Llama.model`` it is ``.layers.0``."""
-    return name.removeprefix(around) if name.startswith(f"{around}.") else name
 
 
 def without_repeats(path: str) -> str:

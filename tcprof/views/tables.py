@@ -99,6 +99,11 @@ class Cell:
         return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
 
     @staticmethod
+    def percent(value: float) -> "Cell":
+        """A percentage."""
+        return Cell(units.format_pct(value), sort_key(value))
+
+    @staticmethod
     def p_value(value: float) -> "Cell":
         """A p value."""
         text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
@@ -179,6 +184,7 @@ class Table:
     search: str = ""  # what can be searched in it; empty where that is of no use
     total: bool = False  # whether the last row is the sum of the others
     folded: bool = False  # whether a medium that can fold shows its title alone at first
+    is_cut: bool = False  # whether other output has all of it, so that nothing is said of columns without space
 
 
 def sort_key(value: SupportsFloat) -> str:

@@ -26,7 +26,7 @@ OTHER_CODE, BETWEEN_CODE, OPTIMIZER_CODE = _CODE[OTHER], _CODE[BETWEEN], _CODE[O
 _INFERENCE = f"{INFERENCE} "  # what a step that trains nothing begins with
 MOST_APART = 0.1  # how far the kernel time of a layer may be from the median of those like it, of that
 _MOST_PARTS = 4  # of the numbers of layers that a name lists
-_NUMBERED = re.compile(r"(?P<stem>(?:.*\.)?)(?P<number>\d{1,9})", re.DOTALL)  # in a list or a sequence of modules
+_NUMBERED = re.compile(r"(?P<stem>(?:.*[.\s#:])?)(?P<number>\d{1,9})", re.DOTALL)  # in a list or a sequence of modules
 _SUMS = (
     "kernel_count",
     "kernel_ns",
@@ -157,6 +157,19 @@ def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     summed = _sum(modules.assign(number=number.reindex(modules["module_id"]).to_numpy()))
     rows = summed.join(places.assign(name=names), on="number").rename(columns={"number": "module_id"})
     return FOLDED_MODULES.conform(rows.sort_values("module_id", kind="stable"))
+
+
+def number_alike(tree: pd.DataFrame) -> pd.DataFrame:
+    """The ``number`` and the ``label`` of each module's row where those that are alike share one, by its id.
+
+    Args:
+        tree: The modules in one phase, with ``kernel_ns`` for the time that makes them alike.
+    """
+    paths = _fold_paths(tree, _shapes(tree, tree))
+    above = tree["parent_id"].map(paths).fillna("")
+    own = tree["module_id"].map(paths)
+    labels = [path.removeprefix(f"{around}.") for path, around in zip(own, above, strict=True)]
+    return pd.DataFrame({"number": pd.factorize(own)[0], "label": labels}, index=tree["module_id"])
 
 
 def list_alike(modules: pd.DataFrame) -> dict[int, tuple[int, ...]]:

@@ -29,10 +29,10 @@ _SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "ho
 def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Functions) -> pd.DataFrame:
     """Instances with the mean, time and cycles of their windows, and the sums that these come from."""
     sums = measure(windows, len(instances), functions)
-    return instances.assign(**_mean_columns(sums), **{name: sums[name] for name in ("covered_ns", "active_ns")})
+    return instances.assign(**mean_columns(sums), **{name: sums[name] for name in ("covered_ns", "active_ns")})
 
 
-def _mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
+def mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
     """Mean, tensor-active time, cycles and coverage; unknown where less than half of the window was sampled."""
     window, covered, active = (sums[name].to_numpy() for name in ("window_ns", "covered_ns", "active_ns"))
     coverage = covered / np.where(window > 0, window, np.nan)
@@ -45,13 +45,13 @@ def _mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
     }
 
 
-def _tensor_columns(
+def tensor_columns(
     windows: Windows, groups: int, functions: Functions, rounded: bool, interval: tuple[Floats, Floats]
 ) -> dict[str, Floats]:
     """All figures from samples, for each group of windows; ``interval`` is the mean's, as shares, before rounding."""
     sums = measure(windows, groups, functions)
     shape = measure_distribution(windows, groups, functions)
-    columns = _mean_columns(sums)
+    columns = mean_columns(sums)
     mean = columns["tensor_active_mean_pct"]
     known = ~np.isnan(mean)
     # Samples are shared among launches: the mean of a window that cuts the samples with most can be above all others.
@@ -95,7 +95,7 @@ def summarize_paths(
     }
     has_activity = counts["activity_count"] > 0
     spans = np.bincount(gpu_windows.group, gpu_windows.end - gpu_windows.start, minlength=count)
-    tensor = _tensor_columns(chosen, count, functions, samples.tensor_source == "rounded", interval)
+    tensor = tensor_columns(chosen, count, functions, samples.tensor_source == "rounded", interval)
     instance_count = np.bincount(of, minlength=count)
     columns = {
         **groups,
@@ -151,7 +151,7 @@ def _capture_row(
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     window = Windows(*(np.array([value], dtype=np.int64) for value in (0, gpu, *span)))
-    tensor = _tensor_columns(window, 1, functions, False, (np.full(1, np.nan), np.full(1, np.nan)))
+    tensor = tensor_columns(window, 1, functions, False, (np.full(1, np.nan), np.full(1, np.nan)))
     length, used = span[1] - span[0], len(activities) > 0
     return {
         "gpu": gpu,
@@ -164,16 +164,6 @@ def _capture_row(
         "busy_ns": float(busy.known_ns) if used else np.nan,
         **{name: column[0] for name, column in tensor.items()},
     }
-
-
-def measure_iterations(iterations: pd.DataFrame, instances: pd.DataFrame, functions: Functions) -> dict[int, float]:
-    """Of each GPU mean Tensor Active (%) over the iterations' GPU windows, see ``Analysis.iterations_active``."""
-    counted = iterations.loc[iterations["counted"], ["gpu", "range"]].merge(instances, on=["gpu", "range"])
-    counted = counted.dropna(subset=["gpu_start_ns", "gpu_end_ns"]).sort_values(["gpu", "gpu_start_ns"])
-    gpus, group = np.unique(counted["gpu"].to_numpy(), return_inverse=True)
-    start, end = (counted[name].to_numpy().astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
-    sums = measure(Windows(group, counted["gpu"].to_numpy(), start, end), len(gpus), functions)
-    return dict(zip(gpus.tolist(), _mean_columns(sums)["tensor_active_mean_pct"].tolist(), strict=True))
 
 
 def measure_outside(

@@ -10,9 +10,9 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
-from tcprof.analysis.ranges.summary import measure_iterations
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.iterations import counted_paths, find_iterations
+from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS, KINDS
 
@@ -275,6 +275,12 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         analysis,
         iterations=ITERATIONS.conform(iterations.assign(number=number)),
         kinds=KINDS.empty(),  # as of one kind
-        iterations_active=measure_iterations(iterations, analysis.instances, tensor_functions(analysis.samples)),
+        step_summary=summarize_steps(
+            iterations,
+            analysis.instances,
+            analysis.activities,
+            tensor_functions(analysis.samples),
+            analysis.tensor_source,
+        ),
         kernel_instances=analysis.kernel_instances.assign(iteration=-1),  # which of these they are in is not known
     )

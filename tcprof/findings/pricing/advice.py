@@ -43,7 +43,7 @@ def rule(*names: str, **facts: Any) -> Callable[[Callable[..., "list[Advice]"]],
 
 @dataclass(frozen=True)
 class Gain:
-    """What a change is likely to win of a step; below 0 it costs time, NaN where that is not known."""
+    """What a change saves of a step; below 0 it costs time, NaN where that is not known."""
 
     low_pct: float = float("nan")  # the least that is expected, as a share of the step
     likely_pct: float = float("nan")  # what is most likely
@@ -129,6 +129,7 @@ class Subject:
 class Advice(Finding):
     """A finding that says what to do, and what that would win."""
 
+    action: str = ""  # what to do, in a few words that begin with a verb
     gpu: int = 0  # number of the GPU that its figures are of
     gpus: tuple[int, ...] = (0,)  # all GPUs that it holds on alike
     about: Subject = Subject()  # what in the recording it is about
@@ -154,16 +155,31 @@ class Advice(Finding):
 
 
 def describe_gain(gain: Gain) -> str:
-    """What is won in words, with its span, and of how long a step: that without recording is not in the tables."""
-    likely, low, high = (units.format_pct(each) for each in (gain.likely_pct, gain.low_pct, gain.high_pct))
-    times = f"{units.format_ns(gain.likely_ns)} of {units.format_ns(gain.step_ns)}"
-    return f"likely {likely} of {gain.of} ({low} to {high}), {times}"
+    """What is saved in words, of how long a step, and the least and the most that are expected."""
+    time = f"{units.format_ns(gain.likely_ns)} of {units.format_ns(gain.step_ns)}{_of_what(gain)}"
+    return f"saves about {time} ({_shares(gain.likely_pct, gain.low_pct, gain.high_pct)})"
 
 
 def describe_futile(gain: Gain) -> str:
-    """That nothing is won, or what it costs, and why: what follows on a title."""
-    cost, least, most = (units.format_pct(-each) for each in (gain.likely_pct, gain.high_pct, gain.low_pct))
-    costs = (
-        f"likely to cost {cost} of {gain.of} ({least} to {most})" if gain.likely_pct < 0 else "likely to win nothing"
-    )
-    return f"{costs}, as {gain.reason}" if gain.reason else costs
+    """That nothing is saved, or what it costs, and why: what follows on a title."""
+    costs = "saves nothing"
+    if gain.likely_pct < 0:
+        time = f"{units.format_ns(-gain.likely_ns)} of {units.format_ns(gain.step_ns)}{_of_what(gain)}"
+        costs = f"costs about {time} ({_shares(-gain.likely_pct, -gain.high_pct, -gain.low_pct)})"
+    return f"{costs}, since {gain.reason}" if gain.reason else costs
+
+
+def _of_what(gain: Gain) -> str:
+    return "" if gain.of == "the step" else " of all work"
+
+
+def _shares(likely_pct: float, low_pct: float, high_pct: float) -> str:
+    likely, low, high = (units.format_rough_pct(each) for each in (likely_pct, low_pct, high_pct))
+    return f"{likely}, {low.removesuffix(' %')} to {high}"
+
+
+def name_advice(advice: Advice) -> str:
+    """What to do and what it saves, in one line."""
+    if not advice.gain.is_known:
+        return advice.action
+    return f"{advice.action}: {(describe_futile if advice.gain.is_futile else describe_gain)(advice.gain)}"

@@ -26,7 +26,7 @@ TRY = "Try it, and compare with 'tcprof compare'."
 def make_advice(
     step: Step,
     rule: str,
-    said: tuple[str, str],
+    said: tuple[str, str, str],
     options: Sequence[Option] = (),
     about: Subject | None = None,
     evidence: Sequence[str] = (),
@@ -34,7 +34,7 @@ def make_advice(
     raise_confidence: str = TRY,
     rows: pd.DataFrame | None = None,
 ) -> Advice:
-    """Advice on a step: ``said`` is what was found, and what that means; the first of the options is to begin with.
+    """Advice on a step: ``said`` is what to do, what was found, and what that means; the first option comes first.
 
     It is about the kernels in ``rows`` (see ``Step.kernels``) unless ``about`` says otherwise; those that take most are
     evidence, too.
@@ -45,8 +45,9 @@ def make_advice(
     return Advice(
         rule=rule,
         severity=Severity.ADVICE,
-        sentence=said[0],
-        consequence=said[1],
+        action=said[0],
+        sentence=said[1],
+        consequence=said[2],
         gpu=step.gpu,
         gpus=(step.gpu,),
         about=about or Subject(),
@@ -114,7 +115,7 @@ def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
         return ()
     moved = float((of_launch * rows["launches"])[counted].sum())
     time = units.format_ns(1e9 * moved / step.gpu_row["dram_bandwidth"])
-    return (f"they move {units.format_bytes(moved)}, which take {time} at the memory's bandwidth",)
+    return (f"they move {units.format_bytes(moved)}, which takes {time} at the memory's bandwidth",)
 
 
 def list_kernels(rows: pd.DataFrame, told: Sequence[str] = ()) -> tuple[str, ...]:
@@ -135,7 +136,7 @@ def list_kernels(rows: pd.DataFrame, told: Sequence[str] = ()) -> tuple[str, ...
 
 _SMALL_BYTES = 65_536  # at most so many of pageable memory are copied without waiting, as those of pinned memory are
 _MOSTLY = 0.5  # of the bytes
-_GUESSED = ("whether their memory is pinned was not recorded: it is guessed from when the calls return",)
+_GUESSED = ("the recording does not show whether memory is pinned; tcprof infers it from when the calls return",)
 
 
 def time_launching(step: Step, kernels: pd.DataFrame) -> float:

@@ -22,7 +22,7 @@ _AS_LONG = 0.05  # of a step: GPUs that work together have steps as long as each
 _PARTS_PCT = 10.0  # of a step: GPUs that wait so long for what others send are no copies of each other
 _TOLD = 0.01  # of a price: what changes it by less is not told
 _SAME = 0.5  # of all names that two findings are about: the same work, but for what one GPU alone does
-_SENDING = "GPUs send to each other: whether a step ends earlier depends on what the others do meanwhile"
+_SENDING = "the GPUs send data to each other: whether a step ends earlier depends on what the others do meanwhile"
 
 Found = Mapping[int, Sequence[Advice]]
 Rules = Mapping[str, Rule]
@@ -78,9 +78,9 @@ def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
         shares = 100 * np.minimum.reduce(list(saved.values())) / option.gain.step_ns
         gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} takes as long")
         gains.append(gain if option.gain.is_known else option.gain)
-    told = f"GPUs that communicate go on together: GPU {limits[0]} limits what is won"
+    told = f"the GPUs go at one pace: GPU {limits[0]} limits the saving"
     if waits[step.gpu] > waits[limits[0]]:
-        told += f", for which GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of a step"
+        told += f"; GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of each step for it"
     is_told = abs(gains[0].likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
     return advice.with_gains(gains, *([told] if is_told else []))
 
@@ -152,7 +152,7 @@ def _join(group: Sequence[Advice]) -> Advice:
     likely = sorted(each.gain.likely_pct for each in group)
     lowest, highest = (units.format_pct(each) for each in (likely[0], likely[-1]))
     if lowest != highest:
-        told += f"; the likely gain is the mean of {lowest} to {highest}"
+        told += f"; the saving is the mean of {lowest} to {highest}"
     return replace(
         first.with_gains(gains, told),
         gpus=tuple(sorted(each.gpu for each in group)),

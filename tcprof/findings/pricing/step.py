@@ -62,7 +62,7 @@ class Step:
     def unit(self) -> str:
         """What shares are of: a recorded step, where that is not as long as those that prices are of."""
         is_longer = abs(self.alone_ns[self.tracing[1]] / self.length_ns - 1) > _AS_LONG
-        step = "a recorded step" if is_longer else "a step"
+        step = "the recorded step" if is_longer else "the step"
         return step if self.name else "the GPU's work from first activity to last"
 
     @property
@@ -136,6 +136,10 @@ class Step:
         """The same in words, with what it is of."""
         return f"{units.format_pct(self.share_pct(time_ns))} of {self.unit}"
 
+    def tell_length(self) -> str:
+        """How long it is, in words."""
+        return f"{units.format_ns(self.length_ns)} {self.unit.removeprefix('the ')}"
+
     @cached_property
     def tracing(self) -> list[float]:
         """The share of the CPU's time that is left without recording: what agrees with the step's length then."""
@@ -183,7 +187,7 @@ class Step:
             return float(alone - max(alone - saved_ns[level] - spared, limit))
 
         if saved_ns[1] > 0:
-            why = "the step waits for the CPU" + (", which this slows down" if cpu[1] > 1 else "")
+            why = "the step waits for the CPU" + (", which this change slows" if cpu[1] > 1 else "")
         else:
             why = f"it {'adds more work to the GPU than it saves' if saved_ns[1] < 0 else 'saves no work of the GPU'}"
         return self._price(gain).because(why)

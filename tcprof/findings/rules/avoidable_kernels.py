@@ -27,7 +27,7 @@ _COMPILE = ("model = torch.compile(model)", "# JAX: jax.jit around the whole ste
 
 @rule("fusion")
 def fusion(step: Step) -> list[Advice]:
-    """Work between the products in kernels of their own: element-wise, norms, casts, reductions."""
+    """Small kernels between matrix multiplications: element-wise, norms, casts, reductions."""
     kernels = step.kernels
     # Without steps nothing is known of neighbours.
     if not step.name or kernels["work"].isin(["fused kernels", GRAPH]).any():
@@ -48,8 +48,9 @@ def fusion(step: Step) -> list[Advice]:
         return []
     count = units.format_count(rows["launches"].sum())
     said = (
-        f"Work between the products runs in {count} kernels of its own: {step.tell_share(time)}",
-        "A compiler fuses them, so that less is read and written.",
+        f"Fuse {count} small kernels",
+        f"{count} small kernels between matrix multiplications take {step.tell_share(time)}",
+        "A compiler fuses them, so that the GPU reads and writes less.",
     )
     measured = MEASURED["fusion"]
     # A compiler fuses those of attention, too, though they are in the price of another rule.
@@ -89,10 +90,12 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     measured = MEASURED["optimizer"]
     saved = measured["saved_adam" if is_adam else "saved_others"] * time
     spared = measured["spared_looped" if is_looped else "spared_in_lists"] * on_cpu
-    launched = f", and {units.format_pct(step.share_pct(on_cpu))} for the CPU to launch them" * (on_cpu > time)
     said = (
-        f"The optimizer runs in many kernels that each pass over its state: {step.tell_share(time)}{launched}",
-        "A fused one passes over it once.",
+        "Use a fused optimizer",
+        f"Launching the optimizer's many kernels takes the CPU {step.tell_share(on_cpu)}"
+        if on_cpu > time
+        else f"The optimizer's many kernels take {step.tell_share(time)}",
+        "Each of them passes over the optimizer's state; a fused optimizer passes over it once.",
     )
     gain = step.price_kernels(saved, spared_ns=spared)
     options = [Option("a fused optimizer", _ADAM if is_adam else _SGD, gain)]
@@ -120,9 +123,10 @@ def layout_changes(step: Step) -> list[Advice]:
     if step.share_pct(time) < 2.0 or step.share_pct(of_changes) < 0.5:
         return []
     said = (
-        f"Convolutions run channels first: changes of their layout take {step.tell_share(of_changes)}, and "
-        f"norms and pooling in this layout {step.tell_share(time - of_changes)}",
-        "Channels last, cuDNN changes no layout, and norms, pooling and convolutions are faster.",
+        "Use channels last",
+        f"Convolutions run channels first. Layout changes take {step.tell_share(of_changes)}. Norms and pooling in "
+        f"this layout take {step.tell_share(time - of_changes)}",
+        "With channels last cuDNN changes no layout, and norms, pooling and convolutions are faster.",
     )
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
     saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
@@ -152,8 +156,9 @@ def recomputation(step: Step) -> list[Advice]:
     if step.share_pct(time) < NOTABLE_PCT:
         return []
     said = (
-        f"Checkpointed layers run their forward pass again: {step.tell_share(time)}",
-        "That buys memory: where the activations fit, the time can be had back. How much is used is not recorded.",
+        "Recompute less",
+        f"Checkpointed layers run their forward pass twice: the second takes {step.tell_share(time)}",
+        "This saves memory; where the activations fit, it is not needed. The recording does not show memory use.",
     )
     memory = float(step.gpu_row["memory_bytes"])
     size = (f"the GPU has {units.format_bytes(memory)} of memory",) * (memory > 0)

@@ -60,12 +60,12 @@ _FUSED = (
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
 _ABOUT_OPS = (
-    "The ranges of PyTorch's ops slow each launch more than is assumed here: record with --annotate modules "
-    "--unprofiled."
+    "Recording the ranges of PyTorch's ops slows each launch more than this estimate assumes. Record with --annotate "
+    "modules --unprofiled."
 )
-_ABOUT_RECORDING = "Record with --unprofiled: recording adds to each launch, and how much is only assumed here."
+_ABOUT_RECORDING = "Recording slows each launch; this estimate assumes by how much. Measure it with --unprofiled."
 _BATCH = (
-    "loader = DataLoader(dataset, 2 * batch_size)  # the gain is that of a sample",
+    "loader = DataLoader(dataset, 2 * batch_size)  # the saving is per sample",
     "# a server: twice as many requests at once",
 )
 
@@ -89,14 +89,15 @@ def launch_bound(step: Step) -> list[Advice]:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
     evidence = (
-        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average; the GPU "
-        f"works {step.tell_share(step.busy_ns)}",
-        f"the CPU is at work {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
+        f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
+        f"the GPU is busy {step.tell_share(step.busy_ns)}",
+        f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
     said = (
-        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels",
-        "Mixed precision will not help: it adds launches. Fewer launches do.",
+        "Extend the CUDA graphs" if replays_graphs(step) else "Use CUDA graphs",
+        f"The GPU is idle {step.tell_share(idle)} while the CPU launches kernels",
+        "Fewer launches help. Mixed precision does not: it adds launches.",
     )
     is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
     title, graphs = (
@@ -132,14 +133,14 @@ _FASTER = (
 )
 _NOTABLE = 0.01  # of the idle time, to be named
 _IN_LAUNCHING = (
-    "Most of it is in ranges that launch kernels, too, so that these do not tell whether it is loading: a profiler of "
-    "the CPU does."
+    "Most of this time is in ranges that also launch kernels, so tcprof cannot tell whether it is data loading. A CPU "
+    "profiler can."
 )
-_TOO_SLOW = "Copies come from pinned memory: if something loads ahead already, it is too slow."
-_IN_MPI = "Most of it is in calls of MPI, which wait for other processes or for the network."
+_TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
+_IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
 _FIND = ("py-spy record --native -o profile.svg -- python train.py",)
-_NAME_IT = "Name what the step does with NVTX ranges: a range “load” tells loading from other work."
+_NAME_IT = "Mark the parts of the step with NVTX ranges: a range “load” separates loading from other work."
 
 
 @rule("cpu-work", idle=IdleTime.SHARED)
@@ -158,9 +159,12 @@ def cpu_work(step: Step) -> list[Advice]:
     is_of_launching = 2 * step.host.work_of_launching_ns > idle
     is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
     is_loading = not is_of_launching and not is_of_mpi
-    ahead = f"If that is loading data, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
+    ahead = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
     why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _TOO_SLOW if is_pinned else ahead
-    said = (f"The GPU idles {step.tell_share(idle)} while the CPU does something other than launching kernels", why)
+    action = "Overlap MPI with kernels" if is_of_mpi else "Reduce other CPU work"
+    if is_loading:
+        action = "Load data faster" if is_pinned else "Load data ahead"
+    said = (action, f"The GPU is idle {step.tell_share(idle)} while the CPU does not launch kernels", why)
     evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and is_loading])
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
     find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
@@ -205,8 +209,9 @@ def synchronizing_calls(step: Step) -> list[Advice]:
         return []
     lost = step.replay.length_ns() - step.replay.length_ns(waits=False)
     said = (
-        f"Calls that wait for the GPU leave it idle: {step.tell_share(lost)}",
-        "Nothing is queued when they return, so the GPU waits for the launches that follow.",
+        "Synchronize less",
+        f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.tell_length()}",
+        "No work is queued when they return, so the GPU waits for the next launches.",
     )
     waits = waits[waits["time_ns"] >= _NOTABLE_WAIT * waits["time_ns"].sum()]
     options = _list_options(step, waits, gain)
@@ -270,7 +275,7 @@ def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
 
 
 _UNSET = ("unset CUDA_LAUNCH_BLOCKING  # in the shell, and where the program sets it",)
-_AGAIN = "Record again without it: other advice may change."
+_AGAIN = "Record again without it, since other advice may change."
 
 
 @rule("blocking-launches")
@@ -284,10 +289,11 @@ def blocking_launches(step: Step) -> list[Advice]:
     waits = step.host.waits.loc[LAUNCH_THAT_BLOCKS]
     launches = units.format_things(waits["count"], "launch", "launches")
     said = (
-        f"Launches wait until their kernel has ended, and the GPU idles {step.tell_share(step.idle_ns)}",
-        "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes them wait.",
+        "Unset CUDA_LAUNCH_BLOCKING",
+        f"Each launch waits for its kernel to end, and the GPU is idle {step.tell_share(step.idle_ns)}",
+        "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes launches wait.",
     )
-    evidence = (f"{launches} in a step return after their kernel has ended: {units.format_ns(waits['time_ns'])}",)
+    evidence = (f"{launches} of a step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
     options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
     about = about_iteration(step)
     return [make_advice(step, "blocking-launches", said, options, about, evidence, MEDIUM, _AGAIN)]

@@ -23,6 +23,7 @@ def no_tensor_cores(step: Step) -> list[Advice]:
         return []
     said = (
         f"{one_line(str(step.gpu_row['name']), 60)} has no Tensor Cores",
+        "This GPU has no Tensor Cores",
         "Volta was the first generation with them; the GTX 16 series has none either.",
     )
     return [make_advice(step, "no-tensor-cores", said, confidence=HIGH, raise_confidence="")]
@@ -48,9 +49,10 @@ def low_clock(step: Step) -> list[Advice]:
         return []
     mean = float((clock * rows["exposed_ns"]).sum() / rows["exposed_ns"].sum())
     said = (
-        f"The clock is {units.format_hz(mean)} and not {units.format_hz(boost)} under kernels that do not wait for "
-        f"memory: at the highest they would take {step.tell_share(lost)} less",
-        "Dense work at the limit of power looks so, and is no fault of the program.",
+        f"Find what holds the clock at {units.format_hz(mean)}, below {units.format_hz(boost)}",
+        f"Kernels that do not wait for memory run at {units.format_hz(mean)}. At {units.format_hz(boost)} they would "
+        f"take {step.tell_share(lost)} less",
+        "Dense work at the power limit looks like this; then the program cannot change it.",
     )
     option = Option("find the limit", _LIMITS)
     return [make_advice(step, "low-clock", said, [option], None, (), HIGH, "", rows)]
@@ -60,14 +62,13 @@ _LEAST_NS = 20_000
 _FEW = 0.5  # of the SMs
 _MOST = 0.5  # of the time in which kernels run
 _SAID = {
-    MEMORY: "the memory's bandwidth holds it up, at {dram_pct} of its peak",
-    L2: "the L2 cache holds it up, at {l2_pct} of its peak",
-    L1: "the L1 cache and shared memory hold it up, at {l1_pct} of their peak",
-    TENSOR: "the Tensor Cores hold it up, {tensor_active_pct} active",
-    CUDA_CORES: "the FP32 units hold it up, while the Tensor Cores are active {tensor_active_pct}",
-    ISSUE: "instructions hold it up, {sm_issue_pct} of what SMs issue, while the Tensor Cores are active "
-    "{tensor_active_pct}",
-    LATENCY: "it waits, and exhausts nothing: issue slots {sm_issue_pct}, memory {dram_pct}, Tensor Cores "
+    MEMORY: "it is limited by memory bandwidth, at {dram_pct} of the peak",
+    L2: "it is limited by the L2 cache, at {l2_pct} of the peak",
+    L1: "it is limited by the L1 cache and shared memory, at {l1_pct} of their peak",
+    TENSOR: "it is limited by the Tensor Cores, Tensor Active {tensor_active_pct}",
+    CUDA_CORES: "it is limited by the FP32 units, at a Tensor Active of {tensor_active_pct}",
+    ISSUE: "it is limited by issue slots, {sm_issue_pct} used, at a Tensor Active of {tensor_active_pct}",
+    LATENCY: "it is limited by latency: issue slots {sm_issue_pct}, memory {dram_pct}, Tensor Active "
     "{tensor_active_pct}",
 }
 
@@ -89,8 +90,8 @@ def _few_blocks(step: Step) -> list[Advice]:
     first = rows.iloc[0]
     count = units.format_things(first["blocks"], "block")
     said = (
-        f"{short_name(str(first['name']))} has {count} for {units.format_count(sms)} SMs: "
-        f"{step.tell_share(time_of(rows))} is in kernels of so few",
+        f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
+        f"Kernels with too few blocks for the GPU take {step.tell_share(time_of(rows))}",
         "An SM without a block has nothing to do.",
     )
     return [_advise(step, "few-blocks", said, rows, "more blocks", HIGH)]
@@ -105,12 +106,15 @@ def _main_kernel(step: Step) -> list[Advice]:
         return []
     shares = {name: units.format_pct(first[name]) for name in re.findall(r"\{(\w+)\}", what)}
     said = (
-        f"{short_name(str(first['name']))} takes {step.tell_share(time)}: {what.format(**shares)}",
-        "Nsight Compute says line by line what it waits for.",
+        f"Look into {short_name(str(first['name']))}: {units.format_pct(step.share_pct(time))} of the time",
+        f"{short_name(str(first['name']))} takes {step.tell_share(time)}; {what.format(**shares)}",
+        "Nsight Compute shows line by line what the kernel waits for.",
     )
     return [_advise(step, "main-kernel", said, rows, "look into the kernel", MEDIUM)]
 
 
-def _advise(step: Step, name: str, said: tuple[str, str], rows: pd.DataFrame, title: str, confidence: str) -> Advice:
+def _advise(
+    step: Step, name: str, said: tuple[str, str, str], rows: pd.DataFrame, title: str, confidence: str
+) -> Advice:
     option = Option(title, ncu_command(step.analysis, int(rows.index[0])))
     return make_advice(step, name, said, [option], None, (), confidence, "", rows)

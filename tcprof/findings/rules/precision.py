@@ -44,11 +44,9 @@ _ALLOW_TF32 = (
     "# TensorFlow: tf.config.experimental.enable_tensor_float_32_execution(True)",
 )
 _TF32 = "TF32"
-_OF_TF32 = "TF32 runs the same products on the Tensor Cores, and changes one line of the program."
-_OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores, and leaves in float32 what needs it."
-_NOT_MEASURED = (
-    f"the price is of a {MEASURED['products']['chip']}, in proportion to the peaks: nothing was measured here"
-)
+_OF_TF32 = "TF32 runs them on the Tensor Cores and changes one line of the program."
+_OF_AUTOCAST = "Autocast runs them in 16 bits on the Tensor Cores and keeps in float32 what needs it."
+_NOT_MEASURED = f"this chip was not measured: the saving is scaled by the peaks from {MEASURED['products']['chip']}"
 
 
 @rule("fp32-matmul")
@@ -60,17 +58,18 @@ def fp32_matmul(step: Step) -> list[Advice]:
     options = _list_options(step, rows) if step.share_pct(time) >= NOTABLE_PCT else []
     if not options:
         return []
-    idle = "while the Tensor Cores stand idle" + ("" if rows["tensor_active_pct"].notna().any() else ", by their names")
-    others = "although others run in 16 bits" if has_halves(step) else idle
+    by_name = "" if rows["tensor_active_pct"].notna().any() else ", by their names"
+    others = ", although others run in 16 bits" if has_halves(step) else by_name
     said = (
-        f"Matrix products in FP32 run on the CUDA cores, {others}: {step.tell_share(time)}",
+        "Use TF32 instead of FP32" if options[0].title == _TF32 else f"Use {options[0].title}",
+        f"FP32 matrix multiplications on the CUDA cores take {step.tell_share(time)}{others}",
         _OF_TF32 if options[0].title == _TF32 else _OF_AUTOCAST,
     )
     confidence = _confidence(step)
     is_guess = options[0].gain.is_known and not is_of_measured_chip(step)
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
     is_sure = step.is_timed_alone or confidence == HIGH
-    surer = "" if is_sure else "Record with --unprofiled to learn what recording costs."
+    surer = "" if is_sure else "Record with --unprofiled to measure what recording costs."
     about = about_launches(step, rows.index, "kernel")
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 
@@ -119,7 +118,8 @@ def tf32_matmul(step: Step) -> list[Advice]:
     saved = saved_by_autocast(step, products, "tf32")
     option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
     said = (
-        f"Matrix products run in TF32: {step.tell_share(time)}",
+        "Use BF16 instead of TF32",
+        f"TF32 matrix multiplications take {step.tell_share(time)}",
         "In BF16 the Tensor Cores are twice as fast, and attention in float32 gains more.",
     )
     confidence = MEDIUM if is_of_measured_chip(step) else LOW
@@ -145,8 +145,9 @@ def fp64_matmul(step: Step) -> list[Advice]:
     speedup = np.array([MEASURED["fp64"]["library" if each else "own"] for each in rows["is_of_library"]])
     saved = (rows["exposed_ns"].to_numpy()[:, None] * (1 - 1 / speedup)).sum(axis=0)
     said = (
-        f"Matrix products in FP64 run without Tensor Cores: {step.tell_share(time)}",
-        "This chip's Tensor Cores multiply in FP64, too, at twice the rate and in the same precision.",
+        "Use cuBLAS in FP64",
+        f"FP64 matrix multiplications without Tensor Cores take {step.tell_share(time)}",
+        "This chip's Tensor Cores also multiply in FP64, at twice the rate and in the same precision.",
     )
     option = Option("cuBLAS", _CUBLAS, step.price_kernels(saved))
     return [make_advice(step, "fp64-matmul", said, [option], rows=rows)]
@@ -183,12 +184,15 @@ def fp8(step: Step) -> list[Advice]:
         return []
     time = time_of(rows)
     said = (
-        f"Products large enough for FP8 run in 16 bits: {step.tell_share(time)}",
-        "FP8 has twice the rate, of which casts and scales take a part. The accuracy is to be checked.",
+        "Use FP8",
+        f"16-bit matrix multiplications large enough for FP8 take {step.tell_share(time)}",
+        "FP8 has twice the rate, less the cost of casts and scales. Check the accuracy.",
     )
     ratio = units.format_ratio(float(np.average(speedups[1], weights=exposed)))
     way = "in training" if trains else "without training"
-    evidence = [f"products that take as long were {ratio} as fast in FP8 on an H200 {way}, casts and scales included"]
+    evidence = [
+        f"on an H200, matrix multiplications as long were {ratio} as fast in FP8 {way}, casts and scales included"
+    ]
     option = Option("FP8, compiled", _IN_FP8, step.price_kernels(saved))
     check = "Compare the loss of some thousand steps, and the time with 'tcprof compare'."
     return [make_advice(step, "fp8", said, [option], None, evidence, LOW, check, rows)]
@@ -214,13 +218,14 @@ def fp16_without_scaler(step: Step) -> list[Advice]:
         return []
     has_bf16 = not lacks_precision(step, "bf16")
     said = (
-        f"Steps train in float16, and no scaler is seen: products in FP16 take {step.tell_share(time)}",
+        "Scale the loss" + " or use bfloat16" * has_bf16,
+        f"Training runs in float16 without a gradient scaler. FP16 matrix multiplications take {step.tell_share(time)}",
         "Gradients below 6e-8 become 0 unless the loss is scaled." + " bfloat16 needs no scaler." * has_bf16,
     )
     share = units.format_pct(100 * time / time_of(products))
-    evidence = [f"{share} of the products' time is in FP16"]
+    evidence = [f"{share} of the time of matrix multiplications is in FP16"]
     options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
-    look = "Look whether the program multiplies its loss."
+    look = "Check whether the program scales its loss itself."
     return [make_advice(step, "fp16-without-scaler", said, options, None, evidence, MEDIUM, look, rows)]
 
 
@@ -263,8 +268,9 @@ def mixed_precision_overhead(step: Step, found: Collection[str]) -> list[Advice]
     take = "take" if len(casts) else "takes"
     what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
     said = (
+        "Cast less" if priced[0].title == "fewer casts" else "Drop the loss scaler",
         f"{what} of mixed precision {take} {step.tell_share(time)}",
-        "The products gain more than that; part of it can be had back.",
+        "Mixed precision saves more than that, but part of this time is avoidable.",
     )
     parts = (("casts", casts), ("unscaling", unscale))
     evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]

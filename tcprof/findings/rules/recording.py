@@ -19,7 +19,12 @@ _MORE = ("tcprof profile ...  # with more steps",)
 
 
 def _record_again(
-    step: Step, name: str, said: tuple[str, str], code: tuple[str, ...], about: Subject, title: str = "record again"
+    step: Step,
+    name: str,
+    said: tuple[str, str, str],
+    code: tuple[str, ...],
+    about: Subject,
+    title: str = "record again",
 ) -> Advice:
     return make_advice(step, name, said, [Option(title, code)], about, confidence=HIGH, raise_confidence="")
 
@@ -29,13 +34,15 @@ def few_iterations(step: Step) -> list[Advice]:
     """Too few iterations to be sure of (`few-iterations`), or none (`no-iterations`)."""
     if not step.name:
         said = (
-            "Nothing iterates in the recording, so gains are of all its work, warm-up included",
-            "With five or more steps after the warm-up, gains are of a step.",
+            "Mark the steps",
+            "No steps were found, so savings are of all recorded work, warm-up included",
+            "With five or more steps after the warm-up, savings are of a step.",
         )
         return [_record_again(step, "no-iterations", said, _STEPS, Subject(), "name the steps")]
     if step.count >= FEWEST:
         return []
-    said = (f"Only {step.count} iterations are left after the warm-up", "Five or more make gains surer.")
+    steps = units.format_things(step.count, "step follows", "steps follow")
+    said = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
     return [_record_again(step, "few-iterations", said, _MORE, about_iteration(step))]
 
 
@@ -47,8 +54,9 @@ def hidden_graphs(step: Step) -> list[Advice]:
     if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < 1.0:
         return []
     said = (
-        f"CUDA graphs recorded as a whole hide {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
-        "Which kernels ran in them, and what would win there, cannot be told.",
+        "Record the kernels in CUDA graphs",
+        f"CUDA graphs recorded as a whole take {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
+        "Which kernels run in them, and what would save time there, is unknown.",
     )
     about, code = about_launches(step, rows.index, "kernel"), ("tcprof profile --cuda-graph-trace node ...",)
     return [_record_again(step, "hidden-graphs", said, code, about)]
@@ -63,8 +71,9 @@ def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
     if step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
         return []
     said = (
-        f"The GPU idles {step.tell_share(idle)} while the CPU launches kernels, and recording may be the reason: it "
+        "Measure the step without profiling",
+        f"The GPU is idle {step.tell_share(idle)} while the CPU launches kernels. Recording may be the reason: it "
         "slows each launch",
-        "Whether the program waits for the CPU when it runs alone cannot be told.",
+        "Whether an unprofiled run waits for the CPU is unknown.",
     )
     return [_record_again(step, "idle-or-tracer", said, ("tcprof profile --unprofiled ...",), about_iteration(step))]

@@ -43,8 +43,10 @@ def unaligned_shapes(step: Step) -> list[Advice]:
     saved = MEASURED["assumed"]["alignment"] * (rows["exposed_ns"] * (1 - share)).sum()
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
     said = (
-        f"Products whose rows are not aligned reach {reach} of the rate of aligned ones: {step.tell_share(time)}",
-        "Sizes that are multiples of 8, better of 64, are fed to the Tensor Cores at full speed.",
+        "Align matrix sizes",
+        f"Matrix multiplications with unaligned rows take {step.tell_share(time)}. They reach {reach} of the rate of "
+        "aligned ones",
+        "Multiples of 8, or better of 64, let the Tensor Cores run at full speed.",
     )
     option = Option("aligned sizes", _ALIGNED, step.price_kernels(np.minimum(saved, time)))
     sizes = "Record with --annotate shapes, to see the sizes."
@@ -74,11 +76,13 @@ def old_products(step: Step) -> list[Advice]:
         return []
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
     said = (
-        f"Products by instructions of the chip before reach {reach} of the rate of others: {step.tell_share(time)}",
-        "This chip has newer ones for the same precision, which libraries that know it use.",
+        "Update the library",
+        f"Matrix multiplications with the previous chip's instructions take {step.tell_share(time)}. They reach "
+        f"{reach} of the rate of others",
+        "This chip has faster instructions for the same precision.",
     )
     saved = MEASURED["assumed"]["old_products"] * (rows["exposed_ns"] * (1 - share)).sum()
-    option = Option("a library that knows the chip", _NEWER, step.price_kernels(saved))
+    option = Option("a library built for this chip", _NEWER, step.price_kernels(saved))
     return [make_advice(step, "old-products", said, [option], rows=rows)]
 
 
@@ -135,15 +139,15 @@ def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice
     saved = MEASURED["assumed"]["small_grid"] * _time_lost(rows)
     # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
     gain = step.price_kernels(saved, _HALF) if is_launch_bound else step.price_batch(saved)
-    said = "Products have fewer blocks than the GPU has SMs, so that some have no work"
-    meaning = "With a larger batch the same time does more; the gain is that of a sample."
+    said = ("Double the batch", "Matrix multiplications with fewer blocks than the GPU has SMs take")
+    meaning = "A larger batch does more in the same time; the saving is per sample."
     return _advise(step, "small-grid", said, meaning, rows, Option("twice the batch", _BATCH, gain))
 
 
 def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
     gain = step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows))
-    said = "Products leave SMs without work while the last blocks run"
-    meaning = "Sizes whose blocks fill all SMs to the end lose less; the gain is that of a sample."
+    said = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
+    meaning = "The saving is per sample."
     return _advise(step, "last-wave", said, meaning, rows, Option("other sizes", _SIZES, gain))
 
 
@@ -151,8 +155,9 @@ def _time_lost(rows: pd.DataFrame) -> float:
     return float((rows["exposed_ns"] * rows["lost"]).sum())
 
 
-def _advise(step: Step, name: str, said: str, meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
-    idle = f"{step.tell_share(time_of(rows))}, of which {units.format_pct(step.share_pct(_time_lost(rows)))} is lost"
+def _advise(step: Step, name: str, said: tuple[str, str], meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
+    lost = f"Idle SMs lose {step.tell_share(_time_lost(rows))}"
+    sentence = f"{said[1]} {step.tell_share(time_of(rows))}. {lost}"
     sms = units.format_count(step.gpu_row["sm_count"])
     told = [
         f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, which are active "
@@ -160,7 +165,7 @@ def _advise(step: Step, name: str, said: str, meaning: str, rows: pd.DataFrame, 
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
     about = about_launches(step, rows.index, "kernel")
-    return make_advice(step, name, (f"{said}: {idle}", meaning), [option], about, list_kernels(rows, told))
+    return make_advice(step, name, (said[0], sentence, meaning), [option], about, list_kernels(rows, told))
 
 
 _MORE_BACKWARD = 1.5  # products of an attention, over those next to what lies between: two of six are not
@@ -182,7 +187,8 @@ def attention_in_parts(step: Step) -> list[Advice]:
         return []
     rows = kernels_of(step, between)
     said = (
-        f"Attention is computed in parts: what lies between its two products takes {step.tell_share(time)}",
+        "Use fused attention",
+        f"The kernels between attention's two matrix multiplications take {step.tell_share(time)}",
         "A fused kernel keeps the scores on the chip.",
     )
     products = _MORE_BACKWARD * float(attention["exposed_ns"][attention["is_product"]].sum()) / step.count
@@ -217,11 +223,12 @@ def old_attention(step: Step) -> list[Advice]:
     ratio = 1 + gain * _OLD_ATTENTION["spread"][:, None]
     saved = (rows["exposed_ns"].to_numpy() * (1 - 1 / ratio)).sum(axis=1)
     said = (
-        f"Attention runs by FlashAttention-2, in instructions of the chip before: {step.tell_share(time)}",
-        "cuDNN's attention has those of Hopper, at twice the rate.",
+        "Use cuDNN's attention",
+        f"FlashAttention-2, written for the previous chip, takes {step.tell_share(time)}",
+        "cuDNN's attention uses Hopper's instructions, at twice the rate.",
     )
     times = units.format_ratio(time / (time - saved[1]))
-    evidence = [f"with heads of that size and sequences of that length cuDNN's was {times} as fast on an H200"]
+    evidence = [f"on an H200, cuDNN's attention was {times} as fast with heads and sequences of this size"]
     option = Option("cuDNN's attention", _CUDNN, step.price_kernels(saved))
     return [make_advice(step, "old-attention", said, [option], None, evidence, MEDIUM, rows=rows)]
 

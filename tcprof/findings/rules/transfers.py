@@ -38,7 +38,8 @@ def exposed_copies(step: Step) -> list[Advice]:
     count = units.format_things(len(copies) / step.count, "copy", "copies")
     is_pinned = are_pinned(step)
     said = (
-        f"Copies to the GPU run with nothing beside them: {step.tell_share(time)}",
+        "Overlap copies",
+        f"Copies to the GPU with nothing else running take {step.tell_share(time)}",
         "They come from pinned memory: on a stream of their own they can run beside kernels."
         if is_pinned
         else "From pinned memory they can run beside kernels.",
@@ -49,7 +50,7 @@ def exposed_copies(step: Step) -> list[Advice]:
     about = about_ranges(step, find_launching_ranges(step.analysis, copies))
     options = [Option("copies beside kernels", _BESIDE if is_pinned else _PIN + _BESIDE, gain)]
     if 2 * time > step.length_ns:
-        evidence.append("they take longer than all else: most of them have nothing that they could run beside")
+        evidence.append("they take longer than everything else, so most of them have no work to run beside")
         options.append(Option("send less", _LESS))
     return [make_advice(step, "exposed-copies", said, options, about, evidence, raise_confidence="")]
 
@@ -68,7 +69,8 @@ def mostly_copies(step: Step) -> list[Advice]:
         return []
     is_pageable = not is_mostly_pinned(step.copies)
     said = (
-        f"Copies take {step.tell_share(time)}, and kernels {units.format_pct(step.share_pct(kernels))}",
+        "Keep data on the GPU",
+        f"Copies take {step.tell_share(time)}. Kernels take {units.format_pct(step.share_pct(kernels))}",
         "Data that stay on the GPU are copied once" + (", and pinned memory is copied faster." if is_pageable else "."),
     )
     evidence = [
@@ -98,8 +100,9 @@ def exposed_communication(step: Step) -> list[Advice]:
     if step.share_pct(time) < 3.0:
         return []
     said = (
-        f"Communication runs with nothing beside it: {step.tell_share(time)}",
-        "Beside computation it would cost nothing.",
+        "Overlap communication",
+        f"Communication with nothing else running takes {step.tell_share(time)}",
+        "Beside computation it costs little.",
     )
     is_sent = 2 * time_of(find_sent(step)) > step.communication_ns
     gain = step.price_kernels(hide(step, MEASURED["assumed"]["communication"], time))
@@ -124,12 +127,13 @@ def uneven_gpus(step: Step) -> list[Advice]:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
     said = (
-        f"Other GPUs wait for GPU {step.gpu}: communication takes {step.tell_share(times[step.gpu])} there, and up to "
+        "Balance the GPUs",
+        f"Other GPUs wait for GPU {step.gpu}. Communication takes {step.tell_share(times[step.gpu])} there and up to "
         f"{most} on the others",
-        "All go on together, at the pace of the slowest.",
+        "All GPUs go at the pace of the slowest.",
     )
     evidence = [
-        f"GPU {gpu}: {units.format_ns(time)} of communication with nothing beside it" for gpu, time in times.items()
+        f"GPU {gpu}: {units.format_ns(time)} of communication with nothing else running" for gpu, time in times.items()
     ]
     option = Option("even work", _EVEN, step.price_kernels(MEASURED["assumed"]["uneven"] * uneven))
     rows = step.kernels[step.kernels["communication"]]

@@ -16,7 +16,7 @@ DEEPEST_INDENT = 15  # levels; what lies deeper is not moved further
 _NAME_ROOM = 28  # columns that a name gets, behind its indentation, before columns of figures leave for it
 _LEAST_ROOM = 12  # what names keep however narrow the terminal is: then lines are longer than it
 _MOST_ROOM = 64  # what names take of a terminal, or half of it: figures far from their names are hard to read
-_MOST_LINES = 3  # of a head
+_MOST_LINES, _FEW_LINES = 3, 2  # of a head; of a table that is cut to be short
 _INDENT = _GAP = "  "
 
 
@@ -156,12 +156,13 @@ def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[st
     beside = [label for label, row in zip(labels, table.rows, strict=True) if row.cells]
     longest = max((width_of(str(label)) for label in beside), default=0)
     every = brief_columns(table)
-    figures = _set_figures(every)
+    most_lines = _FEW_LINES if table.is_cut else _MOST_LINES
+    figures = _set_figures(every, most_lines)
     room = max(longest, width_of(table.first))
     if not style.wide:
         wanted = max((label.wanted(style.width // 2) for label in beside), default=0)
         while style.width - figures.width < wanted and (kept := _spare(table, figures.columns)) != figures.columns:
-            figures = _set_figures(kept)
+            figures = _set_figures(kept, most_lines)
         most = min(style.width - figures.width, max(_MOST_ROOM, style.width // 2))
         room = min(room, max(most, _LEAST_ROOM))
     first = [shorten(line, room) for line in _wrap_title(printable(table.first), room)]
@@ -192,18 +193,18 @@ def _name_left(table: Table, every: list[Shown], kept: list[Shown]) -> list[str]
     return names
 
 
-def _set_figures(columns: list[Shown]) -> _Figures:
+def _set_figures(columns: list[Shown], most: int) -> _Figures:
     """Columns in as little space as their texts and titles take; the title of a group stands over all of it."""
     widths: list[int] = []
     blocks: list[list[str]] = []
     for group, several in groupby(columns, key=lambda column: column.group or id(column)):
         members = list(several)
-        titles = [_wrap_title(each.title, each.width, _MOST_LINES - bool(each.group)) for each in members]
+        titles = [_wrap_title(each.title, each.width, most - bool(each.group)) for each in members]
         taken = [max(each.width, *map(width_of, lines)) for each, lines in zip(members, titles, strict=True)]
         above: list[str] = []
         if isinstance(group, str):
             whole = sum(taken) + len(_GAP) * (len(taken) - 1)
-            lines = _wrap_title(group, whole, _MOST_LINES - max(map(len, titles)))
+            lines = _wrap_title(group, whole, most - max(map(len, titles)))
             taken[0] += max(0, *(width_of(line) - whole for line in lines))
             above = [line.center(max(whole, *map(width_of, lines))) for line in lines]
         stacked = _stack([[_right(line, n) for line in lines] for lines, n in zip(titles, taken, strict=True)], _GAP)

@@ -9,9 +9,10 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
 from tcprof.findings.finding import WINDOW_NAMES
+from tcprof.findings.judge import say_first_line
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.document import Document, Part
+from tcprof.views.document import Document, Notes, Part
 from tcprof.views.tables import Heading, Row, Table
 
 WINDOW_MEANINGS = {
@@ -53,12 +54,12 @@ def gpu_title_of_several(analysis: Analysis, gpu: int) -> str:
 
 def describe_recording(analysis: Analysis) -> str:
     """The recording in a line: file, GPUs, recorder, frequency and length."""
-    recording = analysis.recording
+    recording, rounded = analysis.recording, "rounded " * (analysis.tensor_source == "rounded")
     facts = [
         _describe_rank(analysis),
         ", ".join(name_gpus(analysis)) or "GPU unknown",
         f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
-        f"samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
+        f"{rounded}samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
         units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
     ]
     return f"{one_line(recording.file, _LONGEST_FILE)}: {', '.join(filter(None, facts))}"
@@ -68,6 +69,13 @@ def _describe_rank(analysis: Analysis) -> str:
     """Which of several processes a recording is of, if it is of one."""
     rank = analysis.recording.identity.rank
     return f"rank {rank.rank} of {rank.world_size}" if rank and rank.world_size > 1 else ""
+
+
+def head(analysis: Analysis, findings: Findings) -> Notes:
+    """What all output on a recording begins with: what was recorded, and of each GPU the same figures."""
+    several = len(findings.gpus) > 1
+    lines = (f"{f'GPU {gpu.gpu}: ' * several}{say_first_line(analysis, gpu)}" for gpu in findings.gpus)
+    return Notes((describe_recording(analysis), *lines))
 
 
 def describe_source(analysis: Analysis) -> str:
@@ -148,6 +156,8 @@ def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, p
     """The data of a document about a recording: what is known of it and what it says, around frames of it."""
     return {
         "recording": recording_data(analysis),
+        "first_lines": [say_first_line(analysis, gpu) for gpu in findings.gpus],
+        "step_summary": analysis.step_summary,
         "verdict": findings.verdict,
         "checks": [vars(check) for check in findings.checks],
         **frames,

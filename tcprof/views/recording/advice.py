@@ -1,4 +1,4 @@
-"""What to do first, and what it is likely to win."""
+"""What to do first, and what it saves."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,16 +12,22 @@ from tcprof.findings import Findings
 from tcprof.findings.advise import advise
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.notes import as_sentence
-from tcprof.findings.pricing.advice import NOTABLE_PCT, Advice, Gain, Option, describe_futile, describe_gain
+from tcprof.findings.pricing.advice import (
+    NOTABLE_PCT,
+    Advice,
+    Gain,
+    Option,
+    describe_futile,
+    describe_gain,
+    name_advice,
+)
+from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.paths import kernel_names, link, module_names, range_names
-from tcprof.views.recording import describe_base, describe_recording, document_data, make_document
+from tcprof.views.recording import describe_base, document_data, head, make_document
 
-_BASE = (
-    "A step is from its first activity on the GPU to the next one's; gains are of what it takes without recording, as "
-    "far as that is measured, or else assumed."
-)
+ALIKE = 0.01  # by which step times may differ
 MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
@@ -31,10 +37,11 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
     parts: tuple[Part, ...] = (
-        Notes((describe_recording(analysis),)),
-        Notes(findings.verdict),
+        head(analysis, findings),
+        Notes(findings.headline),
+        Notes(describe_savings(analysis, shown)),
         *(
-            Section(f"advice-{number}", f"{number}. {_sentence_of(analysis, each)}", _detail(each))
+            Section(f"advice-{number}", f"{number}. {_name(analysis, each)}", _detail(each))
             for number, each in enumerate(shown, 1)
         ),
         Notes((*(line for line, _ in _fold(folded)), *base)),
@@ -49,7 +56,7 @@ def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
     shown, _ = split_notable(advice)
     items = tuple(_make_leads(analysis, shown)[:MOST_SHOWN])
     rest = len(shown) - len(items)
-    base = _BASE if any(each.gain for each in items) else ""
+    base = " ".join(describe_savings(analysis, shown[:MOST_SHOWN]))
     return Leads(items, base, f"{units.format_count(rest)} more" if rest else "")
 
 
@@ -65,7 +72,7 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
         name = each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}"
         about, place = _links_of(analysis, kernels, each), name_gpus(each.gpus) if several else ""
         selects = link("finding", name) if about else ""
-        leads.append(Lead(name, each.rule, f"{each.sentence}.", gain, about, place, selects))
+        leads.append(Lead(name, each.rule, each.action, gain, f"{each.sentence}.", about, place, selects))
     return leads
 
 
@@ -73,8 +80,24 @@ def _has_several(analysis: Analysis) -> bool:
     return bool(analysis.gpus["gpu"].nunique() > 1)
 
 
-def _sentence_of(analysis: Analysis, advice: Advice) -> str:
-    return f"{name_gpus(advice.gpus)}: {advice.sentence}" if _has_several(analysis) else advice.sentence
+def _name(analysis: Analysis, advice: Advice) -> str:
+    return f"{name_gpus(advice.gpus)}: {name_advice(advice)}" if _has_several(analysis) else name_advice(advice)
+
+
+def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
+    """What savings are relative to, with both step times where profiling changes that; nothing where none is known."""
+    first = next((each for each in advice if each.gain.is_known), None)
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == first.gpu] if first else analysis.step_summary[:0]
+    if first is None:
+        return ()
+    if steps.empty:
+        return ("Savings are of all recorded work, warm-up included.",)
+    recorded = float((steps["total_ns"] / steps["step_count"]).iloc[0])
+    if abs(first.gain.step_ns / recorded - 1) <= ALIKE:
+        return (f"Savings are of the mean step, {units.format_ns(recorded)}.",)
+    how = "estimated" if measure_cost(analysis) is None else "measured"
+    unprofiled = units.format_ns(first.gain.step_ns)
+    return (f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {units.format_ns(recorded)} recorded.",)
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
@@ -93,22 +116,17 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 
 
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """The best advice, a line each."""
-    shown, _ = split_notable(advice)
-    lines = []
-    for number, each in enumerate(shown[:MOST_SHOWN], 1):
-        rule = f". {head_of(each)}." if each.gain.is_known else f" ({each.rule})."
-        lines.append(f"{number}. {_sentence_of(analysis, each)}{rule}")
-    if not lines:
-        return ()
-    return ("What to do first, and what it is likely to win (tcprof advise says how):", *lines)
+    """The best advice, a line each, and what savings are relative to."""
+    best = split_notable(advice)[0][:MOST_SHOWN]
+    lines = [f"{number}. {_name(analysis, each)}" for number, each in enumerate(best, 1)]
+    return (*lines, *describe_savings(analysis, best))
 
 
 def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:
     """All advice as the parts of one section, in which what is not worth a line has a section of its own."""
     shown, folded = split_notable(advice)
     leads = _make_leads(analysis, [*shown, *folded])
-    told = {id(each): (lead, *_detail(each, True)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
+    told = {id(each): (lead, *_detail(each)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
     parts: list[Part] = [part for each in shown for part in told[id(each)]]
     for number, (line, of_fold) in enumerate(_fold(folded)):
         parts.append(Section(f"folded-{number}", line, tuple(part for each in of_fold for part in told[id(each)])))
@@ -116,7 +134,7 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
 
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
-    """Advice that is worth a line, best first, then what has no price; and what is likely to win too little."""
+    """Advice that is worth a line, best first, then what has no price; and what saves too little."""
     return [each for each in advice if each.is_shown], [each for each in advice if not each.is_shown]
 
 
@@ -128,29 +146,24 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
     return ADVICE.conform(pd.DataFrame(rows))
 
 
-def head_of(advice: Advice) -> str:
-    """A finding's name with its likely gain."""
-    return f"{advice.rule}: {describe_gain(advice.gain)}" if advice.gain.is_known else advice.rule
-
-
 def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
-    """What is not worth a line of its own: what wins little, and what wins nothing or costs time, with the reason."""
+    """What is not worth a line of its own: what saves little, and what saves nothing or costs time, with the reason."""
     futile = [each for each in folded if each.gain.is_futile]
     little = [each for each in folded if not each.gain.is_futile]
     found = []
     if little:
         names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in little)
-        said = f"Found, but likely to win under {NOTABLE_PCT:g} % of {little[0].gain.of}: {names}."
+        said = f"Each saves less than {NOTABLE_PCT:g} % of {little[0].gain.of}: {names}."
         found.append((said, little))
     if futile:
         why = "; ".join(f"{each.rule} ({each.options[0].title}: {describe_futile(each.gain)})" for each in futile)
-        found.append((f"Found, but not worth it here: {why}.", futile))
+        found.append((f"Not worth it here: {why}.", futile))
     return found
 
 
-def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
-    said = " ".join(part for part in ("" if headed else f"{head_of(advice)}.", advice.consequence) if part)
-    parts: list[Part] = [Notes((said,) if said else (), items=tuple(advice.evidence))]
+def _detail(advice: Advice) -> tuple[Part, ...]:
+    found = " ".join(part for part in (f"{advice.sentence}.", advice.consequence, f"({advice.rule})") if part)
+    parts: list[Part] = [Notes((found,), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0
         parts.append(Notes((_describe_option(option, is_first),)))
@@ -162,11 +175,11 @@ def _detail(advice: Advice, headed: bool = False) -> tuple[Part, ...]:
 
 def _describe_option(option: Option, is_first: bool) -> str:
     if option.gain.is_futile:
-        return f"Not {option.title}: {describe_futile(option.gain)}."
-    lead = "To do: " if is_first else "Or "
+        return f"Not {option.title}: it {describe_futile(option.gain)}."
+    lead = "To do: " if is_first else "Or: "
     if is_first or not option.gain.is_known:
         return f"{lead}{option.title}."
-    return f"{lead}{option.title}: {describe_gain(option.gain)}."
+    return f"{lead}{option.title}, which {describe_gain(option.gain)}."
 
 
 def _plain(advice: Advice) -> dict[str, Any]:

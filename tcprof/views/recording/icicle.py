@@ -12,14 +12,15 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
+from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
-from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.iterations import measure_iterations, pool_tensor_active
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
 from tcprof.views.figures.traces import UNKNOWN_COLOR, scale_colors, text_on
-from tcprof.views.paths import kernel_names, link, module_names, range_names, shorten
+from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import gpu_title, gpu_title_of_several
 
 _LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
@@ -149,7 +150,7 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
         selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
-        return _Place("range", f"{figures.name} ({count})", figures.tensor_active_pct, selects)
+        return _Place("range", f"{figures.name} ({count})", pool_tensor_active(figures.rows)[0], selects)
     whole = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["depth"] == 0)]
     return _Place("range", "All work on the GPU", float(whole[HEADLINE.name].iloc[0]))
 

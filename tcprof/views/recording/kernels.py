@@ -22,7 +22,7 @@ from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
-from tcprof.views.recording import SOURCE_MEANINGS, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import SOURCE_MEANINGS, head, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -31,10 +31,10 @@ _FURTHER = (
     *("fma_pct", "l1_pct", "l2_pct", "sm_issue_pct"),
 )
 _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes first; settings of each one's heading
-    "total_ns": {"brief_value": False, "columns": ("total_ns", "share_pct"), "after": ("Time %",)},
+    "total_ns": {"brief_value": False, "columns": ("total_ns", "share_pct"), "after": ("Share %",)},
     "tensor_active_pct": {"columns": _TENSOR_ACTIVE, "after": ("95 %",)},
     "precision": {"spare": 1},
-    "bound": {"spare": 2},
+    "bound": {"spare": 2, "short": "Bound"},
     "launch_count": {"spare": 4},
     "median_ns": {"spare": 5, "shown": False},
     "tensor_tflops": {"spare": 6},
@@ -73,8 +73,8 @@ def view_kernels(
     """
     left_out = describe_warm_up(analysis) if by_path else ""
     base = (left_out,) if left_out else ()
-    notes = Notes((describe_recording(analysis), describe_fit(analysis), *base))
-    parts: tuple[Part, ...] = (notes, *list_kernels(analysis, rows, by_path, limit))
+    notes = Notes((describe_fit(analysis), *base))
+    parts: tuple[Part, ...] = (head(analysis, findings), notes, *list_kernels(analysis, rows, by_path, limit))
     return make_document(analysis, findings, "kernels", parts, {"rows": rows}, base=base, rows=rows)
 
 
@@ -93,7 +93,7 @@ def list_kernels(
                 below.setdefault(path, [Row(title, ())]).append(replace(row, depth=2, nested=True, tag=""))
             listed = [row for several in below.values() for row in several]
         further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "items": "kernels", "search": "part of a name"}
-        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel", _HEADINGS, listed, **further))
+        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel (sums)", _HEADINGS, listed, **further))
     return tables
 
 

@@ -28,7 +28,7 @@ from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest
-from tcprof.views.recording import describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import head, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Heading, Row, Table
 
@@ -69,7 +69,7 @@ def view_modules(
     notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
     warnings = (*findings.warnings, *((as_sentence(missing),) if missing else ()))
     parts: tuple[Part, ...] = (
-        Notes((describe_recording(analysis),)),
+        head(analysis, findings),
         Notes((describe_fit(analysis), *notes)),
         *list_modules(analysis, rows, limit, order, fold),
     )
@@ -98,7 +98,8 @@ def list_modules(
         lines = _rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
         further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
         headings = _headings(steps, useful)
-        tables.append(make_table(analysis, gpu, "Modules on", "Module", headings, lines, items="modules", **further))
+        what = "Module (mean per step)" if steps else "Module (sums)"
+        tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, items="modules", **further))
     return tables
 
 
@@ -127,7 +128,6 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
-    time = "Time per step" if steps else MODULES["kernel_ns"].title
     each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
         replace(
@@ -142,7 +142,6 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
     found = (
         Heading.of(
             MODULES["kernel_ns"],
-            title=time,
             meaning=f"{MODULES['kernel_ns'].meaning.rstrip('.')}, {each}.",
             columns=("kernel_ns", "share_pct"),
             after=("Share %",),

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.findings import Findings, summarize_checks, why_no_kernels
+from tcprof.findings import Findings, why_no_kernels
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_useful
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
@@ -15,8 +15,8 @@ from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import LEFT_OUT, keep_largest, path_rows
 from tcprof.views.recording import (
     describe_base,
-    describe_recording,
     describe_source,
+    head,
     make_document,
     make_table,
     split_by_gpu,
@@ -50,8 +50,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
     base = describe_base(analysis)
     parts: tuple[Part, ...] = (
-        Notes((describe_recording(analysis),)),
-        Notes((*findings.verdict, *summarize_checks(findings.checks))),
+        head(analysis, findings),
         Notes((describe_source(analysis), *base)),
         *list_ranges(analysis, rows, limit),
     )

@@ -12,9 +12,7 @@ from tcprof.findings.notes import (
     describe_modules,
     describe_peaks,
     describe_useful,
-    describe_utilization,
 )
-from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
 from tcprof.views.figures.traces import figure_time_classes
@@ -24,16 +22,16 @@ from tcprof.views.recording import (
     WINDOW_MEANINGS,
     describe_base,
     describe_date,
-    describe_recording,
+    head,
     list_provenance,
     make_document,
 )
-from tcprof.views.recording.advice import list_leads, view_best, view_sections
+from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
-from tcprof.views.recording.kinds import list_kind_tables, view_kinds
+from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import keep_largest_of_gpus, list_ranges
+from tcprof.views.recording.ranges import list_ranges
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import (
     MEANING,
@@ -45,7 +43,7 @@ from tcprof.views.recording.time import (
 )
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
-_ADVICE = "Advice: what to do first, and what it is likely to win"
+_ADVICE = "Advice: what to do first, and what it saves"
 _LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
@@ -145,35 +143,9 @@ def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
     return (Notes((note,)), *parts) if parts else ()
 
 
-MOST_RANGES, MOST_KERNELS = 8, 6  # of each GPU, so that all of it is one screen
-
-
-def view_recording(
-    analysis: Analysis, findings: Findings, ranges: int = MOST_RANGES, kernels: int = MOST_KERNELS
-) -> Document:
-    """What a first look at a recording should see."""
-    rows = analysis.ranges[analysis.ranges["domain"] != OPS_DOMAIN]  # ops only where there is no other
-    shown = {
-        "ranges": keep_largest_of_gpus(rows if (rows["depth"] > 0).any() else analysis.ranges, ranges),
-        "kernels": analysis.kernels.groupby("gpu", sort=False).head(kernels),
-    }
-    base = describe_base(analysis)
-    parts: tuple[Part, ...] = (
-        Notes((describe_recording(analysis),)),
-        Notes((*findings.verdict, *describe_utilization(analysis))),
-        Notes(view_best(analysis, advise(analysis))),
-        Notes((*summarize_checks(findings.checks), *base)),
-        *view_kinds(analysis),
-        Section("ranges", "", tuple(list_ranges(analysis, shown["ranges"]))),
-        Section("kernels", "", tuple(list_kernels(analysis, shown["kernels"]))),
-    )
-    base = (*base, *describe_peaks(analysis))
-    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=shown["ranges"])
-
-
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:
     """A recording in some lines: its name, the verdict, the checks, and what is left out."""
     base = describe_base(analysis)
-    name = one_line(analysis.recording.file, 120)
-    parts: tuple[Part, ...] = (Notes((name, *findings.verdict, *summarize_checks(findings.checks), *base)),)
+    lines = (*head(analysis, findings).lines, *findings.headline, *summarize_checks(findings.checks), *base)
+    parts: tuple[Part, ...] = (Notes(lines),)
     return Document(kind="recording", parts=parts, faults=findings.faults, base=base)

@@ -7,13 +7,12 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.mean_iteration import find_typical
 from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.iterations import IterationFigures
-from tcprof.findings.judge import describe_measured, say_headline, say_where
+from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
 from tcprof.findings.notes import name_peak
 from tcprof.findings.verdict import describe_span
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
@@ -37,7 +36,8 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
-        headline=say_headline(analysis, found),
+        line=say_first_line(analysis, found),
+        headline=found.headline,
         where=say_where(analysis, found.gpu, figures),
         measured=describe_measured(analysis, found.gpu, figures),
         verdict=found.sentences,
@@ -48,26 +48,21 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
 
 
 def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Tile, ...]:
-    """Means over the iterations' windows together, as in the verdict and the tables; of their time the median."""
-    gpu = int(row["gpu"])
-    over = f"mean over {units.format_things(figures.count, 'iteration')}"
+    """Means over the steps together, as in the verdict; of their time the median."""
+    over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
-    active = f"of the {WINDOW_NAMES[analysis.window]}, {over}{rounded}" if measured else _unsampled(analysis)
+    active = f"of the step, {over}{rounded}" if measured else _unsampled(analysis)
     kernels = "of the kernel time" + (", by kernel names" if analysis.tensor_source == "none" else "") + f", {over}"
     if math.isnan(figures.tensor_kernel_share_pct):
-        kernels = f"not known: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
+        kernels = f"unknown: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
-    times = []
-    if typical := find_typical(analysis, gpu):
-        time = typical.window_ns
-        caption = f"first to last activity, median of {units.format_things(typical.count, 'iteration')}"
-        ends = units.format_interval(time.low, time.high, units.format_ns)
-        times.append(Tile("Time per iteration", units.format_ns(time.value), ends, caption))
+    ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
+    caption = f"from one step's begin to the next one's, median of {units.format_things(figures.count, 'step')}"
     return (
-        *times,
+        Tile("Step time", units.format_ns(figures.step_ns), ends, caption),
         Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile(idle, units.format_pct(figures.idle_pct), "", f"of the GPU windows, {over}"),
+        Tile(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
         *_rate_tiles(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         _peak_tile(analysis, row),
@@ -83,14 +78,12 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
     tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
-    busy_ns = row["busy_ns"] if row["activity_count"] or not traced else 0.0  # without a trace it is not known
-    busy_pct = 100 * busy_ns / row["window_ns"] if row["window_ns"] > 0 else math.nan
     interval = _rounding_interval(analysis, gpu) if known else ""
     active = f"mean {over}{rounded}" if known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
         Tile("Tensor Active", HEADLINE.format(row), interval, active),
-        Tile(idle, units.format_pct(100 - busy_pct), "", over if traced else NOT_TRACED),
+        Tile(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
         *_rate_tiles(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
         _peak_tile(analysis, row),

@@ -31,7 +31,7 @@ from tcprof.views.figures import (
 from tcprof.views.figures.circles import as_table
 from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, keep_longest, link, path_rows
-from tcprof.views.recording import describe_base, describe_recording, make_document, make_table, split_by_gpu
+from tcprof.views.recording import describe_base, head, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
@@ -70,9 +70,9 @@ def view_timeline(
     frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
     base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
-    about = (describe_recording(analysis), describe_fit(analysis), MEANING)
-    notes = (*about, *describe_iterations(analysis), *describe_clocks(analysis.clocks), *base)
-    parts: tuple[Part, ...] = (Notes(notes), *list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
+    notes = (describe_fit(analysis), MEANING, *describe_iterations(analysis), *describe_clocks(analysis.clocks), *base)
+    tables = (*list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
+    parts: tuple[Part, ...] = (head(analysis, findings), *tables, Notes(notes))
     warnings = (*list_remedies(analysis.ledger), *findings.warnings)
     return make_document(analysis, findings, "timeline", parts, frames, warnings=warnings, base=base, rows=rows)
 

@@ -1,0 +1,144 @@
+"""The first look at a recording: its figures, the verdict, what to do, and what loses most, on one screen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis import Analysis
+from tcprof.analysis.range_folding import find_alike, fold_alike
+from tcprof.analysis.some_gpus import busiest_gpus
+from tcprof.annotate.steps import DOMAIN
+from tcprof.arrays import rows_of_gpu
+from tcprof.findings import Findings, count_checks, summarize_checks
+from tcprof.findings.advise import advise
+from tcprof.findings.iterations import from_kernel_order
+from tcprof.findings.notes import describe_peaks, describe_utilization
+from tcprof.frames import HEADLINE, OPS_DOMAIN
+from tcprof.views import Order
+from tcprof.views.document import Document, Notes, Part
+from tcprof.views.paths import keep_largest, path_rows
+from tcprof.views.recording import describe_base, head, make_document, make_table
+from tcprof.views.recording.advice import MOST_SHOWN, view_best
+from tcprof.views.recording.kernels import list_kernels
+from tcprof.views.recording.kinds import view_kinds
+from tcprof.views.recording.modules import list_modules
+from tcprof.views.tables import Cell, Heading, Table
+
+MOST_ROWS = 5  # of a table, so that all of it is one screen
+_SMALL = 0.01  # of a step: shorter ranges of libraries are left out
+_OWN_DOMAINS = ("", DOMAIN)
+_END = "\0"  # of a domain before a path
+_MODULE_COLUMNS = ("kernel_ns", "forward_tensor_active_pct", "backward_tensor_active_pct", "tensor_peak_pct", "lost_ns")
+_KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
+
+
+def view_recording(
+    analysis: Analysis, findings: Findings, limit: int = MOST_ROWS, with_notes: bool = False
+) -> Document:
+    """What a first look at a recording should see; tables of the busiest GPU alone.
+
+    Args:
+        limit: Rows of each table.
+        with_notes: Whether it also has the rest of the verdict, the checks, and what the figures are over.
+    """
+    (gpu,), advice = busiest_gpus(analysis, 1), advise(analysis)
+    kernels = rows_of_gpu(analysis.kernels, gpu).head(limit)
+    base = describe_base(analysis)
+    parts: tuple[Part, ...] = (
+        head(analysis, findings),
+        Notes(findings.headline),
+        Notes(view_best(analysis, advice)),
+        *view_kinds(analysis),
+        *_list_places(analysis, gpu, limit),
+        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels)),
+    )
+    more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
+    notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
+    parts += (Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),)
+    rows = analysis.ranges
+    shown = {"ranges": rows, "kernels": kernels}
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows)
+
+
+def _count_rest(findings: Findings, base: int, advice: int) -> str:
+    notes = f"{units.format_things(len(findings.warnings) + base, 'note')}: --notes"
+    more = f"{units.format_things(advice, 'finding')} in all: tcprof advise"
+    return "; ".join((count_checks(findings.checks), notes, *([more] if advice > MOST_SHOWN else [])))
+
+
+def _cut(table: Table, columns: tuple[str, ...]) -> Table:
+    """A table with only the columns whose first one in a file is among these, and nothing on what else there is."""
+    kept = [place for place, heading in enumerate(table.headings) if heading.columns[0] in columns]
+    rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows)
+    return replace(table, headings=tuple(table.headings[each] for each in kept), rows=rows, hidden=0, is_cut=True)
+
+
+def _list_places(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
+    """The modules that lose most, or where none is known the ranges."""
+    if len(modules := rows_of_gpu(analysis.modules, gpu)):
+        return [_cut(table, _MODULE_COLUMNS) for table in list_modules(analysis, modules, limit, Order.LOST)]
+    rows = rows_of_gpu(analysis.ranges, gpu)
+    idle = rows_of_gpu(analysis.timeline, gpu).set_index("path_id")["idle_ns"]
+    rows = rows.assign(idle_ns=idle.reindex(rows["path_id"]).to_numpy())
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
+    found = pd.DataFrame() if steps.empty or from_kernel_order(analysis) else _in_steps(analysis, rows)
+    if len(found) > 1:
+        return _set_ranges(analysis, gpu, found, steps["step_count"].iloc[0], steps["total_ns"].iloc[0], limit)
+    capture = rows[rows["depth"] == 0]
+    return _set_ranges(analysis, gpu, rows, 1, float(capture["gpu_window_ns"].sum()), limit)
+
+
+def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
+    """The ranges in steps, those of all steps in one row each: whatever the ranges around the steps are called."""
+    steps = set(analysis.iterations["path"])
+    path = dict(zip(rows["path_id"], rows["path"], strict=True))
+    parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
+    inner: dict[int, str] = {}
+    for each in rows["path_id"].tolist():  # after what it lies in
+        if path[each] in steps:
+            inner[each] = ""
+        elif parent[each] in inner:
+            inner[each] = inner[parent[each]] + path[each].removeprefix(path[parent[each]])
+    found = rows[rows["path_id"].isin(inner)]
+    relative = found["name"].where(found["path"].isin(steps), "") + found["path_id"].map(inner)
+    number, _ = pd.factorize(found["domain"] + _END + found["path_id"].map(inner))
+    names = pd.DataFrame({"number": number, "label": ""}, index=found["path_id"])
+    return fold_alike(found.assign(path=relative), names).drop(columns=["label", "alike_count"])
+
+
+def _set_ranges(
+    analysis: Analysis, gpu: int, rows: pd.DataFrame, count: int, whole_ns: float, limit: int
+) -> list[Table]:
+    """The ranges that lose most, without PyTorch's ops and small ranges of libraries."""
+    is_op = rows["domain"] == OPS_DOMAIN
+    is_small = ~rows["domain"].isin(_OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
+    known = rows[~(is_op | is_small)]
+    if not (known["depth"] > 0).any():
+        return []
+    tree = fold_alike(known, find_alike(known))
+    active = (tree[HEADLINE.name] / 100).fillna(0.0)
+    kept = keep_largest(tree, tree["gpu_window_ns"] * (1 - active), limit)
+    column = HEADLINE.column
+    headings = (
+        Heading("GPU window", unit="ns", after=("Share %",)),
+        Heading.of(column),
+        Heading("GPU idle", unit="pct"),
+    )
+    cells = [
+        (
+            Cell.share(row["gpu_window_ns"] / count, whole_ns / count),
+            Cell.of_column(row, column),
+            Cell.percent(100 * row["idle_ns"] / row["gpu_window_ns"] if row["gpu_window_ns"] > 0 else np.nan),
+        )
+        for row in kept.to_dict("records")
+    ]
+    what = "mean per step" if count > 1 or len(analysis.step_summary) else "sums"
+    hidden = int(is_small.sum())
+    more = f"{'library range' if hidden == 1 else 'library ranges'} under 1 % hidden: tcprof ranges --all"
+    rows_shown = path_rows(kept, cells)
+    found = make_table(
+        analysis, gpu, "Ranges that lose most", f"Range ({what})", headings, rows_shown, hidden=hidden, more=more
+    )
+    return [replace(found, is_cut=True)]
