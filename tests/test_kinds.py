@@ -14,16 +14,16 @@ TRAIN = {"gemm": (900, 64), "backward": (1_800, 64), "adam": (400, 32)}
 EVALUATE = {"gemm": (900, 64)}
 
 
-def loop(steps, trace=None, start=0, slow=()):
+def loop(steps, trace=None, start=0, slow=(), name="step"):
     """Ranges of one name, each with the kernels given, one after the other; those of some numbers take longer."""
     trace = trace or TraceBuilder().gpu()
     for number, kernels in enumerate(steps):
         first, factor = start, 5 if number in slow else 1
         start += 50
-        for name, (length, blocks) in kernels.items():
-            trace.kernel(name, start, start + factor * length, launched=first + 1, gridX=blocks)
+        for kernel, (length, blocks) in kernels.items():
+            trace.kernel(kernel, start, start + factor * length, launched=first + 1, gridX=blocks)
             start += factor * length
-        trace.range("step", first, start)
+        trace.range(name, first, start)
         start += 100
     return trace
 
@@ -48,6 +48,21 @@ def test_prefill_and_decode(read):
     assert found["share_pct"].sum() == pytest.approx(100)
     # 50 ns before the first kernel, and 100 after the last one, are in no GPU window.
     assert found["gpu_idle_pct"].tolist() == [0, 0]
+
+
+def test_prefill_and_decode_are_named_where_a_model_calls_itself(read):
+    trace = loop(([PREFILL] + [DECODE] * 9) * 3, name="inference Llama")
+    assert "decode" not in set(read(trace).kinds["name"])
+    trace.range("Llama", 1, 2)  # what it does between its calls
+    found = read(trace).kinds.set_index("name")
+    assert found.index.tolist() == ["decode", "prefill"]
+    assert found["tokens_per_second"].tolist() == pytest.approx([1e9 / 750, float("nan")], nan_ok=True)
+
+
+def test_a_small_last_batch_of_an_evaluation_is_no_prefill(read):
+    trace = loop(([{**EVALUATE}] * 9 + [{"small": (100, 8)}]) * 4, name="inference Llama")
+    trace.range("Llama", 1, 2)
+    assert not read(trace).kinds["name"].isin(["prefill", "decode"]).any()
 
 
 def test_figures_are_of_the_kind_with_most_time(read):
@@ -83,6 +98,39 @@ def test_batches_of_all_lengths_make_no_kinds(read):
     lengths = [48 + 7 * (5 * number % 41) for number in range(41)]
     steps = [{name: (10 * length, length * blocks) for name, (_, blocks) in TRAIN.items()} for length in lengths]
     assert set(kinds_of(read(loop(steps)))) == {0}
+
+
+def test_ranges_that_take_turns_are_kinds(read):
+    """Of a program whose evaluation has ranges of its own; those of its phases, which are parts of a step, are none."""
+    trace, start = TraceBuilder().gpu(), 0
+    for _ in range(4):
+        for name, kernel, count in (("train", "gemm", 6), ("evaluate", "wmma", 3)):
+            for _ in range(count):
+                trace.range(name, start, start + 900).kernel(kernel, start + 10, start + 800, launched=start + 5)
+                trace.range("log", start + 900, start + 990).kernel(
+                    "log", start + 910, start + 950, launched=start + 905
+                )
+                start += 1_000
+    analysis = read(trace)
+    assert analysis.kinds["name"].tolist() == ["train", "evaluate"]
+    assert analysis.kinds["iteration_count"].tolist() == [24, 12]
+    counts = analysis.ranges.set_index("path")["instance_count"]
+    assert (counts["train"], counts["evaluate"]) == (24, 12)
+    assert set(read(trace, iteration="train").iterations["path"]) == {"train"}
+
+
+def test_the_verdict_names_the_kind_that_has_the_tensor_kernels(read):
+    trace, start = TraceBuilder().gpu(), 0
+    for name, length in (("naive", 60), ("wmma", 40)):
+        for _ in range(10):
+            trace.range(name, start, start + 100_000)
+            trace.kernel(name, start + 100, start + 1_000 * length, launched=start + 50)
+            start += 100_000
+    busy = [0] * 1_000 + [80 * (place % 100 < 40) for place in range(1_000)]
+    analysis = read(trace.samples(busy, period=1_000), kernels=True)
+    verdict = " ".join(judge(analysis).verdict)
+    assert "This is about “naive”: 10 steps" in verdict
+    assert "“wmma” (10 steps, 48.5 %, with tensor kernels)" in verdict
 
 
 def test_little_that_differs_makes_no_kind(read):

@@ -169,7 +169,7 @@ def analyze(
     attribution = set_outside_steps(attribution, activities, instances, iterations)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
-    kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities)
+    kinds = summarize_kinds(iterations, instances, windows, work, tensor, activities, hierarchy.paths["path"])
     frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
     frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples.tensor_source)
     del tensor  # as large as the samples

@@ -1,5 +1,7 @@
 """What is said of kinds of iterations, where there are several: which one figures are of, and the others."""
 
+from typing import Any
+
 import pandas as pd
 
 from tcprof import units
@@ -27,7 +29,7 @@ def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     if kinds.empty:
         return ()
     first, *others = kinds.to_dict("records")
-    parts = [f"“{one_line(each['name'], 40)}” ({_often(each)})" for each in others[:_MOST_NAMED]]
+    parts = [f"“{one_line(each['name'], 40)}” ({_often(each)}{_lacked(first, each)})" for each in others[:_MOST_NAMED]]
     if more := others[_MOST_NAMED:]:
         share = units.format_pct(sum(each["share_pct"] for each in more if each["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
@@ -36,7 +38,12 @@ def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
     return (f"{about}. Other kinds of steps: {listed}.",)
 
 
-def _often(kind: dict[str, object]) -> str:
-    count = int(str(kind["iteration_count"]))
+def _lacked(first: dict[str, Any], other: dict[str, Any]) -> str:
+    has_tensor = not first["tensor_kernel_share_pct"] > 0 and other["tensor_kernel_share_pct"] > 0
+    return ", with tensor kernels" * has_tensor
+
+
+def _often(kind: dict[str, Any]) -> str:
+    count = kind["iteration_count"]
     often = "only once" if count == 1 else f"{units.format_count(count)} steps"
-    return f"{often}, {units.format_pct(float(str(kind['share_pct'])))}"
+    return f"{often}, {units.format_pct(kind['share_pct'])}"

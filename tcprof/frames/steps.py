@@ -106,7 +106,8 @@ KINDS = Schema(
         Int("kind", "Number of the kind, from 0 for the first; 12 for all that are of none of the others."),
         Text(
             "name",
-            "The innermost name of their path; where several kinds have one, the path, or the name with a number.",
+            "*prefill* or *decode* where a model calls itself again and again, else the innermost name of their path; "
+            "where several kinds have one, the path, or the name with a number.",
             title="Kind",
         ),
         Int("iteration_count", "Iterations of the kind that are not warm-up.", title="Steps"),
@@ -114,13 +115,27 @@ KINDS = Schema(
         Float("share_pct", "Its share of the time of all iterations, each up to the next one.", title="Share"),
         Float(
             "step_time_ns",
-            "Median time from an iteration's start on the GPU to the next one's, of whatever kind, see *steps*.",
+            "Median time from an iteration's start on the GPU to the next one's, of whatever kind, see *steps*; of "
+            "prefill about the time to the first token.",
             title="Step time",
         ),
         Float("tensor_active_mean_pct", "Mean Tensor Active over their windows.", title="Tensor Active"),
         Float("gpu_idle_pct", "Share of their GPU windows in which nothing was traced on the GPU.", title="GPU idle"),
+        Float(
+            "tokens_per_second",
+            "Tokens that decode makes in a second for each sequence of the batch: one a step. The batch is not "
+            "recorded, so the tokens of all sequences together are not known.",
+            title="Tokens/s a sequence",
+            unit="count",
+        ),
         Float("kernel_count", "Mean number of kernels and graphs launched in one.", title="Kernels"),
         Float("kernel_ns", "Mean sum of the durations of its kernels and graphs.", title="Kernel time"),
+        Float(
+            "tensor_kernel_share_pct",
+            "Share of their kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran, or "
+            "without a fit.",
+            title="Tensor kernels",
+        ),
         Float(
             "dram_pct",
             "Bytes of device memory per second of their GPU windows, of the memory's bandwidth.",

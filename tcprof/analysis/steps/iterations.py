@@ -19,6 +19,7 @@ from tcprof.sources.xla import MODULE
 FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
+_LEAST_OF_MAIN = 0.02  # of the kernel time of what iterates most, that others have which take turns with it
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
 # Domains that libraries and recorders open ranges in by themselves, and those of which the recording has no name. CCCL
 # (CUB and Thrust), TSL (XLA's runtime, so JAX and TensorFlow), TensorRT and MPI stand in recordings that were read;
@@ -119,7 +120,7 @@ def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
 
 
 def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
-    """The path that iterates, with its namesakes; none where nothing does.
+    """The path that iterates, with its namesakes, and what takes turns with it; none where nothing does.
 
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
     them, it is that with most time on the GPU. Paths of the default domain come first, and those of programs that XLA
@@ -143,9 +144,37 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     others = [number for number in programs if domain[number] and held[number] >= most]
     compiled = [number for number in repeated if name[number].startswith(MODULE)]
     found = set(own or others or compiled)
-    inside = _kin_inside(kin, paths["depth"].to_numpy(), found)
+    depths = paths["depth"].to_numpy()
+    inside = _kin_inside(kin, depths, found)
     outermost = spent[[number for number in sorted(found) if number not in inside]]
-    return np.flatnonzero(kin == outermost.idxmax()).tolist() if len(outermost) else []
+    if outermost.empty:
+        return []
+    main = outermost.idxmax()
+    beside = [each for each in count.index[count > 1] if domain[each] == domain[main] and name[each] != OTHERS]
+    turns = [] if compiled and main in compiled else _find_turns(instances, of_kin, main, beside, kin, depths)
+    return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
+
+
+def _find_turns(
+    instances: pd.DataFrame, of_kin: "pd.Series[int]", main: int, others: list[int], kin: Ints, depth: Ints
+) -> list[int]:
+    """Paths that take turns with the one that iterates most, such as an evaluation, and are no part of a step.
+
+    They hold some of the kernels, and between most of the instances of that one there is none of theirs.
+    """
+    kernel_ns = instances["kernel_ns"].groupby(of_kin).sum()
+    large = {each for each in others if each != main and kernel_ns[each] >= _LEAST_OF_MAIN * kernel_ns[main]}
+    large -= _kin_inside(kin, depth, {main})
+    large = {each for each in large if main not in _kin_inside(kin, depth, {each})}
+    outermost = sorted(large - _kin_inside(kin, depth, large))
+    ordered = instances.assign(kin=of_kin).sort_values(["gpu", "host_start_ns"], kind="stable")
+    found = []
+    for each in outermost:
+        pair = ordered["kin"][ordered["kin"].isin([main, each])].to_numpy()
+        follows = pair[1:][pair[:-1] == main] == main
+        if follows.mean() >= LEAST_SHARE:
+            found.append(each)
+    return found
 
 
 def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ import pandas as pd
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.instances import Work, instance_windows, united_windows
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Tensor, Windows, measure
+from tcprof.analysis.steps.generation import DECODE, name_phases
 from tcprof.analysis.steps.iterations import name_kin, reach_to_next
 from tcprof.analysis.steps.step_times import time_steps
 from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
@@ -13,6 +14,7 @@ from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.frames import KINDS
 
 _KEYS = ["gpu", "kind"]
+_RATES = ("tensor_kernel_share_pct", "dram_pct")
 
 
 def summarize_kinds(
@@ -22,13 +24,17 @@ def summarize_kinds(
     work: Work,
     tensor: dict[int, Tensor],
     activities: pd.DataFrame,
+    paths: "pd.Series[str]",
 ) -> pd.DataFrame:
     """One row for each GPU and kind of iteration, without what follows from the fit: see ``add_rates_of_kinds``."""
     if iterations.empty:
         return KINDS.empty()
     steady = iterations[~iterations["warm_up"]]
-    by = iterations.groupby(_KEYS)
-    kinds = by["warm_up"].agg(["size", "sum"]).rename(columns={"size": "iteration_count", "sum": "warm_up_count"})
+    kinds = (
+        iterations.groupby(_KEYS)["warm_up"]
+        .agg(["size", "sum"])
+        .rename(columns={"size": "iteration_count", "sum": "warm_up_count"})
+    )
     kinds["iteration_count"] -= kinds["warm_up_count"]
     rows = pd.MultiIndex.from_frame(instances[["gpu", "range"]]).get_indexer(
         pd.MultiIndex.from_frame(steady[["gpu", "range"]])
@@ -44,9 +50,12 @@ def summarize_kinds(
     per_kind = inside.groupby(_KEYS)
     time = per_kind["length"].sum()
     steps = pd.concat([time_steps(iterations, instances, gpu) for gpu in np.unique(gpu_of)])
+    step_ns = steps[~steps["warm_up"]].groupby(_KEYS)["step_ns"].median().reindex(kinds.index)
+    phases = name_phases(iterations, paths, per_kind["kernel_ns"].mean().reindex(kinds.index))
     found = kinds.assign(
-        name=_name_kinds(iterations),
-        step_time_ns=steps[~steps["warm_up"]].groupby(_KEYS)["step_ns"].median(),
+        name=_name_kinds(iterations, phases),
+        tokens_per_second=1e9 / step_ns.where(phases.reindex(kinds.index) == DECODE),
+        step_time_ns=step_ns,
         share_pct=100 * time / time.groupby("gpu").transform("sum"),
         tensor_active_mean_pct=mean,
         gpu_idle_pct=_idle(on_gpu, len(kinds), activities),
@@ -55,12 +64,13 @@ def summarize_kinds(
     return KINDS.conform(found.reset_index())
 
 
-def _name_kinds(iterations: pd.DataFrame) -> "pd.Series[str]":
+def _name_kinds(iterations: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
     """The innermost names of kinds, by GPU and number; where several have one name, the path, or with a number."""
     by = [iterations[key] for key in _KEYS]
     names, paths = (each.groupby(by).first() for each in (name_kin(iterations), iterations["path"].astype(str)))
+    names = phases.reindex(names.index).fillna(names)
     is_one = iterations["path"].groupby(by).nunique() == 1
-    for better in (paths.where(is_one, names), None):
+    for better in (paths.where(is_one & ~names.index.isin(phases.index), names), None):
         twice = names.groupby([names.index.get_level_values("gpu"), names]).transform("size") > 1
         number = (names.groupby([names.index.get_level_values("gpu"), names]).cumcount() + 1).astype(str)
         names = names.where(~twice, names + ", kind " + number if better is None else better)
@@ -107,4 +117,5 @@ def add_rates_of_kinds(
     window = iterations["gpu_window_ns"].where(~iterations["warm_up"]).fillna(0).groupby(row).sum()
     rates = range_rates(sums, window.to_numpy(np.float64))
     moved = rates["dram_bytes"]
-    return kinds.assign(dram_pct=rates["dram_pct"], flop_per_byte=rates["tensor_flop"] / moved.where(moved > 0))
+    intensity = rates["tensor_flop"] / moved.where(moved > 0)
+    return kinds.assign(flop_per_byte=intensity, **{name: rates[name] for name in _RATES})

@@ -2,7 +2,7 @@
 
 Two are of one kind where they launch the same kernels equally often, but for 10 % of what these usually take, in grids
 of about the same size. Sizes that grow step by step, as with a cache of keys and values, or that are all different, as
-of batches padded to their longest sequence, stay one kind: it takes a gap between them to make two.
+of batches padded to their longest sequence, stay one kind: it takes a gap between sizes that recur to make two.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tcprof.analysis.steps.iterations import (
     name_kin,
     set_kinds,
 )
-from tcprof.arrays import Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS
 
 MOST_KINDS = 12  # on a recording; what is of none of them is of one more, which holds all others
@@ -48,12 +48,12 @@ class _Launches:
         share: Floats = differing / np.where(most > 0, most, 1)
         return share
 
-    def hold(self, one: int, rows: Ints) -> Floats:
-        """The share of the work of one that some rows hold, too, in the same sizes."""
-        near = np.abs(self.size[rows] - self.size[one]) <= _GAP
+    def exceed(self, one: int, rows: Ints) -> Bools:
+        """Whether some rows hold the work of one, and more."""
         own = self.count[one] @ self.weight
-        share: Floats = (np.minimum(self.count[rows], self.count[one]) * near) @ self.weight / (own if own > 0 else 1)
-        return share
+        held = np.minimum(self.count[rows], self.count[one]) @ self.weight >= (1 - _SAME) * own
+        more: Bools = held & (self.count[rows] @ self.weight > (1 + _SAME) * own)
+        return more
 
 
 def count_iterations(
@@ -116,18 +116,21 @@ def _number(kinds: Ints, window: Floats) -> Ints:
 
 
 def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.DataFrame) -> Ints:
-    """The kinds, with those that are the first kind's: its tuning before it, and what differed once and not in much."""
-    is_first = kinds == 0
-    main = int(launches.row[is_first][np.argmax(launches.time[launches.row[is_first]])])
-    number = iterations["number"].to_numpy()
-    begin = number[is_first].min()
-    joined = kinds.copy()
-    for each in np.unique(kinds[(kinds > 0) & (kin == kin[is_first][0])]):
-        rows = np.flatnonzero(kinds == each)
-        holds = launches.hold(main, launches.row[rows]) >= 1 - _SAME
-        differs = launches.differ(main, launches.row[rows])
-        if ((number[rows] < begin) & holds).all() or (len(rows) == 1 and differs[0] <= _ONCE):
-            joined[rows] = 0
+    """The kinds, of which the first of each name has its tuning, too, and what differs once and not in much.
+
+    Tuning comes before all others, and holds what they do, and more.
+    """
+    number, joined = iterations["number"].to_numpy(), kinds.copy()
+    for name in np.unique(kin):
+        own = np.flatnonzero(kin == name)
+        first = own[kinds[own] == kinds[own].min()]
+        main = int(launches.row[first][np.argmax(launches.time[launches.row[first]])])
+        for each in np.unique(kinds[own])[1:]:
+            rows = own[kinds[own] == each]
+            more = launches.exceed(main, launches.row[rows])
+            is_tuning = ((number[rows] < number[first].min()) & more).all()
+            if is_tuning or (len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE):
+                joined[rows] = kinds[first[0]]
     return joined
 
 
@@ -161,6 +164,20 @@ def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -
     return _Launches(count, size, weight, row, np.bincount(row, window).astype(np.float64))
 
 
+def _split_by_size(size: Floats, often: Ints) -> Ints:
+    """Parts of sizes in order, with gaps between them; one that occurs once is of the part that is nearest."""
+    gap = np.diff(size)
+    part = np.append(0, np.cumsum(gap > _GAP))
+    once = np.bincount(part, often) == 1
+    if once.all():
+        return np.zeros_like(part)
+    near = np.flatnonzero(~once)
+    middle = np.bincount(part, size) / np.bincount(part)
+    of_part = near[np.argmin(np.abs(middle[:, None] - middle[near][None, :]), axis=1)]
+    parts: Ints = np.unique(np.where(once, of_part, np.arange(len(once))), return_inverse=True)[1][part]
+    return parts
+
+
 def _group(launches: _Launches | None, kin: Ints) -> Ints:
     """A number for the kind of each iteration; ``kin`` is the number of its range's name."""
     if launches is None:
@@ -168,14 +185,14 @@ def _group(launches: _Launches | None, kin: Ints) -> Ints:
     group = np.full(len(launches.time), -1, dtype=np.int64)
     left = np.argsort(-launches.time, kind="stable")
     middle = (launches.count * launches.size) @ launches.weight / np.maximum(launches.count @ launches.weight, 1e-9)
-    found = 0
+    found, often = 0, np.bincount(launches.row)
     while len(left) and found <= MOST_KINDS:
         same = launches.differ(int(left[0]), left) <= _SAME
         alike = left[same]
         alike = alike[np.argsort(middle[alike], kind="stable")]
-        part = np.append(0, np.cumsum(np.diff(middle[alike]) > _GAP))
+        part = _split_by_size(middle[alike], often[alike])
         group[alike] = found + part
-        found, left = found + int(part[-1]) + 1, left[~same]
+        found, left = found + int(part.max()) + 1, left[~same]
     group[left] = found  # of so many kinds, all others are one
     kinds: Ints = pd.factorize(group[launches.row] * (int(kin.max()) + 1) + kin)[0].astype(np.int64)
     return kinds

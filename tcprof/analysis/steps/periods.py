@@ -110,9 +110,9 @@ def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
     gain, left = weight[rest].sum(), weight[~of_short].sum()
     if gain < max(_LEAST_GAIN * weight.sum(), _HALF * left):
         return False
-    known = np.zeros(int(sequence.kinds.max()) + 1, dtype=bool)
-    known[sequence.kinds[of_short]] = True
-    return short.cover < _STANDS_ALONE or bool(weight[rest & known[sequence.kinds]].sum() < _HALF * gain)
+    known = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
+    known[sequence.elements[of_short]] = True
+    return short.cover < _STANDS_ALONE or bool(weight[rest & known[sequence.elements]].sum() < _HALF * gain)
 
 
 def _list_periods(sequence: Sequence) -> Iterator[_Period]:

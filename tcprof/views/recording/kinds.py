@@ -10,8 +10,16 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
-    *("share_pct", "step_time_ns", "iteration_count", "tensor_active_mean_pct", "gpu_idle_pct", "kernel_count"),
-    *("kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
+    *(
+        "share_pct",
+        "step_time_ns",
+        "iteration_count",
+        "tokens_per_second",
+        "tensor_active_mean_pct",
+        "gpu_idle_pct",
+        "kernel_count",
+    ),
+    *("tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
 )
 
 
