@@ -30,21 +30,15 @@ def summarize_kinds(
     if iterations.empty:
         return KINDS.empty()
     steady = iterations[~iterations["warm_up"]]
-    kinds = (
-        iterations.groupby(_KEYS)["warm_up"]
-        .agg(["size", "sum"])
-        .rename(columns={"size": "iteration_count", "sum": "warm_up_count"})
-    )
-    kinds["iteration_count"] -= kinds["warm_up_count"]
+    kinds = iterations.groupby(_KEYS).agg(warm_up_count=("warm_up", "sum"))
+    kinds["iteration_count"] = steady.groupby(_KEYS).size().reindex(kinds.index, fill_value=0)
     rows = pd.MultiIndex.from_frame(instances[["gpu", "range"]]).get_indexer(
         pd.MultiIndex.from_frame(steady[["gpu", "range"]])
     )
     group = np.full(len(instances), -1, dtype=np.int64)
     group[rows] = kinds.index.get_indexer(pd.MultiIndex.from_frame(steady[_KEYS]))
     gpu_of = kinds.index.get_level_values("gpu").to_numpy(np.int64)
-    sums = measure(united_windows(group, gpu_of, windows), len(kinds), tensor)
-    covered = sums["covered_ns"].where(sums["covered_ns"] >= MINIMUM_COVERAGE * sums["window_ns"])
-    mean = (100 * sums["active_ns"] / covered.where(covered > 0)).to_numpy()
+    mean = _mean_active(measure(united_windows(group, gpu_of, windows), len(kinds), tensor))
     on_gpu = united_windows(group, gpu_of, instance_windows(instances, work, "gpu"))
     inside = instances.iloc[rows].assign(kind=steady["kind"].to_numpy(), length=_lengths(steady, instances.iloc[rows]))
     per_kind = inside.groupby(_KEYS)
@@ -62,6 +56,12 @@ def summarize_kinds(
         **{name: per_kind[name].mean() for name in ("kernel_count", "kernel_ns")},
     )
     return KINDS.conform(found.reset_index())
+
+
+def _mean_active(sums: pd.DataFrame) -> Floats:
+    """Mean Tensor Active of each group; unknown where less than half of its windows was sampled."""
+    covered = sums["covered_ns"].where(sums["covered_ns"] >= MINIMUM_COVERAGE * sums["window_ns"])
+    return (100 * sums["active_ns"] / covered.where(covered > 0)).to_numpy(np.float64)
 
 
 def _name_kinds(iterations: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
