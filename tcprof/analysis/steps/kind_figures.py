@@ -61,7 +61,8 @@ def summarize_kinds(
 def _mean_active(sums: pd.DataFrame) -> Floats:
     """Mean Tensor Active of each group; unknown where less than half of its windows was sampled."""
     covered = sums["covered_ns"].where(sums["covered_ns"] >= MINIMUM_COVERAGE * sums["window_ns"])
-    return (100 * sums["active_ns"] / covered.where(covered > 0)).to_numpy(np.float64)
+    mean: Floats = (100 * sums["active_ns"] / covered.where(covered > 0)).to_numpy(np.float64)
+    return mean
 
 
 def _name_kinds(iterations: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
