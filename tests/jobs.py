@@ -24,6 +24,7 @@ def make_job(
     launches: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
     skew_us: int = 100_000,
+    names_input: bool = True,
     job: str = "one",
 ) -> list[Path]:
     """Write the recording of each rank.
@@ -37,6 +38,7 @@ def make_job(
         launches: Into how many kernels each rank's work is split, besides one short norm.
         names: Name of the collective of each rank.
         skew_us: How far the clock of a rank is ahead of that of the one before it.
+        names_input: Whether waiting for input is in a range called data; else the rest is in one called forward.
         job: What the scheduler calls the job.
     """
     work = np.asarray(work_us) * US
@@ -54,8 +56,11 @@ def make_job(
             builder.range("step", start, end - 20)
             begin = start + int(waits[rank])
             if waits[rank]:
-                builder.range("data", start + 1, begin - 1)
+                if names_input:
+                    builder.range("data", start + 1, begin - 1)
                 builder.kernel("fill_kernel", start, start + 10, launched=start + 2)
+            if not names_input:
+                builder.range("forward", begin + 5, end - 30)
             edges = np.linspace(begin + 30, begin + work[rank, step] - US, count + 1).astype(int).tolist()
             for number, (low, high) in enumerate(pairwise(edges)):
                 builder.kernel(GEMM, low, high, launched=begin + 10 + number)

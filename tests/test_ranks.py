@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import assert_rows
+from builders import FIXTURES, assert_rows
 from commands import Run
 from jobs import NCCL, US, make_job
 
@@ -20,7 +21,7 @@ from tcprof.ranks import executors
 from tcprof.ranks.gather import find_files, gather
 from tcprof.ranks.job import Job, join_ranks
 from tcprof.ranks.reduce import reduce_file
-from tcprof.ranks.store import write_job
+from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.verdict import judge_job
 
@@ -70,6 +71,14 @@ def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]))
     assert job.ranks["straggler"].tolist() == [False, True, False, False]
     assert job.ranks.loc[1, "cause"] == "its GPU waits for input (+400 µs a step)"
+
+
+def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
+    job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False))
+    assert job.ranks.loc[1, "cause"] == (
+        "its GPU waits for the CPU, mostly in step outside of the ranges in it: for input, or for what else the "
+        "program does there (+400 µs a step)"
+    )
 
 
 def test_equal_ranks_are_not_accused(tmp_path: Path) -> None:
@@ -291,3 +300,21 @@ def test_no_scheduler_answers(monkeypatch) -> None:
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
     with pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         executors.dask("tcp://127.0.0.1:9")
+
+
+# On two H100s
+
+
+@pytest.mark.parametrize(
+    ("job", "verdict"),
+    [
+        ("base", "No rank holds the others up"),
+        ("fsdp", "No rank holds the others up"),
+        ("more-work", r"Rank 1 holds the others up.*: it has more work: 19\.7 % more FLOP, mostly in GPT\.blocks"),
+        ("input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, mostly in step outside of the ranges"),
+        ("neighbour", r"Rank 1 holds the others up.*: its GPU waits for the CPU"),
+    ],
+)
+def test_recorded_jobs(job: str, verdict: str) -> None:
+    judged = judge_job(join_ranks(read_job(FIXTURES / "jobs" / job)))
+    assert re.match(verdict, judged[1]), judged[1]

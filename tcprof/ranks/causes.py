@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.untrusted import one_line
 
 _EXPLAINS = 0.5  # of a longer compute time: what explains this much of it is its cause
@@ -12,7 +13,6 @@ _PLACES = 2  # named of those with most of the difference
 _REASONS = {
     "copy": "its copies take longer",
     "input": "its GPU waits for input",
-    "cpu": "its GPU waits for the CPU",
     "transfer": "its transfers take longer once all ranks have come: a slower link",
 }
 _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
@@ -34,6 +34,8 @@ def explain(ranks: pd.DataFrame, parts: pd.DataFrame, rank: int) -> str:
     largest = max(more, key=lambda name: more[name])
     if largest == "compute":
         reason = _explain_compute(own, others, parts[parts["rank"].isin(ranks["rank"])])
+    elif largest == "cpu":
+        reason = _explain_cpu(own, parts[parts["rank"].isin(ranks["rank"])])
     else:
         reason = _REASONS[largest]
     return f"{reason} ({units.format_signed_ns(more[largest])} a step)"
@@ -67,13 +69,28 @@ def _explain_compute(own: "pd.Series[float]", others: "pd.Series[float]", parts:
     )
 
 
+def _explain_cpu(own: "pd.Series[float]", parts: pd.DataFrame) -> str:
+    idle = _differences(parts, own["rank"], ["path"], "idle")
+    place = str(idle.index[0]) if len(idle) else ""
+    if not place:
+        return "its GPU waits for the CPU"
+    reason = f"its GPU waits for the CPU, mostly in {one_line(place)}"
+    if parts["path"].str.startswith(f"{place}{SEPARATOR}").any():
+        reason += " outside of the ranges in it: for input, or for what else the program does there"
+    return reason
+
+
 def _gigahertz(row: "pd.Series[float]") -> str:
     return units.format_value(row["clock_hz"], "hz")
 
 
-def _differences(parts: pd.DataFrame, rank: float, keys: list[str]) -> "pd.Series[float]":
+def _differences(
+    parts: pd.DataFrame, rank: float, keys: list[str], time_class: str | None = None
+) -> "pd.Series[float]":
     """How much longer than the median of the others each place takes on a rank, in ns, longest first; positive ones."""
-    times = parts.pivot_table(index=keys, columns="rank", values="time_ns", aggfunc="sum", fill_value=0.0)
+    chosen = parts if time_class is None else parts[parts["time_class"] == time_class]
+    times = chosen.pivot_table(index=keys, columns="rank", values="time_ns", aggfunc="sum", fill_value=0.0)
+    times = times.reindex(columns=parts["rank"].unique(), fill_value=0.0)  # a rank may have none
     more = (times[rank] - times.drop(columns=rank).median(axis=1)).sort_values(ascending=False)
     return more[more > 0]
 

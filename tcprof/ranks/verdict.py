@@ -51,7 +51,7 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     return (
         f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
-        f"{row['cause']}. As fast as they are, it saves {saved} of each step."
+        f"{row['cause']}. As fast as they are, it saves {saved} of each recorded step."
     )
 
 
