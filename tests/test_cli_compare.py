@@ -215,6 +215,44 @@ def test_the_gate(condition, strict, status, verdict, output, run, slower):
     assert suite.get(told[verdict]) == "1"
 
 
+def test_conditions_in_a_file_are_those_of_the_command_line(
+    run: Run, slower: tuple[Path, Path], tmp_path: Path
+) -> None:
+    project, own = tmp_path / "pyproject.toml", tmp_path / "gate.toml"
+    table = 'fail-if = ["time > +20%", "kernel_time > +50%"]\n'
+    project.write_text(f"[project]\nname = 'x'\n[tool.tcprof.gate]\n{table}strict = true\n")
+    own.write_text(table)
+    options = ("--fail-if", "time > +20%", "--fail-if", "kernel_time > +50%")
+    assert run("compare", *slower, "--gate", own) == run("compare", *slower, *options)
+    strict = run("compare", *slower, "--gate", project)
+    assert strict == run("compare", *slower, *options, "--strict")
+    assert strict.status == 1
+    more = json.loads(run("compare", *slower, "--gate", own, "--fail-if", "time > +5%", "--format", "json").out)
+    assert [each["condition"] for each in more["gate"]] == ["time > +20%", "kernel_time > +50%", "time > +5%"]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "told"),
+    [
+        (None, 3, "No such file"),
+        ("fail-if = [", 3, "is not TOML"),
+        ("fail-if = []", 2, "no list of conditions"),
+        ("fail-if = 'time > +5%'", 2, "no list of conditions"),
+        ("fail-if = ['time > +5%']\nfail = 1", 2, "a gate has no 'fail'"),
+        ("fail-if = ['time > +5%']\nstrict = 1", 2, "strict is neither true nor false"),
+        ("[tool.tcprof]\ngate = 1", 2, "no table [tool.tcprof.gate]"),
+        ("fail-if = ['tiem > +5%']", 2, "gate.toml: condition: there is no quantity 'tiem'"),
+    ],
+)
+def test_a_wrong_gate_file_is_told(text: str | None, status: int, told: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / ("pyproject.toml" if text and "[tool" in text else "gate.toml")
+    if text is not None:
+        path.write_text(text)
+    done = run("compare", FP32, AMP, "--gate", path)
+    assert (done.status, told in " ".join(done.err.split())) == (status, True)
+    assert "Traceback" not in done.err
+
+
 def test_a_wrong_condition_shows_where(run: Run) -> None:
     done = run("compare", FP32, AMP, "--fail-if", "tensor_active[step / forward < 30")
     assert done.status == 2

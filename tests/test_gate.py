@@ -2,6 +2,7 @@
 
 import math
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -539,20 +540,23 @@ def test_the_documented_job_is_yaml_with_few_rights_and_pinned_actions():
     assert workflow["permissions"] == {}
     jobs = workflow["jobs"]
     assert jobs["record"]["permissions"] == {"contents": "read"}
-    assert jobs["compare"]["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert jobs["compare"]["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
     steps = [step for job in jobs.values() for step in job["steps"]]
     actions = [step["uses"] for step in steps if "uses" in step]
     assert actions
-    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
+    assert all(re.fullmatch(r"(actions|OWNER)/[a-z-]+@[0-9a-f]{40}", action) for action in actions)
     commands = "\n".join(step["run"] for step in steps if "run" in step)
     assert "${{" not in commands  # what others wrote would be part of the script
     assert "--repeat 5" in commands
-    assert "gh pr comment" in commands
+    used = next(step["with"] for step in jobs["compare"]["steps"] if step.get("uses", "").startswith("OWNER/tcprof@"))
+    assert set(used) <= set(yaml.safe_load((DOCS.parent.parent / "action.yml").read_text())["inputs"])
 
 
 def test_the_documented_conditions_can_be_read():
     page = DOCS.read_text()
-    conditions = re.findall(r"--fail-if '(.*?)'", page)
+    table = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    in_file = tomllib.loads(table[1])["tool"]["tcprof"]["gate"]["fail-if"]
+    conditions = [*re.findall(r"--fail-if '(.*?)'", page), *in_file]
     assert len(conditions) >= 5
     for name, cell in re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", page, re.MULTILINE):
         conditions += [f"{name} > {bound}" for bound in re.findall(r"`(.*?)`", cell)]

@@ -67,6 +67,15 @@ GateOption = Annotated[
         show_default=False,
     ),
 ]
+GateFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--gate",
+        metavar="FILE",
+        help="Read such conditions from [tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
+        show_default=False,
+    ),
+]
 MismatchOption = Annotated[
     bool,
     typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
@@ -76,7 +85,9 @@ AllOption = Annotated[
 ]
 CompareFormatOption = Annotated[
     str,
-    format_option(formats_for("rows", "gate"), "Output format, by default text; junit shows the --fail-if conditions."),
+    format_option(
+        formats_for("rows", "gate"), "Output format, by default text; junit shows the conditions of --fail-if."
+    ),
 ]
 _JUNIT = "junit"
 
@@ -95,6 +106,7 @@ def compare(
     depth: DepthOption = None,
     renamed: MapOption = None,
     fail_if: GateOption = None,
+    gate_file: GateFileOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
     allow_mismatch: MismatchOption = False,
     no_cache: NoCacheOption = False,
@@ -113,13 +125,18 @@ def compare(
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison import compare as compare_sides
+    from tcprof.comparison.gate.file import read_gate_file
     from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
     from tcprof.findings.rules import rules_of_findings
     from tcprof.views.comparison import view_comparison
 
     page = page and add_suffix(page, (PAGE_SUFFIX,))
-    conditions = [parse_condition(text, [*rules_of_findings()]) for text in fail_if or ()]
+    known = [*rules_of_findings()]
+    conditions = [parse_condition(text, known) for text in fail_if or ()]
+    if gate_file is not None:
+        asked = read_gate_file(gate_file, known)
+        conditions, strict = [*asked.conditions, *conditions], strict or asked.strict
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
     _check_usage(sides, bool(conditions), output, page, open_it, force)
@@ -158,7 +175,7 @@ def _check_usage(
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
     if gated and len(sides) > 2:
-        raise UsageError("--fail-if judges one side against one baseline", "Give two sides.")
+        raise UsageError("--fail-if and --gate judge one side against one baseline", "Give two sides.")
     if output == _JUNIT and not gated:
         raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
     if open_it and page is None:

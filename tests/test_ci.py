@@ -1,0 +1,168 @@
+"""Shell steps of the GitHub action and the GitLab template, run as runners run them, with gh and curl replaced."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from builders import FIXTURES
+
+ROOT = Path(__file__).parent.parent
+BASE, NEW = FIXTURES / "mlp_tf32.sqlite", FIXTURES / "mlp_fp32.sqlite"
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+STEPS = {each["name"]: each for each in ACTION["runs"]["steps"]}
+TEMPLATE = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text())[".tcprof-gate"]
+MARK = "<!-- tcprof gate -->"
+# Writes each call to a file, and prints what the service would.
+FAKE = """#!/bin/sh
+printf '%s\\n' "$*" >> "$CALLS"
+case "$*" in *--paginate*|*per_page*) printf '%s' "$KNOWN" ;; esac
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path):
+    """Runs a script in a folder of its own; returns its status, what it printed, and the calls of gh and curl."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("gh", "curl"):
+        (programs / name).write_text(FAKE)
+        (programs / name).chmod(0o755)
+    (tmp_path / "gate.toml").write_text('fail-if = ["time > +5%"]\n')
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "run.sqlite").symlink_to(BASE)
+
+    def execute(script: str, **variables: str) -> tuple[int, str, str]:
+        calls = tmp_path / "calls"
+        calls.write_text("")
+        known = {
+            "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HOME": str(tmp_path),
+            "CALLS": str(calls),
+            "KNOWN": "",
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+            "GITHUB_OUTPUT": str(tmp_path / "outputs"),
+            "BASE": "base",
+            "NEW": str(NEW),
+            "GATE": "gate.toml",
+            "OUT": "out",
+        }
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+            env={**known, **variables},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        return done.returncode, done.stdout + done.stderr, calls.read_text()
+
+    return execute
+
+
+def test_no_value_of_a_user_is_part_of_a_script() -> None:
+    scripts = [each["run"] for each in STEPS.values() if "run" in each]
+    assert len(scripts) == 5
+    assert not any("${{" in script for script in scripts)
+    used = [each["uses"] for each in STEPS.values() if "uses" in each]
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in used)
+    inputs = set(re.findall(r"inputs\.(\w+)", (ROOT / "action.yml").read_text()))
+    assert inputs == set(ACTION["inputs"])
+
+
+def test_a_failed_gate_is_in_the_summary_the_files_and_the_status(job, tmp_path: Path) -> None:
+    status, printed, _ = job(STEPS["Compare"]["run"])
+    assert (status, (tmp_path / "outputs").read_text()) == (0, "status=1\n"), printed
+    verdict, gate = (tmp_path / "summary.md").read_text().split("\n\n")[:2]
+    assert verdict.startswith("**new takes 2.")
+    assert gate.startswith("**Gate failed")
+    assert "<html" in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
+    suite = ElementTree.parse(tmp_path / "out" / "gate.xml").find("testsuite")
+    assert suite is not None
+    assert suite.get("failures") == "1"
+    assert job(STEPS["Gate"]["run"], STATUS="1")[0] == 1
+
+
+def test_without_a_baseline_it_passes_and_says_so(job, tmp_path: Path) -> None:
+    status, printed, _ = job(STEPS["Compare"]["run"], BASE="absent")
+    assert (status, (tmp_path / "outputs").read_text()) == (0, "status=0\n")
+    assert (
+        printed
+        == (tmp_path / "summary.md").read_text()
+        == "No baseline yet: there is no absent, so nothing was compared.\n"
+    )
+    status, printed, _ = job(TEMPLATE["script"][0], BASE="absent")
+    assert (status, printed) == (0, "No baseline yet: there is no absent, so nothing was compared.\n")
+
+
+@pytest.mark.parametrize("script", [STEPS["Compare"]["run"], TEMPLATE["script"][0]], ids=["github", "gitlab"])
+def test_what_cannot_be_compared_fails_at_once(script: str, job, tmp_path: Path) -> None:
+    status, printed, _ = job(script, NEW="absent")
+    assert (status, "absent" in printed) == (3, True)
+    (tmp_path / "gate.toml").write_text('fail-if = ["tiem > +5%"]\n')
+    status, printed, _ = job(script)
+    assert (status, "there is no quantity 'tiem'" in printed) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("known", "call"),
+    [("", "--method POST repos/me/it/issues/7/comments -F"), ("42\n43\n", "PATCH repos/me/it/issues/comments/42 -F")],
+)
+def test_the_comment_is_edited_in_place(known: str, call: str, job, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "comparison.md").write_text("verdict" * 20_000)
+    status, printed, calls = job(
+        STEPS["Comment"]["run"], KNOWN=known, GITHUB_REPOSITORY="me/it", PULL_REQUEST="7", GH_TOKEN="x"
+    )
+    assert status == 0, printed
+    assert len(calls.splitlines()) == 2
+    assert call in calls
+    written = (tmp_path / "out" / "comment.md").read_text()
+    assert written.startswith(f"{MARK}\nverdict")
+    assert len(written) < 65_536
+
+
+def test_redacted_copies_alone_are_kept(job, tmp_path: Path) -> None:
+    """With a tcprof that copies a recording in place of making one."""
+    stub = f"""#!/bin/sh
+    [ "$1" = profile ] || exec {Path(sys.executable).parent}/tcprof "$@"
+    printf '%s\\n' "$*" >> "$CALLS"
+    for name in run-1 run-1-redacted run-2 run-2-redacted; do cp {NEW} "$(dirname "$6")/$name.sqlite"; done
+    """
+    (tmp_path / "bin" / "tcprof").write_text(stub)
+    (tmp_path / "bin" / "tcprof").chmod(0o755)
+    status, printed, calls = job(STEPS["Record"]["run"], NEW="new", RECORD="train.py --steps 50", REPEAT="2")
+    assert status == 0, printed
+    assert re.fullmatch(r"profile --repeat 2 --redact -o \S+/run train.py --steps 50\n", calls)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "run-1-redacted.sqlite",
+        "run-2-redacted.sqlite",
+    ]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "run-1-redacted.tcprof",
+        "run-2-redacted.tcprof",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "call"),
+    [("[]", "--request POST"), (json.dumps([{"id": 5, "body": "x"}, {"id": 9, "body": MARK}]), "--request PUT")],
+)
+def test_gitlab_has_the_note_the_files_and_the_status(known: str, call: str, job, tmp_path: Path) -> None:
+    service = {"CI_API_V4_URL": "https://git.test/api/v4", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "7"}
+    status, printed, calls = job(TEMPLATE["script"][0], KNOWN=known, TCPROF_TOKEN="secret", **service)
+    assert status == 1, printed
+    assert "Gate failed" in printed
+    written = calls.splitlines()[-1]
+    notes = "https://git.test/api/v4/projects/3/merge_requests/7/notes"
+    assert call in written
+    assert written.endswith(notes if known == "[]" else f"{notes}/9")
+    assert (tmp_path / "out" / "note.md").read_text().startswith(MARK)
+    assert TEMPLATE["artifacts"]["reports"]["junit"] == "$OUT/gate.xml"
+    assert (tmp_path / "out" / "gate.xml").is_file()
+    assert job(TEMPLATE["script"][0])[2] == ""  # without a merge request nobody is told
