@@ -343,7 +343,7 @@ class TestIncomplete:
     def test_unknown_on_one_side(self):
         text = Page(render_page([compare(make_analysis(), make_empty(), allow_mismatch=True)])).text
         assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
-        assert "The sides have no iterations to draw" in text
+        assert "The sides have no steps to draw" in text
 
     def test_with_nothing(self):
         shown = Page(render_page([compare(make_empty(), make_empty(), allow_mismatch=True)]))

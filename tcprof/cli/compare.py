@@ -43,6 +43,7 @@ from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
+    from tcprof.comparison.gate.file import GateFile
 
 SidesArgument = Annotated[
     list[Path],
@@ -125,21 +126,14 @@ def compare(
     give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison import compare as compare_sides
-    from tcprof.comparison.gate.file import read_gate_file
-    from tcprof.comparison.gate.parse import parse_condition
     from tcprof.findings.compared import judge_comparison, judge_gate
-    from tcprof.findings.rules import rules_of_findings
     from tcprof.views.comparison import view_comparison
 
     page = page and add_suffix(page, (PAGE_SUFFIX,))
-    known = [*rules_of_findings()]
-    conditions = [parse_condition(text, known) for text in fail_if or ()]
-    if gate_file is not None:
-        asked = read_gate_file(gate_file, known)
-        conditions, strict = [*asked.conditions, *conditions], strict or asked.strict
+    asked = _read_gate(fail_if or [], gate_file, strict)
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
-    _check_usage(sides, bool(conditions), output, page, open_it, force)
+    _check_usage(sides, bool(asked.conditions), output, page, open_it, force)
     mapping = _parse_mapping(renamed or [])
     read = [
         _read_side(path, name, window, warm_up, no_cache)
@@ -150,7 +144,7 @@ def compare(
     findings = [judge_comparison(each) for each in comparisons]
     # Conditions are for two sides only, so that there is one comparison to judge.
     rows = select_rows(comparisons[0].rows, gpu, None, None)
-    gate = judge_gate(conditions, findings[0], strict, rows) if conditions else None
+    gate = judge_gate(asked.conditions, findings[0], asked.strict, rows) if asked.conditions else None
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
     listed = pattern is not None or depth is not None
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
@@ -166,6 +160,20 @@ def compare(
             write_comparison(findings, page, options, gate, reports, others)
         _tell_page(page, output, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
+
+
+def _read_gate(fail_if: list[str], gate_file: Path | None, strict: bool) -> "GateFile":
+    """All conditions: those of a file, then those of the command line."""
+    from tcprof.comparison.gate.file import GateFile, read_gate_file
+    from tcprof.comparison.gate.parse import parse_condition
+    from tcprof.findings.rules import rules_of_findings
+
+    known = [*rules_of_findings()]
+    conditions = tuple(parse_condition(text, known) for text in fail_if)
+    if gate_file is None:
+        return GateFile(conditions, strict)
+    asked = read_gate_file(gate_file, known)
+    return GateFile((*asked.conditions, *conditions), strict or asked.strict)
 
 
 def _check_usage(

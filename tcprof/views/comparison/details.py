@@ -38,18 +38,18 @@ from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (
-    "Medians per iteration without warm-up, and the change with its 95 % interval; below one its mean, where that says "
+    "Medians per step without warm-up, and the change with its 95 % interval; below a median its mean, where that says "
     "something else. higher and lower are shown by the recordings; ~ is inconclusive, which is not the same as no "
     "change."
 )
 _PARTS = (
-    "Less time is better, and more Tensor Active. Means, not medians: only these add up. Each nanosecond of the GPU "
-    "windows is in one part. Of Tensor Active: idle is how much of the window is under kernels, mix which kernels have "
-    "that time, intensity Tensor Active of matched kernels. A click on a part of the time shows its kernels alone in "
-    "their table."
+    "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
+    "mean step time belongs to one part. Tensor Active is over the GPU windows: idle is how much of them is under "
+    "kernels, mix which kernels have that time, intensity the Tensor Active of matched kernels. A click on a part of "
+    "the time shows its kernels alone in their table."
 )
 _STEP = (
-    "The iteration of each side whose GPU window is the median, from its first activity on the GPU on: one iteration, "
+    "The step of each side whose GPU window is the median, from its first activity on the GPU on: one step, "
     f"not a mean. Bands join the same ranges, and the {MOST_JOINED} longest pairs of launches of matched kernels. The "
     "colour of a range is its Tensor Active, from 0 to 100 %. Drag to zoom, double-click to see all again."
 )
@@ -61,8 +61,8 @@ _MOVED = (
 )
 _ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
 _ADVICE = (
-    "Each prediction is of its advice alone; the time is what all that differs between the sides won together. “tcprof "
-    "advise” explains each by its name."
+    "Each prediction is for its advice alone; the change of the mean step time is that of everything that differs "
+    "between the sides. “tcprof advise” explains each by its name."
 )
 
 

@@ -33,22 +33,21 @@ HARD = "differs"  # the section on what makes the sides hard to compare
 TRUST = "trust-"  # what the names of the sections on each side's figures begin with
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _ITERATIONS = (
-    "Each line is a recording, each symbol an iteration; open ones are warm-up and left out of all figures, arrows lie "
-    "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: how the iterations are "
-    "distributed. Drag to zoom in all strips at once, double-click to see all again."
+    "Each line is a recording, each symbol a step. Open symbols are warm-up, which all figures leave out; arrows lie "
+    "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of the "
+    "steps. Drag to zoom in all strips at once, double-click to see all again."
 )
-_BLOCKS = f"Of recordings with more than {units.format_count(MOST_POINTS)} iterations medians of blocks are drawn."
-_NO_ITERATIONS = "The sides have no iterations to draw: no range of theirs has five instances with work on this GPU."
+_BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
+_NO_ITERATIONS = "The sides have no steps to draw: no range has five instances with work on this GPU."
 _MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
 _NOISE = (
-    "How much recordings of one side differ, though the program is the same: the largest of their medians over the "
-    "smallest."
+    "How much recordings of one side differ, though the program is the same: their largest median over the smallest."
 )
 _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
 _COMMANDS = (
-    "Every figure of this page is against one baseline, with its own statistics. The report on one recording has its "
-    "timeline, kernels and advice; one that lies beside this page is linked from its head."
+    "This page compares with one baseline. The report on a recording has its timeline, kernels and advice; a report "
+    "that lies beside this page is linked from its head."
 )
 
 
