@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from bisect import bisect_right
-from itertools import groupby
+from bisect import bisect_left, bisect_right
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tcprof.annotate.calls import leave_to_python
@@ -60,17 +60,18 @@ class Backward:
         """A module's call begins, or goes on after one in it: what is made from now on is its own."""
         if not self.is_on or self._next_number is None:
             return
-        if not recomputes:  # else autograd's thread computes again for a checkpoint
-            self._owner = self._owner or threading.get_ident()
-            self.is_on = self._owner == threading.get_ident()  # each thread numbers its nodes for itself
+        if not recomputes and self._owner != get_ident():  # else autograd's thread computes again for a checkpoint
+            self.is_on = not self._owner  # each thread numbers its nodes for itself
+            self._owner = get_ident()
         number, thread = self._next_number(), self._thread
-        if thread.numbers and thread.numbers[-1] == number:  # nothing was made meanwhile
-            thread.names[-1] = name
+        numbers, names = thread.numbers, thread.names
+        if numbers and numbers[-1] == number:  # nothing was made meanwhile
+            names[-1] = name
             return
-        if len(thread.numbers) == _MOST_CALLS:
-            del thread.numbers[: _MOST_CALLS // 2], thread.names[: _MOST_CALLS // 2]
-        thread.numbers.append(number)
-        thread.names.append(name)
+        numbers.append(number)
+        names.append(name)
+        if len(numbers) > _MOST_CALLS:
+            del numbers[: _MOST_CALLS // 2], names[: _MOST_CALLS // 2]
 
     def begin(
         self, outputs: Iterable[Any], keeps_graph: bool = False, makes_graph: bool = False, inputs: Iterable[Any] = ()
@@ -82,20 +83,26 @@ class Backward:
         thread = self._thread
         thread.around.append((thread.place, []))
         if self.is_on and self._next_number is not None:
-            numbered = [] if tuple(inputs) or _is_compiled() else _find_nodes(outputs)
+            nodes = {} if tuple(inputs) or _is_compiled() else _find_nodes(outputs)
             # Other threads number theirs alike: autograd's do as they make a graph of the backward pass itself.
             self.is_on = not makes_graph
-            if numbered and numbered[0][0] < self._next_number():
-                handles = self._attach(numbered)
+            if nodes and max(nodes) < self._next_number():
+                handles = self._attach(nodes)
                 thread.around[-1][1].extend(handles if keeps_graph or makes_graph else [])
 
-    def _attach(self, numbered: list[tuple[int, Any]]) -> list[Any]:
-        runs = groupby(numbered, lambda each: self._made_by(each[0]))
-        return [next(nodes)[1].register_prehook(self._marker(name)) for name, nodes in runs]
-
-    def _made_by(self, number: int) -> str:
-        call = bisect_right(self._thread.numbers, number) - 1
-        return (self._thread.names[call] if call >= 0 else "") or BACKWARD
+    def _attach(self, nodes: dict[int, Any]) -> list[Any]:
+        """Hook the first node to run of each stretch that one module made; from the last stretch to the first."""
+        starts, names, handles = self._thread.numbers, self._thread.names, []
+        made, last = sorted(nodes), ""
+        left = len(made)  # nodes with lower numbers than those of the stretches that were seen
+        while left:
+            call = bisect_right(starts, made[left - 1]) - 1
+            name = (names[call] if call >= 0 else "") or BACKWARD
+            if name != last:
+                handles.append(nodes[made[left - 1]].register_prehook(self._marker(name)))
+            left = bisect_left(made, starts[call], 0, left) if call >= 0 else 0
+            last = name
+        return handles
 
     def end(self, *, goes_on: bool) -> None:
         """It has ended; an outer one may go on, on this thread."""
@@ -130,14 +137,16 @@ def _is_compiled() -> bool:
     return bool(getattr(sys.modules.get("torch._dynamo.compiled_autograd"), "compiled_autograd_enabled", False))
 
 
-def _find_nodes(outputs: Iterable[Any]) -> list[tuple[int, Any]]:
-    """The numbered nodes of the graph that outputs are of, highest number first."""
+def _find_nodes(outputs: Iterable[Any]) -> dict[int, Any]:
+    """The nodes of the graph that outputs are of, by their numbers. This takes most of what a backward pass costs."""
     waiting: list[Any] = [getattr(each, "grad_fn", None) or getattr(each, "node", None) for each in outputs]
-    numbers: dict[Any, int] = {None: _UNNUMBERED}
-    while waiting:
-        node = waiting.pop()
-        if node not in numbers:
-            numbers[node] = node._sequence_nr()
-            waiting += [each for each, _ in node.next_functions]
-    numbered = [(number, node) for node, number in numbers.items() if number != _UNNUMBERED]
-    return sorted(numbered, key=lambda each: -each[0])
+    waiting = [each for each in waiting if each is not None]
+    seen, numbered = {None, *waiting}, {}
+    for node in waiting:  # which grows meanwhile
+        numbered[node._sequence_nr()] = node
+        for each, _ in node.next_functions:
+            if each not in seen:
+                seen.add(each)
+                waiting.append(each)
+    numbered.pop(_UNNUMBERED, None)
+    return numbered
