@@ -84,7 +84,7 @@ def main_kernel(step: Step) -> list[Advice]:
 def _few_blocks(step: Step) -> list[Advice]:
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     is_few = (kernels["blocks"] < _FEW * sms) & (kernels["exposed_ns"] / kernels["launches"] >= _LEAST_NS)
-    rows = kernels[is_few & ~kernels["communication"]]  # whose blocks are one for each channel
+    rows = kernels[is_few & ~kernels["communication"] & ~kernels["is_of_library"]]  # which choose their own grids
     if step.share_pct(time_of(rows)) < 10.0:
         return []
     first = rows.iloc[0]
@@ -102,7 +102,7 @@ def _main_kernel(step: Step) -> list[Advice]:
     first = rows.iloc[0]
     what = _SAID.get(str(first["bound"]), "")
     time = time_of(rows)
-    if not what or step.share_pct(time) < 30.0 or time < _MOST * time_of(step.kernels):
+    if not what or first["is_of_library"] or step.share_pct(time) < 30.0 or time < _MOST * time_of(step.kernels):
         return []
     shares = {name: units.format_pct(first[name]) for name in re.findall(r"\{(\w+)\}", what)}
     said = (
