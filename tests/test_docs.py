@@ -96,24 +96,44 @@ def test_metrics_page_is_up_to_date() -> None:
     assert (ROOT / "docs" / "metrics.md").read_text() == generated, "run: python docs/generate_metrics.py"
 
 
-def test_readme_shows_what_the_demo_prints(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    makefile = (ROOT / "Makefile").read_text()
-    command = re.search(r"tcprof (compare fixtures.*?) -o", makefile)
-    assert command is not None
-    printed = run(*shlex.split(command[1])).out
-    shown = re.search(r"<!-- demo -->\n```text\n(.*?)```\n<!-- /demo -->", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert shown is not None
-    assert shown[1] == printed, "put the output of 'make demo' into README.md"
+TRANSCRIPT = re.compile(
+    r"<!-- tcprof (?P<command>[^|\n]*?)(?: \| head -n (?P<lines>\d+))? -->\n```text\n(?P<shown>.*?)```", re.DOTALL
+)
+TRANSCRIPTS = [page for page in PAGES if TRANSCRIPT.search(page.read_text())]
 
 
-def test_readme_shows_what_its_commands_print(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.golden
+@pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.name)
+def test_transcripts_show_what_the_commands_print(
+    page: Path, run: Run, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
+) -> None:
+    """All that a command prints, or its first lines and an ellipsis; ``--update-golden`` writes them anew."""
     monkeypatch.chdir(ROOT)
-    blocks = re.findall(r"<!-- tcprof (.*?) -->\n```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert blocks
-    for command, shown in blocks:
-        printed = run(*shlex.split(command)).out
-        assert shown == printed, f"put the output of 'tcprof {command}' into README.md"
+
+    def print_anew(found: re.Match[str]) -> str:
+        printed = run(*shlex.split(found["command"])).out
+        if found["lines"]:
+            printed = "".join(printed.splitlines(keepends=True)[: int(found["lines"])]) + "…\n"
+        return found[0].removesuffix(f"{found['shown']}```") + f"{printed}```"
+
+    text = page.read_text(encoding="utf-8")
+    printed = TRANSCRIPT.sub(print_anew, text)
+    if pytestconfig.getoption("--update-golden"):
+        page.write_text(printed, encoding="utf-8")
+        return
+    assert text == printed, "pytest -m golden --update-golden writes the transcripts anew"
+
+
+def test_the_demo_has_a_transcript() -> None:
+    demo = re.search(r"tcprof (compare fixtures.*?) -o", (ROOT / "Makefile").read_text())
+    assert demo is not None
+    assert demo[1] in [found["command"] for found in TRANSCRIPT.finditer((ROOT / "docs" / "compare.md").read_text())]
+
+
+def test_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    assert [found["command"].split()[0] for found in TRANSCRIPT.finditer(text)] == ["show", "advise", "compare"]
 
 
 def test_there_are_ten_recipes() -> None:
