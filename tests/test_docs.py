@@ -111,7 +111,9 @@ def test_transcripts_show_what_the_commands_print(
     monkeypatch.chdir(ROOT)
 
     def print_anew(found: re.Match[str]) -> str:
-        printed = run(*shlex.split(found["command"])).out
+        done = run(*shlex.split(found["command"]))
+        assert done.status == 0, done.err
+        printed = done.out
         if found["lines"]:
             printed = "".join(printed.splitlines(keepends=True)[: int(found["lines"])]) + "…\n"
         return found[0].removesuffix(f"{found['shown']}```") + f"{printed}```"

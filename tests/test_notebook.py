@@ -7,6 +7,7 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 
 import tcprof
+from tcprof.views.recording.advice import view_best
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -36,11 +37,14 @@ def hostile(tmp_path_factory) -> Path:
     return builder.samples([50] * 80).write(tmp_path_factory.mktemp("hostile"))
 
 
-def test_an_analysis_shows_its_verdict_and_its_ranges():
-    seen = Seen(tcprof.read(FIXTURES / "mnist_amp.sqlite")._repr_html_())
+def test_an_analysis_shows_its_verdict_its_advice_and_what_loses_most():
+    analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+    seen = Seen(analysis._repr_html_())
     assert "mnist_amp.sqlite" in seen.text
     assert "backward" in seen.text
-    assert seen.tags.count("table") == 1
+    assert view_best(analysis, analysis.advice)[0].startswith("1. ")
+    assert all(line in seen.text for line in view_best(analysis, analysis.advice))
+    assert seen.tags.count("table") == 2
 
 
 def test_a_comparison_shows_its_verdict_and_its_iterations():

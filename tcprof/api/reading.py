@@ -116,9 +116,9 @@ class JudgedAnalysis(Judged, Analysis):
 
     def _repr_html_(self) -> str:
         from tcprof.render.notebook import render_html
-        from tcprof.views.recording.ranges import view_ranges
+        from tcprof.views.recording.show import view_recording
 
-        return render_html(view_ranges(self, self.findings, self.ranges))
+        return render_html(view_recording(self, self.findings, with_notes=True))
 
 
 def read(
