@@ -255,6 +255,21 @@ def test_tables_show_eight_columns_that_fit_and_others_on_request(visit, pages):
     assert opened.messages == []
 
 
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_a_box_of_the_columns_stands_before_its_words(visit, pages, width):
+    opened = visit(pages / "plain.html", width=width)
+    chooser = opened.locator(".columns").first
+    chooser.locator("summary").click()
+    found = chooser.locator("label").evaluate_all(
+        "labels => labels.map(label => { const words = document.createRange(); words.selectNode(label.lastChild);"
+        " const [box, first] = [label.firstChild.getBoundingClientRect(), words.getClientRects()[0]];"
+        " return [box.width, box.right <= first.left, box.top < first.bottom && first.top < box.bottom] })"
+    )
+    assert [each for each in found if not (each[0] < 24 and each[1] and each[2])] == []
+    menu = chooser.locator("div").bounding_box()
+    assert 0 <= menu["x"] <= menu["x"] + menu["width"] <= width
+
+
 @pytest.mark.slow
 def test_kernels_are_sorted_by_lost_time(visit, pages):
     opened = visit(pages / "recorded.html")
