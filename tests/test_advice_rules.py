@@ -247,6 +247,8 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
     assert found["few-blocks"].action == "Give tree more than 10 blocks for 132 SMs"
     assert " take 100.0 % of " in found["few-blocks"].sentence
     assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
+    assert "10 blocks of 1 thread" in found["few-blocks"].options[0].code[2]
+    assert found["few-blocks"].options[0].code[3].startswith("kernel<<<132, 128>>>(...)")
 
 
 def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH, short_name
+from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
 from tcprof.chips.chip import PRECISIONS
 from tcprof.findings.ncu import ncu_command
@@ -60,6 +61,7 @@ def low_clock(step: Step) -> list[Advice]:
 
 _LEAST_NS = 20_000
 _FEW = 0.5  # of the SMs
+_BLOCK = 128  # threads: smaller blocks leave most of an SM empty
 _MOST = 0.5  # of the time in which kernels run
 _SAID = {
     MEMORY: "it is limited by memory bandwidth, at {dram_pct} of the peak",
@@ -94,7 +96,13 @@ def _few_blocks(step: Step) -> list[Advice]:
         f"Kernels with too few blocks for the GPU take {step.tell_share(time_of(rows))}",
         "An SM without a block has nothing to do.",
     )
-    return [_advise(step, "few-blocks", said, rows, "more blocks", HIGH)]
+    size = count_threads(str(first["launch_geometry"])) / first["blocks"]
+    grid, block = f"{sms:.0f}", f"{max(size, _BLOCK):.0f}"
+    code = (
+        f"# now {count} of {units.format_things(size, 'thread')}; with a loop over the grid, one or more for each SM:",
+        f"kernel<<<{grid}, {block}>>>(...)  // CuPy: kernel(({grid},), ({block},), ...)",
+    )
+    return [_advise(step, "few-blocks", said, rows, "more blocks", HIGH, code)]
 
 
 def _main_kernel(step: Step) -> list[Advice]:
@@ -114,7 +122,13 @@ def _main_kernel(step: Step) -> list[Advice]:
 
 
 def _advise(
-    step: Step, name: str, said: tuple[str, str, str], rows: pd.DataFrame, title: str, confidence: str
+    step: Step,
+    name: str,
+    said: tuple[str, str, str],
+    rows: pd.DataFrame,
+    title: str,
+    confidence: str,
+    code: tuple[str, ...] = (),
 ) -> Advice:
-    option = Option(title, ncu_command(step.analysis, int(rows.index[0])))
+    option = Option(title, (*ncu_command(step.analysis, int(rows.index[0])), *code))
     return make_advice(step, name, said, [option], None, (), confidence, "", rows)
