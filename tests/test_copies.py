@@ -115,6 +115,21 @@ def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run
     assert COPIES in page.read_text(encoding="utf-8")
 
 
+def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tmp_path: Path, run: Run) -> None:
+    side = make_side(tmp_path, "base", BASE, [redact])
+    for number in (1, 2):
+        assert run("save", side / f"base-{number}.sqlite", "-o", side / f"saved-{number}.tcprof").status == 0
+    files = sorted(side.iterdir())
+    assert len(files) == 4
+    comparison = tcprof.compare(files, NEW)
+    assert len(comparison.base.recordings) == 1
+    assert comparison.spread == ASSUMED
+    pd.testing.assert_frame_equal(comparison.rows, tcprof.compare(BASE, NEW).rows)
+    gate = run("compare", files[0], files[-1], "--fail-if", "time > +50%", "--strict")
+    assert gate.status == 1
+    assert SAME in " ".join(gate.out.split())
+
+
 def test_a_recording_against_a_copy_of_itself_is_told_and_passes_no_gate(tmp_path: Path, run: Run) -> None:
     redact(BASE, tmp_path / "copy.sqlite")
     comparison = tcprof.compare(BASE, tmp_path / "copy.sqlite")
