@@ -178,7 +178,7 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
 @pytest.mark.parametrize(
     ("target", "first", "holds"),
     [
-        ("iterations-0", "series,x,y", '"base, GPU window per step",0,'),
+        ("iterations-0", "series,x,y", '"base, Step time per step",0,'),
         ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
         *slow(
             [

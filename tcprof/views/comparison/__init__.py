@@ -107,7 +107,8 @@ def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> lis
     for gpu in shown[:1]:
         parts = list_parts(comparison, gpu, SHOWN_PARTS)
         tables += [parts[TIME]] if TIME in parts else []
-        tables.append(replace(list_kernel_changes(comparison, gpu, SHOWN_KERNELS), more=""))
+        kernels = list_kernel_changes(comparison, gpu, SHOWN_KERNELS)
+        tables.append(replace(kernels, more="", title="", first=kernels.title))  # which saves two lines
     return tables
 
 

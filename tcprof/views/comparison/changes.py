@@ -150,8 +150,8 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
     kept = rows.head(most) if most else rows
     return Table(
         name=f"kernels-{gpu}",
-        title="",
-        first=f"kernels, by change per {iteration_name(comparison)}",
+        title=f"kernels, by change per {iteration_name(comparison)}",
+        first="Kernel",
         headings=tuple(
             Heading.of(
                 KERNEL_CHANGES[name],
