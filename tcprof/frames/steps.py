@@ -112,15 +112,16 @@ KINDS = Schema(
         ),
         Int("iteration_count", "Iterations of the kind that are not warm-up.", title="Steps"),
         Int("warm_up_count", "Those that are.", title="Warm-up"),
-        Float("share_pct", "Its share of the time of all iterations, each up to the next one.", title="Share"),
+        Float("total_ns", "Length of these steps together, each up to the next one.", title="Time"),
+        Float("share_pct", "Its share of the time of all kinds.", title="Share"),
         Float(
             "step_time_ns",
             "Median time from an iteration's start on the GPU to the next one's, of whatever kind, see *steps*; of "
             "prefill about the time to the first token.",
             title="Step time",
         ),
-        Float("tensor_active_mean_pct", "Mean Tensor Active over their windows.", title="Tensor Active"),
-        Float("gpu_idle_pct", "Share of their GPU windows in which nothing was traced on the GPU.", title="GPU idle"),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over the steps.", title="Tensor Active"),
+        Float("gpu_idle_pct", "Share of the steps in which nothing was traced on the GPU.", title="GPU idle"),
         Float(
             "tokens_per_second",
             "Tokens that decode makes in a second for each sequence of the batch: one a step. The batch is not "
@@ -138,7 +139,7 @@ KINDS = Schema(
         ),
         Float(
             "dram_pct",
-            "Bytes of device memory per second of their GPU windows, of the memory's bandwidth.",
+            "Bytes of device memory per second of the steps, of the memory's bandwidth.",
             title="DRAM bandwidth",
         ),
         Float(

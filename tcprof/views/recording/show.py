@@ -9,6 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.range_folding import find_alike, fold_alike
 from tcprof.analysis.some_gpus import busiest_gpus
+from tcprof.analysis.steps.iterations import counted_paths
 from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
@@ -92,7 +93,7 @@ def _list_places(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
 
 def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     """The ranges in steps, those of all steps in one row each: whatever the ranges around the steps are called."""
-    steps = set(analysis.iterations["path"])
+    steps = set(counted_paths(analysis.iterations))  # of the kind that figures are of
     path = dict(zip(rows["path_id"], rows["path"], strict=True))
     parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
     inner: dict[int, str] = {}
