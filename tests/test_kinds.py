@@ -46,8 +46,8 @@ def test_prefill_and_decode(read):
     assert found["step_time_ns"].tolist() == [750, 4_150]
     assert found["name"].tolist() == ["step, kind 1", "step, kind 2"]
     assert found["share_pct"].sum() == pytest.approx(100)
-    # 50 ns before the first kernel, and 100 after the last one, are in no GPU window.
-    assert found["gpu_idle_pct"].tolist() == [0, 0]
+    # 50 ns before the first kernel, and 100 after the last one, of each but the last, which nothing follows.
+    assert found["gpu_idle_pct"].tolist() == pytest.approx([100 * 26 * 150 / (27 * 750 - 150), 100 * 150 / 4_150])
 
 
 def test_prefill_and_decode_are_named_where_a_model_calls_itself(read):

@@ -169,10 +169,9 @@ def analyze(
     attribution = set_outside_steps(attribution, activities, instances, iterations)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
-    source_of = recorded.samples.tensor_source
-    kinds = summarize_kinds(iterations, instances, activities, tensor, source_of, hierarchy.paths["path"])
+    kinds = summarize_kinds(iterations, instances, activities, tensor, hierarchy.paths["path"])
     frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
-    frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, source_of)
+    frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples.tensor_source)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}
