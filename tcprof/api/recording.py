@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ def read_recorded(report: Path, identity: Identity, nsys: Nsys) -> JudgedAnalysi
         InputError: It cannot be read.
         OutputError: The export cannot be written.
     """
-    write_identity(find_export(report, lambda: replace(nsys, prefix=())), identity)
+    write_identity(find_export(report, partial(replace, nsys, prefix=())), identity)
     return read(report)
 
 
