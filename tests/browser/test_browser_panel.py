@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builders import FIXTURES
+from clicks import find_rest
 from report_inputs import write_page
 from slow import slow
 
@@ -135,6 +136,40 @@ def test_an_iteration_and_a_module(visit, pages):
     assert opened.locator(".panel-title").text_content().strip() == chosen["module"]
     assert facts(opened)["Kernels"] == f"{chosen['kernel_count']:,}"
     assert opened.messages == []
+
+
+@pytest.mark.parametrize("width", [1280, *slow([390, 1920])])
+def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, width):
+    opened = visit(pages / "modules.html", width=width)
+    opened.set_viewport_size({"width": width, "height": 800})
+    rows = opened.locator("#table-kernels-0 tbody tr")
+    for number in (0, 3):
+        rows.nth(number).evaluate(
+            "row => { row.scrollIntoView({block: 'center'}); scrollBy(0, row.getBoundingClientRect().top - 300) }"
+        )
+        before, page = find_rest(rows.nth(number)), opened.locator("main").bounding_box()["width"]
+        rows.nth(number).locator("td").first.click()
+        assert find_rest(rows.nth(number)) == pytest.approx(before, abs=8)
+        assert opened.locator("main").bounding_box()["width"] == page
+        assert opened.locator("aside.panel").is_visible()
+    row = rows.nth(5)
+    row.evaluate("row => scrollBy(0, row.getBoundingClientRect().bottom - innerHeight)")
+    opened.keyboard.press("Escape")
+    row.locator("td").first.click()
+    settle(opened)
+    name = row.locator(".name").bounding_box()
+    assert name["y"] + name["height"] <= opened.locator("aside.panel").bounding_box()["y"], "it is not covered"
+
+
+def test_show_goes_to_the_timeline_and_leaves_samples_around_what_it_shows(visit, pages):
+    opened = visit(pages / "recorded.html")
+    opened.locator(".leads [data-select]").first.click()
+    low, high = settle(opened)
+    timeline = opened.locator(".timeline .stage")
+    assert 0 <= find_rest(timeline) < 300
+    assert timeline.bounding_box()["y"] < opened.locator("aside.panel").bounding_box()["y"] - 200
+    samples = tcprof.read(TRANSFORMER).samples
+    assert high - low >= 19 * samples["start_ns"].diff().median() * 1e-9
 
 
 def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):

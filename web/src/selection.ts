@@ -55,7 +55,7 @@ export function startSelection(known: (selection: Selection) => boolean): void {
     const selection = element && parseSelection(element.dataset.select ?? "");
     if (!selection) return;
     event.preventDefault();
-    select(selection, { from: "element" });
+    select(selection, { from: element.closest(".panel") ? "panel" : "element" });
   });
   if (fragmentOfAddress()) readAddress();
 }

@@ -1,5 +1,5 @@
 /** Rows of tables and what they stand for in the timeline. */
-import { findAll } from "./dom";
+import { findAll, keepInPlace } from "./dom";
 import { formatSeconds } from "./format";
 import { countWithin, preferred, type Intervals } from "./intervals";
 import { onSelection, select, type Selection } from "./selection";
@@ -23,14 +23,20 @@ export function linkTables(timeline: Timeline | null): void {
     table.tBodies[0].addEventListener("click", ({ target }) => {
       if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
       const row = target.closest<HTMLElement>("tr[data-item]"); // its name is a button, for the keyboard
-      if (row) select(selectionOf(timeline, table, row), { from: "table" });
+      if (!row) return;
+      const name = row.querySelector(".name");
+      keepInPlace(name, () => select(selectionOf(timeline, table, row), { from: "table" }));
+      chosen = name;
+      name?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may lie below the panel
     });
   }
+  let chosen: Element | null = null; // the row that was clicked, while it is selected
+  onSelection(({ selection, from }) => { if (from !== "table" || !selection) chosen = null; });
   onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline, table, selection)));
   let waiting = 0;
   document.addEventListener("tcprof:window", ({ detail }) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => linked.forEach((table) => showWithin(table, itemsOf(table), detail)), PAUSE);
+    waiting = setTimeout(() => keepInPlace(chosen, () => linked.forEach((table) => showWithin(table, itemsOf(table), detail))), PAUSE);
   });
 }
 

@@ -6,7 +6,7 @@
 import { startColumns } from "./columns";
 import { startGroups } from "./comparison/groups";
 import { csvLine, figureRows, type Cells } from "./csv";
-import { download, find, findAll } from "./dom";
+import { download, find, findAll, keepInPlace } from "./dom";
 import { makeFoldable } from "./folding";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
@@ -44,7 +44,7 @@ function startNames(table: HTMLTableElement): void {
   table.tBodies[0].addEventListener("click", ({ target }) => {
     const head = target instanceof Element ? target.closest("tr")?.cells[0] : undefined;
     if (!head || head.querySelector(".whole-name")) return;
-    table.querySelector(".whole-name")?.remove();
+    keepInPlace(head, () => table.querySelector(".whole-name")?.remove());
     if (!head.title || head.title === nameOf(head.closest("tr")!)) return;
     head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
   });

@@ -1,4 +1,4 @@
-/** The docked panel that tells of what is selected; on a narrow screen a sheet at the bottom. */
+/** The panel at the bottom that tells of what is selected. */
 import { find } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select, type Selection } from "../selection";
@@ -32,31 +32,29 @@ export function startPanel(subjects: Subjects): void {
   });
 }
 
-/** Open or close it; what it leaves of the page's width is the figures' own affair, as if the window were resized. */
 function show(panel: HTMLElement, told: Told | null): void {
-  const isOpen = Boolean(told);
-  const changes = panel.hidden === isOpen;
   if (told) fill(panel, told);
-  panel.hidden = !isOpen;
-  if (!changes) return;
-  document.documentElement.classList.toggle("with-panel", isOpen);
-  dispatchEvent(new Event("resize"));
+  panel.hidden = !told;
+  document.documentElement.classList.toggle("with-panel", Boolean(told));
 }
 
 function fill(panel: HTMLElement, told: Told): void {
   find(".panel-kind", HTMLElement, panel).textContent = told.kind;
   find(".panel-title bdi", HTMLElement, panel).textContent = withoutMark(told.title);
+  find(".panel-steps", HTMLElement, panel).hidden = !Object.values(told.steps).some(Boolean);
   for (const [name, target] of Object.entries(told.steps)) {
     find(`[data-step=${name}]`, HTMLButtonElement, panel).disabled = !target;
   }
   const facts = element("dl", { className: "panel-facts" },
     ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-  const lists = told.lists.flatMap(({ title, lines, more }) => [
+  const lists = told.lists.map(({ title, lines, more }) => element("div", {},
     element("h3", {}, title),
     element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
     ...(more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []),
-  ]);
-  find(".panel-body", HTMLElement, panel).replaceChildren(facts, ...classBar(told.classes, told.classesTitle), ...lists);
+  ));
+  const body = find(".panel-body", HTMLElement, panel);
+  body.replaceChildren(element("div", {}, facts, ...classBar(told.classes, told.classesTitle)), ...lists);
+  body.scrollTop = 0;
 }
 
 /** Time by class, as a bar and as words. */

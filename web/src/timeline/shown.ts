@@ -66,9 +66,9 @@ export class Shown {
     this.set(this.low + by, this.high + by);
   }
 
-  /** Mark an interval, and show it, or what lies around it, with a margin. */
-  show(marked: Span, { start, end }: Span = marked): void {
-    const margin = Math.max(0.15 * (end - start), SHORTEST / 2);
+  /** Mark an interval, and show it, or what lies around it, with a margin and at least so many seconds. */
+  show(marked: Span, { start, end }: Span = marked, least = SHORTEST): void {
+    const margin = Math.max(0.15 * (end - start), (least - (end - start)) / 2);
     this.mark = [marked.start, marked.end];
     this.set(start - margin, end + margin);
   }

@@ -107,7 +107,10 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToPage(plot, drawing);
   listenToPointer(plot, drawing, subjects);
   if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
-  onSelection((change) => follow(change, shown, drawing, timeline));
+  onSelection((change) => {
+    follow(change, shown, drawing, timeline);
+    if (change.from === "element" && change.selection) goTo(box);
+  });
   drawing.followAxes();
 }
 
@@ -120,7 +123,7 @@ function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawin
   drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
-  else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place));
+  else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place), SAMPLES * samplePeriod(subject.gpu));
   else if (from === "address") shown.showHome();
   else shown.set(shown.low, shown.high);
 }
@@ -133,6 +136,19 @@ function withLaunch({ selection, at, host: [host] }: Subject, place: Span): Span
 }
 
 const MOST_APART = 4; // times its time on the GPU
+const SAMPLES = 20; // fewer do not show what Tensor Active is around something
+
+/** Seconds from one sample to the next; 0 where there are none. */
+function samplePeriod({ curves }: Gpu): number {
+  const [curve] = curves.values();
+  return curve?.levels[0].period ?? 0;
+}
+
+/** Bring the timeline into view, again when what lies above it has been laid out on the way. */
+function goTo(box: HTMLElement): void {
+  box.scrollIntoView();
+  requestAnimationFrame(() => requestAnimationFrame(() => box.scrollIntoView()));
+}
 
 async function readData() {
   const packed = find("#timeline-data", HTMLScriptElement);

@@ -40,6 +40,13 @@
     if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", call, { once: true });
     else call();
   }
+  function keepInPlace(element2, change) {
+    const top = element2?.getBoundingClientRect().top;
+    change();
+    if (!element2 || top === void 0) return;
+    const box = element2.closest(".table-box");
+    (box?.scrollTop ? box : document.documentElement).scrollBy(0, element2.getBoundingClientRect().top - top);
+  }
 
   // src/timeline/unpack.ts
   async function unpack(text) {
@@ -459,7 +466,7 @@
       const selection = element2 && parseSelection(element2.dataset.select ?? "");
       if (!selection) return;
       event.preventDefault();
-      select(selection, { from: "element" });
+      select(selection, { from: element2.closest(".panel") ? "panel" : "element" });
     });
     if (readAddress()) readAddress2();
   }
@@ -1713,17 +1720,14 @@
     });
   }
   function show(panel, told) {
-    const isOpen = Boolean(told);
-    const changes = panel.hidden === isOpen;
     if (told) fill(panel, told);
-    panel.hidden = !isOpen;
-    if (!changes) return;
-    document.documentElement.classList.toggle("with-panel", isOpen);
-    dispatchEvent(new Event("resize"));
+    panel.hidden = !told;
+    document.documentElement.classList.toggle("with-panel", Boolean(told));
   }
   function fill(panel, told) {
     find(".panel-kind", HTMLElement, panel).textContent = told.kind;
     find(".panel-title bdi", HTMLElement, panel).textContent = withoutMark(told.title);
+    find(".panel-steps", HTMLElement, panel).hidden = !Object.values(told.steps).some(Boolean);
     for (const [name, target] of Object.entries(told.steps)) {
       find(`[data-step=${name}]`, HTMLButtonElement, panel).disabled = !target;
     }
@@ -1732,12 +1736,16 @@
       { className: "panel-facts" },
       ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))
     );
-    const lists = told.lists.flatMap(({ title, lines, more }) => [
+    const lists = told.lists.map(({ title, lines, more }) => element(
+      "div",
+      {},
       element("h3", {}, title),
       element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
       ...more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []
-    ]);
-    find(".panel-body", HTMLElement, panel).replaceChildren(facts, ...classBar(told.classes, told.classesTitle), ...lists);
+    ));
+    const body = find(".panel-body", HTMLElement, panel);
+    body.replaceChildren(element("div", {}, facts, ...classBar(told.classes, told.classesTitle)), ...lists);
+    body.scrollTop = 0;
   }
   function classBar(classes, title) {
     const sum = classes.reduce((total, { seconds }) => total + seconds, 0);
@@ -2281,14 +2289,22 @@
       table.tBodies[0].addEventListener("click", ({ target }) => {
         if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
         const row = target.closest("tr[data-item]");
-        if (row) select(selectionOf2(timeline2, table, row), { from: "table" });
+        if (!row) return;
+        const name = row.querySelector(".name");
+        keepInPlace(name, () => select(selectionOf2(timeline2, table, row), { from: "table" }));
+        chosen2 = name;
+        name?.scrollIntoView({ block: "nearest", inline: "nearest" });
       });
     }
+    let chosen2 = null;
+    onSelection(({ selection, from }) => {
+      if (from !== "table" || !selection) chosen2 = null;
+    });
     onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline2, table, selection)));
     let waiting2 = 0;
     document.addEventListener("tcprof:window", ({ detail }) => {
       clearTimeout(waiting2);
-      waiting2 = setTimeout(() => linked.forEach((table) => showWithin(table, itemsOf(table), detail)), PAUSE2);
+      waiting2 = setTimeout(() => keepInPlace(chosen2, () => linked.forEach((table) => showWithin(table, itemsOf(table), detail))), PAUSE2);
     });
   }
   function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
@@ -2354,7 +2370,7 @@
     table.tBodies[0].addEventListener("click", ({ target }) => {
       const head = target instanceof Element ? target.closest("tr")?.cells[0] : void 0;
       if (!head || head.querySelector(".whole-name")) return;
-      table.querySelector(".whole-name")?.remove();
+      keepInPlace(head, () => table.querySelector(".whole-name")?.remove());
       if (!head.title || head.title === nameOf(head.closest("tr"))) return;
       head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
     });
@@ -3147,9 +3163,9 @@
       const by = share * (this.high - this.low);
       this.set(this.low + by, this.high + by);
     }
-    /** Mark an interval, and show it, or what lies around it, with a margin. */
-    show(marked, { start: start2, end } = marked) {
-      const margin = Math.max(0.15 * (end - start2), SHORTEST / 2);
+    /** Mark an interval, and show it, or what lies around it, with a margin and at least so many seconds. */
+    show(marked, { start: start2, end } = marked, least = SHORTEST) {
+      const margin = Math.max(0.15 * (end - start2), (least - (end - start2)) / 2);
       this.mark = [marked.start, marked.end];
       this.set(start2 - margin, end + margin);
     }
@@ -3212,7 +3228,10 @@
     listenToPage(plot, drawing);
     listenToPointer(plot, drawing, subjects);
     if (!shown.isWhole) shown.showHome();
-    onSelection((change) => follow(change, shown, drawing, timeline2));
+    onSelection((change) => {
+      follow(change, shown, drawing, timeline2);
+      if (change.from === "element" && change.selection) goTo(box);
+    });
     drawing.followAxes();
   }
   function follow({ selection, view, from }, shown, drawing, timeline2) {
@@ -3223,7 +3242,7 @@
     drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
     shown.mark = place && [place.start, place.end];
     if (from === "address" && view) shown.set(...view);
-    else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place));
+    else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place), SAMPLES * samplePeriod(subject.gpu));
     else if (from === "address") shown.showHome();
     else shown.set(shown.low, shown.high);
   }
@@ -3233,6 +3252,15 @@
     return both.end - both.start < MOST_APART * (place.end - place.start) ? both : place;
   }
   var MOST_APART = 4;
+  var SAMPLES = 20;
+  function samplePeriod({ curves }) {
+    const [curve] = curves.values();
+    return curve?.levels[0].period ?? 0;
+  }
+  function goTo(box) {
+    box.scrollIntoView();
+    requestAnimationFrame(() => requestAnimationFrame(() => box.scrollIntoView()));
+  }
   async function readData() {
     const packed = find("#timeline-data", HTMLScriptElement);
     if (typeof DecompressionStream === "undefined") {
