@@ -22,6 +22,7 @@ from tcprof.render.files import FRAMES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
+ABOUT = ("tcprof", "kind", "recording", "first_lines", "step_summary", "verdict")  # of each document in JSON
 RANGE_COLUMNS = {
     "gpu",
     "path",
@@ -78,7 +79,7 @@ def _rows_of(text: str) -> list[str]:
 
 def test_ranges_as_json(run: Run) -> None:
     document = json.loads(run("ranges", AMP, "--format", "json").out)
-    assert list(document) == ["tcprof", "kind", "recording", "verdict", "checks", "rows", "faults", "warnings"]
+    assert list(document) == [*ABOUT, "checks", "rows", "faults", "warnings"]
     assert (document["tcprof"], document["kind"]) == (tcprof.__version__, "ranges")
     assert document["recording"]["tensor_source"] == "cycles"
     assert document["rows"][0]["path"] == ""
@@ -206,7 +207,7 @@ def test_unknown_is_a_dash_and_null(run: Run, tmp_path: Path) -> None:
     path = TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000).write(tmp_path)
     rows = json.loads(run("ranges", path, "--format", "json").out)["rows"]
     assert {row["tensor_active_mean_pct"] for row in rows} == {None}
-    step = next(line for line in run("ranges", path).out.splitlines() if "step" in line)
+    step = next(line for line in run("ranges", path).out.splitlines() if line.strip().startswith("step "))
     assert step.split()[-6:] == ["–", "–", "~0.0", "1", "–", "–"]  # from the kernel's name
 
 
@@ -249,7 +250,7 @@ def test_export_writes_every_frame(file_format: str, run: Run, tmp_path: Path) -
     assert done.status == 0
     read = pd.read_csv if file_format == "csv" else pd.read_parquet
     about = json.loads((tmp_path / "frames" / "recording.json").read_text())
-    assert list(about) == ["tcprof", "kind", "recording", "verdict", "checks", "faults", "warnings"]
+    assert list(about) == [*ABOUT, "checks", "faults", "warnings"]
     assert about["recording"]["file"] == "small.sqlite"
     frames = {path.stem: read(path) for path in (tmp_path / "frames").glob(f"*.{file_format}")}
     assert sorted(frames) == sorted(FRAMES)
@@ -324,14 +325,14 @@ def test_wrong_arguments_are_explained_in_plain_words(args: list[str], said: str
 
 
 def test_an_unknown_command_is_answered_with_one_like_it(run: Run) -> None:
-    assert run("rangs").err == "tcprof: No such command 'rangs'. Did you mean 'ranges'?\n  See: tcprof help\n"
+    assert run("rangs").err == "tcprof: No such command 'rangs'. Did you mean 'ranges', 'ranks'?\n  See: tcprof help\n"
     assert run("help", "rangs").status == 2
 
 
 @pytest.mark.parametrize(
     ("words", "at", "completions"),
     [
-        ("tcprof ra", 1, ["ranges"]),
+        ("tcprof ra", 1, ["ranges", "ranks"]),
         ("tcprof ranges --window ", 3, ["gpu", "host", "busy"]),
         ("tcprof ranges --format c", 3, ["csv"]),
     ],

@@ -70,8 +70,7 @@ def describe_wrong_use(error: Any) -> tuple[str, str]:
     message = error.format_message()
     if hasattr(error.__cause__, "errors"):  # pydantic's, which newer releases of typer check values with
         message = message.replace(str(error.message), _describe_value(error.__cause__.errors()[0]))
-    command = getattr(error.ctx, "command_path", "tcprof")
-    _, _, name = command.partition(" ")
+    name = error.ctx.info_name if error.ctx and error.ctx.parent else ""  # the parent is tcprof, or python -m tcprof
     return message, f"See: tcprof help {name}".rstrip()
 
 

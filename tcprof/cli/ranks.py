@@ -70,10 +70,11 @@ def ranks(
     wide: WideOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show which rank of a job holds the others up, why, and what the job would save without it.
+    """Show which rank of a job holds the others up, and why.
 
-    Ranks are known by what the launcher told their processes, never by the order of the files. Each recording is
-    reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are some hundred megabytes.
+    It also says what the job would save without it. Ranks are known by what the launcher told their processes, never
+    by the order of the files. Each recording is reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are
+    some hundred megabytes.
     """
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.store import write_job
