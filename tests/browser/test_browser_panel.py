@@ -161,6 +161,36 @@ def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, wid
     assert name["y"] + name["height"] <= opened.locator("aside.panel").bounding_box()["y"], "it is not covered"
 
 
+def test_a_module_is_marked_in_timeline_and_strip(visit, pages):
+    opened = open_at(visit, pages, "modules", "")
+    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    modules = analysis.modules[(analysis.modules["phase"] == "all") & (analysis.modules["parent_id"] >= 0)]
+    module = modules.sort_values("kernel_count").iloc[-1]
+    ticks = (
+        "each => { const { width, height } = each; const row = each.getContext('2d')"
+        ".getImageData(0, height - 2, width, 1).data; return [...row].filter((v, i) => i % 4 === 3 && v).length }"
+    )
+    canvas = opened.locator(".strip-map canvas")
+    before = canvas.evaluate(ticks)
+    opened.evaluate("hash => { location.hash = hash }", f"module={module['module']}")
+    low, high = settle(opened)
+    assert canvas.evaluate(ticks) > before + 50
+    subject = "window.tcprof.subjects.find({kind: 'module', gpu: 0, name: name}).work()"
+    bars = opened.evaluate(
+        f"name => [...{subject}].map(bar => window.tcprof.gpu.lanes.work.start[bar])", module["module"]
+    )
+    inside = {module["module_id"]}
+    for _, each in modules.sort_values("module_id").iterrows():
+        inside |= {each["module_id"]} if each["parent_id"] in inside else set()
+    of_launch = analysis.modules["module_id"].to_numpy()[analysis.kernel_instances["module"]]
+    mine = analysis.kernel_instances[np.isin(of_launch, list(inside)) & (analysis.kernel_instances["module"] >= 0)]
+    starts = np.sort(analysis.activities["start_ns"].to_numpy()[mine["activity"]])
+    assert bars == pytest.approx(starts * 1e-9)
+    assert low < max(bars) < opened.evaluate("window.tcprof.shown.whole[1]")
+    assert any(low <= start <= high for start in bars)
+    assert opened.locator(".panel-steps").is_hidden(), "it has no instances to go to"
+
+
 def test_show_goes_to_the_timeline_and_leaves_samples_around_what_it_shows(visit, pages):
     opened = visit(pages / "recorded.html")
     opened.locator(".leads [data-select]").first.click()
@@ -309,6 +339,15 @@ def test_hostile_names_are_text_in_panel_and_search(visit, pages):
     assert opened.evaluate("window.hacked") is None
     assert opened.locator(".panel img, .strip img").count() == 0
     assert opened.messages == []
+
+
+def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
+    opened = visit(pages / "modules.html")
+    opened.emulate_media(media="print")
+    for part in (".icicle .bars button", ".bar i", ".swatch", ".stage"):
+        style = opened.locator(part).first.evaluate("each => ({...getComputedStyle(each)})")
+        assert style["printColorAdjust"] == "exact"
+    assert style["breakInside"] == "avoid"
 
 
 @pytest.mark.slow

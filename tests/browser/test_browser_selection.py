@@ -107,6 +107,30 @@ def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
     assert opened.messages == []
 
 
+def test_a_section_leaves_the_selection_in_the_address_and_a_new_window_closes_the_tooltip(visit, pages):
+    opened = visit(pages / "plain.html")
+    click_range(opened, "forward")
+    address = opened.url
+    opened.locator("nav.sections a[href='#part-timeline']").click()
+    window(opened)
+    assert opened.url == address
+    assert 0 <= opened.locator("#part-timeline").bounding_box()["y"] < 200
+    opened.keyboard.press("Escape")
+    told = opened.locator("#timeline .hovertext")
+    box = opened.locator("#timeline").bounding_box()
+    for share in range(1, 20):
+        opened.mouse.move(box["x"] + box["width"] / 2, box["y"] + share / 20 * box["height"], steps=2)
+        opened.wait_for_timeout(150)
+        if told.count():
+            break
+    assert told.count() == 1
+    opened.locator("#timeline").focus()
+    opened.keyboard.press("-")
+    window(opened)
+    assert told.count() == 0
+    assert opened.messages == []
+
+
 @pytest.mark.slow
 def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
     opened = visit(pages / "plain.html")

@@ -1,10 +1,16 @@
 /** Links within the page. */
 
-/** Open the closed parts that a link leads to, or into, now and later. */
+import { readAddress } from "./address";
+
+/** Open the closed parts that a link leads to, or into, now and later. An address that holds a selection keeps it. */
 export function openLinkedParts(): void {
-  document.addEventListener("click", ({ target }) => {
-    const link = target instanceof Element ? target.closest<HTMLAnchorElement>("a[href^='#']") : null;
-    if (link) openAround(link.hash.slice(1));
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href^='#']") : null;
+    if (!link) return;
+    openAround(link.hash.slice(1));
+    if (!readAddress()) return;
+    event.preventDefault();
+    document.getElementById(link.hash.slice(1))?.scrollIntoView();
   });
   openAround(location.hash.slice(1));
 }

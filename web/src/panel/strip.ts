@@ -164,8 +164,9 @@ function addCurve(
 function spansOf(subjects: Subjects, subject: Subject | null, shown: Gpu): Span[] {
   if (subject?.gpu !== shown) return [];
   if (subject.parts) return subject.parts.flatMap((part) => spansOf(subjects, part, shown));
-  const { gpu, selection: { kind }, instances, at, place } = subject;
-  if (at >= 0 || (kind !== "range" && kind !== "kernel")) return place ? [place] : [];
+  const { gpu, selection: { kind }, at, place } = subject;
+  const instances = kind === "module" ? Array.from(subject.work()) : subject.instances;
+  if (at >= 0 || !["range", "kernel", "module"].includes(kind)) return place ? [place] : [];
   const { start, end } = gpu.lanes.work;
   return instances.map((bar) => (kind === "range" ? subjects.windowOf(gpu, bar) : { start: start[bar], end: end[bar] }));
 }

@@ -25,6 +25,8 @@ export interface Details {
   iterations: Iterations;
   /** When each bar of work was launched, in seconds; NaN where unknown. */
   launched: Float64Array;
+  /** The innermost module of each bar of work; -1 for none. */
+  moduleOf: Int32Array;
   /** Figures of each bar of the ranges on the CPU; none where the page holds too many. */
   instances: Figures;
   /** The bar on the CPU of each bar of a range's work on the GPU; -1 for none. */
@@ -49,6 +51,7 @@ export function readDetails(read: ReadArray, packed: PackedGpu): Details {
   return {
     iterations: readIterations(read, packed.iterations),
     launched,
+    moduleOf: Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
     instances: readFigures(read, packed.instances),
     hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
     paths: readTotals(read, paths),

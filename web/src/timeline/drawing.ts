@@ -120,6 +120,7 @@ export class Drawing {
       Object.assign(this.layout.xaxis, ticks); // plotly lays out all else again where it is told of them
       await Plotly.relayout(this.plot, { "xaxis.range": range });
     }
+    Plotly.Fx.unhover(this.plot); // what was told of is elsewhere now, until the pointer moves
     find(".shown", HTMLElement, this.box).textContent = isWhole
       ? `all that is drawn, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;

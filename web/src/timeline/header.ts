@@ -51,6 +51,8 @@ export interface PackedGpu {
   iterations: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
   /** See tcprof/render/html/timeline/packing.py. */
   launches: { first: number; step: number; changes: ArrayNumber };
+  /** The module of each bar of work, by its id and 1; 0 for none. */
+  moduleOfWork: ArrayNumber;
   instances: Record<string, ArrayNumber>;
   hostOfWindow: { changes: ArrayNumber };
   totals: { paths: PackedTotals; kernels: PackedTotals; modules: PackedModules };

@@ -86,12 +86,23 @@ export function activeOf(shares: readonly WorkShare[]): { percent: number; isLea
   return { percent, isLeast: known.length > 0 && sum(known, "seconds") < WHOLE * sum(shares, "seconds") };
 }
 
-/** The kernels of some modules and of all within them, the longest first. */
-export function sumModule(
-  chosen: readonly number[], { ids, parents, own }: { ids: Uint32Array; parents: readonly number[]; own: readonly { module: number; share: WorkShare }[] },
-): WorkShare[] {
+interface Nested {
+  ids: Uint32Array;
+  parents: readonly number[];
+}
+
+/** Some modules, and all within them. */
+export function modulesWithin(chosen: readonly number[], { ids, parents }: Nested): Set<number> {
   const within = new Set(chosen);
   ids.forEach((each, row) => { if (within.has(parents[row])) within.add(each); }); // each comes after what it lies in
+  return within;
+}
+
+/** The kernels of some modules and of all within them, the longest first. */
+export function sumModule(
+  chosen: readonly number[], { own, ...nested }: Nested & { own: readonly { module: number; share: WorkShare }[] },
+): WorkShare[] {
+  const within = modulesWithin(chosen, nested);
   const sums = new Map<number, WorkShare>();
   for (const { module, share } of own) {
     if (!within.has(module)) continue;

@@ -3,7 +3,7 @@ import { preferred, typical, type Intervals } from "../intervals";
 import type { Selection, Several } from "../selection_fragment";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
-import { Launches, runningIn } from "./launching";
+import { Launches, modulesWithin, runningIn } from "./launching";
 
 /** A time, in seconds. */
 export interface Span {
@@ -67,12 +67,12 @@ export class Subjects {
       case "range": return this.range(gpu, selection);
       case "kernel": return this.kernel(gpu, selection);
       case "iteration": return this.iteration(gpu, selection);
-      case "module": {
-        const row = gpu.details.modules.names.indexOf(selection.name);
-        const id = gpu.details.modules.ids[row];
-        return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
+      case "module": return this.module(gpu, selection);
+      case "kernels": return this.several(selection, this.named(gpu, selection.kind, selection.ids));
+      case "modules": {
+        const subject = this.several(selection, this.named(gpu, selection.kind, selection.ids));
+        return subject && { ...subject, place: subject.parts?.find(({ place }) => place)?.place ?? null };
       }
-      case "kernels": case "modules": return this.several(selection, this.named(gpu, selection.kind, selection.ids));
     }
   }
 
@@ -128,6 +128,18 @@ export class Subjects {
     if (at >= instances.length) return null;
     const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
     return { selection, gpu, id, place, host: [], instances, at, work: () => (at < 0 ? instances : [instances[at]]) };
+  }
+
+  private module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
+    const { modules, moduleOf, iterations } = gpu.details;
+    const row = modules.names.indexOf(selection.name);
+    if (row < 0) return null;
+    const within = modulesWithin([modules.ids[row]], modules);
+    const bars = Array.from(moduleOf.keys()).filter((bar) => within.has(moduleOf[bar]));
+    const at = iterations.start.length >> 1;
+    const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= iterations.start[at] && gpu.lanes.work.end[bar] <= iterations.end[at]);
+    const place = around(gpu.lanes.work, typical.length ? typical : bars);
+    return { selection, gpu, id: modules.ids[row], place, host: [], instances: [], at: -1, work: () => bars };
   }
 
   private iteration(gpu: Gpu, selection: Selection & { kind: "iteration" }): Subject | null {
@@ -190,6 +202,11 @@ export class Subjects {
 
 export function spanOf({ start, end }: Pick<Intervals, "start" | "end">, bar: number): Span {
   return { start: start[bar], end: end[bar] };
+}
+
+/** From the start of the first of some bars, which are by start, to the last end; null where there are none. */
+function around({ start, end }: Pick<Intervals, "start" | "end">, bars: readonly number[]): Span | null {
+  return bars.length ? { start: start[bars[0]], end: bars.reduce((last, bar) => Math.max(last, end[bar]), 0) } : null;
 }
 
 /** The bars of an id, which are by start already. */

@@ -899,9 +899,13 @@
 
   // src/links.ts
   function openLinkedParts() {
-    document.addEventListener("click", ({ target }) => {
-      const link = target instanceof Element ? target.closest("a[href^='#']") : null;
-      if (link) openAround(link.hash.slice(1));
+    document.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+      if (!link) return;
+      openAround(link.hash.slice(1));
+      if (!readAddress()) return;
+      event.preventDefault();
+      document.getElementById(link.hash.slice(1))?.scrollIntoView();
     });
     openAround(location.hash.slice(1));
   }
@@ -1008,11 +1012,15 @@
     const percent = known.length ? 100 * sum(known, "activeSeconds") / sum(shares, "seconds") : NaN;
     return { percent, isLeast: known.length > 0 && sum(known, "seconds") < WHOLE * sum(shares, "seconds") };
   }
-  function sumModule(chosen2, { ids, parents, own }) {
+  function modulesWithin(chosen2, { ids, parents }) {
     const within = new Set(chosen2);
     ids.forEach((each, row) => {
       if (within.has(parents[row])) within.add(each);
     });
+    return within;
+  }
+  function sumModule(chosen2, { own, ...nested }) {
+    const within = modulesWithin(chosen2, nested);
     const sums = /* @__PURE__ */ new Map();
     for (const { module, share } of own) {
       if (!within.has(module)) continue;
@@ -1056,14 +1064,14 @@
     const { host, work } = gpu.lanes;
     const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];
     const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
-    const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
+    const around2 = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
     const onGpu = kind === "window" ? [] : Array.from(subject.work());
     return {
       gpu,
       bars: [
-        ...[...onCpu, ...around].slice(0, MOST).map((bar) => outline(host, bar, 1)),
+        ...[...onCpu, ...around2].slice(0, MOST).map((bar) => outline(host, bar, 1)),
         ...onCpu.slice(0, MOST).flatMap((bar) => windowOutline(subjects, gpu, bar)),
-        ...around.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
+        ...around2.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
         ...onGpu.slice(0, MOST).map((bar) => outline(work, bar, gpu.lanes.streamRows))
       ]
     };
@@ -1281,14 +1289,14 @@
           return this.kernel(gpu, selection);
         case "iteration":
           return this.iteration(gpu, selection);
-        case "module": {
-          const row = gpu.details.modules.names.indexOf(selection.name);
-          const id = gpu.details.modules.ids[row];
-          return row < 0 ? null : { selection, gpu, id, place: null, host: [], instances: [], at: -1, work: () => [] };
-        }
+        case "module":
+          return this.module(gpu, selection);
         case "kernels":
-        case "modules":
           return this.several(selection, this.named(gpu, selection.kind, selection.ids));
+        case "modules": {
+          const subject = this.several(selection, this.named(gpu, selection.kind, selection.ids));
+          return subject && { ...subject, place: subject.parts?.find(({ place }) => place)?.place ?? null };
+        }
       }
     }
     /** The name by which the path, kernel or module of an id is selected. */
@@ -1337,6 +1345,17 @@
       if (at >= instances.length) return null;
       const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
       return { selection, gpu, id, place, host: [], instances, at, work: () => at < 0 ? instances : [instances[at]] };
+    }
+    module(gpu, selection) {
+      const { modules, moduleOf, iterations } = gpu.details;
+      const row = modules.names.indexOf(selection.name);
+      if (row < 0) return null;
+      const within = modulesWithin([modules.ids[row]], modules);
+      const bars = Array.from(moduleOf.keys()).filter((bar) => within.has(moduleOf[bar]));
+      const at = iterations.start.length >> 1;
+      const typical2 = bars.filter((bar) => gpu.lanes.work.start[bar] >= iterations.start[at] && gpu.lanes.work.end[bar] <= iterations.end[at]);
+      const place = around(gpu.lanes.work, typical2.length ? typical2 : bars);
+      return { selection, gpu, id: modules.ids[row], place, host: [], instances: [], at: -1, work: () => bars };
     }
     iteration(gpu, selection) {
       const { number, start: start2, end, hostStart, hostEnd } = gpu.details.iterations;
@@ -1394,6 +1413,9 @@
   };
   function spanOf({ start: start2, end }, bar) {
     return { start: start2[bar], end: end[bar] };
+  }
+  function around({ start: start2, end }, bars) {
+    return bars.length ? { start: start2[bars[0]], end: bars.reduce((last, bar) => Math.max(last, end[bar]), 0) } : null;
   }
   function barsOf({ id }, wanted2) {
     const found = [];
@@ -1672,8 +1694,8 @@
     const open = (time) => Number.isNaN(time) ? [] : openAt(ranges, ranges.rows, time);
     if (at >= 0 && (kind === "kernel" || kind === "range")) {
       const time = kind === "kernel" ? gpu.details.launched[instances[at]] : host[0].start;
-      const around = open(time).filter((bar) => kind === "kernel" || bar !== instances[at]);
-      const lines2 = around.map((bar) => ({
+      const around2 = open(time).filter((bar) => kind === "kernel" || bar !== instances[at]);
+      const lines2 = around2.map((bar) => ({
         name: subjects.header.links.ranges[ranges.id[bar]],
         note: `on the CPU for ${lengthOf(spanOf(ranges, bar))}`,
         selection: subjects.instanceAt(gpu, "range", bar)
@@ -2138,8 +2160,9 @@
   function spansOf(subjects, subject, shown) {
     if (subject?.gpu !== shown) return [];
     if (subject.parts) return subject.parts.flatMap((part) => spansOf(subjects, part, shown));
-    const { gpu, selection: { kind }, instances, at, place } = subject;
-    if (at >= 0 || kind !== "range" && kind !== "kernel") return place ? [place] : [];
+    const { gpu, selection: { kind }, at, place } = subject;
+    const instances = kind === "module" ? Array.from(subject.work()) : subject.instances;
+    if (at >= 0 || !["range", "kernel", "module"].includes(kind)) return place ? [place] : [];
     const { start: start2, end } = gpu.lanes.work;
     return instances.map((bar) => kind === "range" ? subjects.windowOf(gpu, bar) : { start: start2[bar], end: end[bar] });
   }
@@ -2738,6 +2761,7 @@
         Object.assign(this.layout.xaxis, ticks);
         await Plotly.relayout(this.plot, { "xaxis.range": range });
       }
+      Plotly.Fx.unhover(this.plot);
       find(".shown", HTMLElement, this.box).textContent = isWhole ? `all that is drawn, ${formatSeconds(high - low)}` : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
       this.plot.dataset.window = `${low} ${high}`;
     };
@@ -2910,6 +2934,7 @@
     return {
       iterations: readIterations(read, packed.iterations),
       launched,
+      moduleOf: Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
       instances: readFigures(read, packed.instances),
       hostOfWindow: new Int32Array(sumUp(read(packed.hostOfWindow.changes, Float64Array))),
       paths: readTotals(read, paths),

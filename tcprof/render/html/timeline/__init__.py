@@ -212,6 +212,7 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
         "rows": STREAM_ROWS,
         "iterations": _add_iterations(store, analysis, gpu),
         "launches": add_launches(store, lanes.work),
+        "moduleOfWork": store.add(lanes.work["module_id"].to_numpy(np.int64) + 1),
         "instances": add_instances(store, analysis, gpu, lanes.host),
         "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
         "totals": add_totals(store, analysis, gpu),

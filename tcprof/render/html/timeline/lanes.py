@@ -32,7 +32,9 @@ class GpuLanes:
     rows: int  # number of rows, titles included
     host: pd.DataFrame  # ranges on the CPU, with the columns of ``tcprof.frames.INSTANCES``
     gpu: pd.DataFrame  # the same from first activity to last, where they have any
-    work: pd.DataFrame  # activities, with ``work``, the number of their name, ``tensor_active_pct`` and ``launched_ns``
+    # Activities, with ``work``, the number of their name, ``tensor_active_pct``, ``launched_ns`` and ``module_id``,
+    # which is -1 for none and where bars are merged.
+    work: pd.DataFrame
     hidden: int  # ranges left out: nested too deep
     merged: int  # bars that are drawn merged with others, as there are too many
 
@@ -47,6 +49,7 @@ class WorkNames:
     of_activity: Ints  # row of the frame, for each activity
     tensor_active_pct: Floats  # Tensor Active of each activity, from the fit
     launched_ns: Ints  # when the CPU launched each; -1 where that is unknown
+    module_id: Ints  # the innermost module that each belongs to; -1 for none
 
 
 def name_work(analysis: Analysis) -> WorkNames:
@@ -74,7 +77,9 @@ def name_work(analysis: Analysis) -> WorkNames:
     active[rows] = 100 * launched["tensor_active_ns"] / launched["duration_ns"].where(launched["duration_ns"] > 0)
     launch = launches_of(analysis.api_calls, activities)
     begun = np.append(analysis.api_calls["start_ns"].to_numpy(np.int64), -1)[launch]
-    return WorkNames(frame.assign(time_class=classes), number, active, begun)
+    module = np.full(len(activities), -1, dtype=np.int64)
+    module[rows] = np.append(analysis.modules["module_id"].to_numpy(np.int64), -1)[launched["module"].to_numpy()]
+    return WorkNames(frame.assign(time_class=classes), number, active, begun, module)
 
 
 _VERBS = {"memcpy": "copy ", "memset": ""}
@@ -115,8 +120,10 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
         launched_ns=works.launched_ns[is_here],
+        module_id=works.module_id[is_here],
     )
-    bars["work"] = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns",))
+    drawn = merge_bars(work, most // 3, "work", ("tensor_active_pct",), firsts=("launched_ns", "module_id"))
+    bars["work"] = drawn.assign(module_id=drawn["module_id"].where(drawn["merged"] == 1, -1))
     return_freed_memory()
     rows += 1 + STREAM_ROWS * len(names) if names else 0
     merged = sum(int(drawn.loc[drawn["merged"] > 1, "merged"].sum()) for drawn in bars.values())
