@@ -1,8 +1,9 @@
 """What annotation costs a step alone: switched off and on in turn, in one process.
 
-    python benchmarks/annotation.py [--seconds 35] [--level modules] [resnet llama mlp]
+    python benchmarks/annotation.py [--seconds 35] [--steps 20] [--level modules ops] [resnet vit llama mlp]
 
-Blocks of 20 steps take turns, in random order within a round; a block's figure is its time by its steps, with the GPU
+Under nsys (``nsys profile -t cuda,nvtx python benchmarks/annotation.py``) the marks of the backward pass count, too.
+Blocks of steps take turns, in random order within a round; a block's figure is its time by its steps, with the GPU
 waited for at both ends, and without the first two. Printed: the median block without, the median of the ratios within
 rounds, and its 95 % interval (bootstrap over rounds). A GPU is used if there is one; torchvision and transformers are
 needed for a program each.
@@ -21,7 +22,6 @@ from torch import Tensor, nn
 import tcprof
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-STEPS = 20
 DRAWS = 4000
 
 
@@ -31,6 +31,15 @@ def resnet() -> Callable[[], None]:
 
     model = resnet50().to(DEVICE, torch.bfloat16, memory_format=torch.channels_last)
     images = torch.randn(8, 3, 224, 224, device=DEVICE, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+    return make_step(model, images, torch.randint(0, 1000, (8,), device=DEVICE))
+
+
+def vit() -> Callable[[], None]:
+    """ViT-B/16 of torchvision in bfloat16, batches of 8."""
+    from torchvision.models import vit_b_16
+
+    model = vit_b_16().to(DEVICE, torch.bfloat16)
+    images = torch.randn(8, 3, 224, 224, device=DEVICE, dtype=torch.bfloat16)
     return make_step(model, images, torch.randint(0, 1000, (8,), device=DEVICE))
 
 
@@ -71,20 +80,20 @@ def make_step(model: nn.Module, inputs: Tensor, classes: Tensor) -> Callable[[],
     return step
 
 
-PROGRAMS = {"resnet": resnet, "llama": llama, "mlp": mlp}
+PROGRAMS = {"resnet": resnet, "vit": vit, "llama": llama, "mlp": mlp}
 
 
-def time_block(step: Callable[[], None], level: str | None) -> float:
+def time_block(step: Callable[[], None], level: str | None, steps: int) -> float:
     """Seconds of a step."""
     with tcprof.annotate(level=level) if level else contextlib.nullcontext():
         for _ in range(2):
             step()
         wait()
         begin = time.perf_counter()
-        for _ in range(STEPS):
+        for _ in range(steps):
             step()
         wait()
-        return (time.perf_counter() - begin) / STEPS
+        return (time.perf_counter() - begin) / steps
 
 
 def wait() -> None:
@@ -102,15 +111,15 @@ def count_calls(step: Callable[[], None]) -> int:
     return len(called)
 
 
-def measure(step: Callable[[], None], level: str, seconds: float) -> np.ndarray:
-    """Times of a round's block without and with annotation."""
-    ways = (None, level)
+def measure(step: Callable[[], None], levels: list[str], steps: int, seconds: float) -> np.ndarray:
+    """Times of a round's block without annotation, then with each level."""
+    ways = (None, *levels)
     for way in ways * 2:
-        time_block(step, way)
+        time_block(step, way, steps)
     rounds = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        found = {way: time_block(step, way) for way in random.sample(ways, 2)}
+        found = {way: time_block(step, way, steps) for way in random.sample(ways, len(ways))}
         rounds.append([found[way] for way in ways])
     return np.array(rounds)
 
@@ -118,22 +127,24 @@ def measure(step: Callable[[], None], level: str, seconds: float) -> np.ndarray:
 def main() -> None:
     """Measure, and print a table in Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", nargs="*", default=list(PROGRAMS), help=f"of {', '.join(PROGRAMS)}; default: all")
+    parser.add_argument("programs", nargs="*", help=f"of {', '.join(PROGRAMS)}; default: all")
     parser.add_argument("--seconds", type=float, default=35, help="for each program; default: %(default)s")
-    parser.add_argument("--level", default="modules", help="of annotation; default: %(default)s")
+    parser.add_argument("--steps", type=int, default=20, help="of a block; default: %(default)s")
+    parser.add_argument("--level", nargs="+", default=["modules"], help="of annotation; default: modules")
     options = parser.parse_args()
-    print("| program | calls of modules | rounds | step, off | on / off |\n|---|---:|---:|---:|---|")
-    for name in options.programs:
+    columns = [f"{level} / off" for level in options.level]
+    print(f"| program | calls of modules | rounds | step, off | {' | '.join(columns)} |")
+    print("|---|---:|---:|---:|" + "---|" * len(columns))
+    for name in options.programs or PROGRAMS:
         step = PROGRAMS[name]()
-        times = measure(step, options.level, options.seconds)
-        ratios = times[:, 1] / times[:, 0]
-        drawn = np.median(np.random.default_rng(0).choice(ratios, (DRAWS, len(ratios))), axis=1)
-        low, high = np.percentile(drawn, (2.5, 97.5))
-        print(
-            f"| {name} | {count_calls(step)} | {len(times)} | {1e3 * np.median(times[:, 0]):.2f} ms "
-            f"| {np.median(ratios):.3f} ({low:.3f} to {high:.3f}) |",
-            flush=True,
-        )
+        times = measure(step, options.level, options.steps, options.seconds)
+        ratios = times[:, 1:] / times[:, :1]
+        rows = np.random.default_rng(0).integers(0, len(ratios), (DRAWS, len(ratios)))
+        low, high = np.percentile(np.median(ratios[rows], axis=1), (2.5, 97.5), axis=0)
+        told = zip(np.median(ratios, axis=0), low, high, strict=True)
+        cells = " | ".join(f"{middle:.3f} ({least:.3f} to {most:.3f})" for middle, least, most in told)
+        off = f"{1e3 * np.median(times[:, 0]):.2f} ms"
+        print(f"| {name} | {count_calls(step)} | {len(times)} | {off} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":
