@@ -238,6 +238,13 @@ def test_gpus_without_tf32_are_told_nothing_of_it(find: Find, board: str, is_tol
     assert is_told == ("fp32-matmul" in find(builder))
 
 
+def test_graphs_of_xla_can_be_switched_off(find: Find) -> None:
+    builder = TraceBuilder().gpu().graph(10 * US, 8 * MS, launched=US)
+    assert len(find(builder)["hidden-graphs"].options[0].code) == 1
+    builder.range("XlaModule:#hlo_module=jit_step,program_id=4#", 0, 9 * MS, domain="TSL")
+    assert find(builder)["hidden-graphs"].options[0].code[-1].startswith("XLA_FLAGS=--xla_gpu_enable_command_buffer= ")
+
+
 def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(const int *)") -> TraceBuilder:
     return TraceBuilder().gpu(sm_count=132).kernel(name, 0, length, launched=0, gridX=blocks)
 

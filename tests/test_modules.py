@@ -16,6 +16,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.notes import describe_homes
 from tcprof.frames import OPS_DOMAIN
 from tcprof.sources.torch_ops import split_names
+from tcprof.sources.xla import read_scopes
 
 NODE = "autograd::engine::evaluate_function: "
 AUTOGRAD = 2  # the thread of the backward pass
@@ -550,4 +551,57 @@ def test_the_backward_pass_of_replicas_finds_their_modules_among_equal_numbers(r
         **{(f"Net.{name}", phase): 20 for name in ("fc1", "fc2") for phase in ("forward", "backward")},
         ("Net", "forward"): 40,
         ("Net", "backward"): 40,
+    }
+
+
+SCOPES = {  # as recorded with Flax and JAX 0.11
+    "jit(step)/jvp(Net)/block_0/LayerNorm_0": ("Net.block_0.LayerNorm_0", "forward"),
+    "jit(step)/jvp(Net)/block_0/attention/key/dot_general": ("Net.block_0.attention.key", "forward"),
+    "jit(step)/jvp(Net)/block_0/attention": ("Net.block_0.attention", "forward"),
+    "jit(step)/jvp(Net)/block_0/attention/...hqk,...khd->...qhd/dot_general": ("Net.block_0.attention", "forward"),
+    "jit(step)/transpose(jvp(Net))/block_0/up/transpose": ("Net.block_0.up", "backward"),
+    "jit(step)/transpose(jvp(Net))/checkpoint/rematted_computation/block_0/up/mul": ("Net.block_0.up", "recompute"),
+    "jit(step)/transpose(jvp(Net))/Embed_0/jit(_take)/broadcast_in_dim": ("Net.Embed_0", "backward"),
+    "jit(step)/optimizer/jit(tree_bias_correction)": ("", "optimizer"),
+    "jit(step)/optimizer": ("", "optimizer"),
+    "jit(step)/jvp()/div": ("", "forward"),
+    "jit(step)": ("", ""),
+}
+
+
+def test_scopes_of_jax_are_modules_and_phases() -> None:
+    found = read_scopes(
+        [f"{scope}, loop_fusion.{number}" for number, scope in enumerate(SCOPES)] + ["command_buffer_1"]
+    )
+    assert dict(zip(SCOPES, found, strict=False)) == SCOPES
+    assert found[-1] == ("", "")
+    assert read_scopes(["jit(serve)/Net/head/dot_general, gemm.1"]) == [("Net.head", "forward")]
+
+
+def test_kernels_of_jax_are_in_the_modules_of_their_scopes(read: Read) -> None:
+    step = Step()
+    step.range("XlaModule:#hlo_module=jit_step,program_id=4#", 0, 900 * US, domain="TSL")
+    for number, scope in enumerate(SCOPES):
+        begin = 10 + 50 * number
+        name = f"Thunk:#name={scope},hlo_op=loop_fusion.{number},unique_hlo_op_id={number}#"
+        step.range(name, begin * US, (begin + 40) * US, domain="TSL").works(begin + 10)
+    analysis = read(step.sampled())
+    each = times(analysis)
+    time = each["Net.block_0.attention.key", "forward"]
+    assert each == {
+        ("Net", "forward"): 4 * time,
+        ("Net", "backward"): 2 * time,
+        ("Net", "recompute"): time,
+        ("Net.Embed_0", "backward"): time,
+        ("Net.block_0", "forward"): 4 * time,
+        ("Net.block_0", "backward"): time,
+        ("Net.block_0", "recompute"): time,
+        ("Net.block_0.LayerNorm_0", "forward"): time,
+        ("Net.block_0.attention", "forward"): 3 * time,
+        ("Net.block_0.attention.key", "forward"): time,
+        ("Net.block_0.up", "backward"): time,
+        ("Net.block_0.up", "recompute"): time,
+        ("(forward)", "forward"): time,
+        ("(optimizer)", "optimizer"): 2 * time,
+        ("(other)", "other"): time,
     }

@@ -14,6 +14,8 @@ from tcprof.analysis.ranges.projection import Hierarchy
 from tcprof.annotate.steps import BACKWARD, DATA, DOMAIN, FORWARD, INFERENCE, OPTIMIZER, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import FOLDED_MODULES, MODULE_TREE
+from tcprof.sources.xla import DOMAIN as XLA
+from tcprof.sources.xla import read_scopes
 
 NO_MODULE = -1
 OTHER = "other"
@@ -63,7 +65,8 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
     """The modules of a recording; none where no range names one.
 
     In our own domain, every range in a forward pass, or between the calls of a model, is a module's. In the default one
-    those are that have the path of a module: ``Llama.layers.0`` inside ``Llama``.
+    those are that have the path of a module: ``Llama.layers.0`` inside ``Llama``. Where there is none either, those of
+    XLA name the scopes of JAX.
     """
     paths = hierarchy.paths
     ours = (paths["domain"] == DOMAIN).to_numpy()
@@ -76,14 +79,18 @@ def find_modules(hierarchy: Hierarchy) -> Tree:
         domain = ""
         called = _dotted(names, parents) & (paths["domain"] == "").to_numpy()
         phase = np.where(called, FORWARD_CODE, phase)
+        if not called.any():
+            domain = XLA
+            called, phase = _name_scopes(names, parents, (paths["domain"] == XLA).to_numpy())
     order = [path for path in range(len(names)) if called[path]]
-    modules, number = make_tree([names[path] for path in order])
+    scopes = [] if domain != XLA else [part for path in order for part in _list_around(names[path])]
+    modules, number = make_tree([*scopes, *(names[path] for path in order)])
     module = np.full(len(names), NO_MODULE)
     module[order] = [number[names[path]] for path in order]
     for path, parent in enumerate(parents):  # paths come after those that they lie in
         if module[path] == NO_MODULE and parent >= 0:
             module[path] = module[parent]
-            phase[path] = phase[path] if ours[path] else phase[parent]
+            phase[path] = phase[path] if ours[path] or domain == XLA else phase[parent]
     return Tree(modules, domain, module[hierarchy.path_id], phase[hierarchy.path_id])
 
 
@@ -106,6 +113,17 @@ def _dotted(names: list[str], parents: list[int]) -> Bools:
     return found
 
 
+def _name_scopes(names: list[str], parents: list[int], is_of_xla: Bools) -> tuple[Bools, Ints]:
+    """Put modules' names in place of those that XLA gave the parts of its programs; which those are, and all phases."""
+    called, phase = np.zeros(len(names), dtype=bool), np.full(len(names), OTHER_CODE)
+    inside = [path for path in np.flatnonzero(is_of_xla).tolist() if parents[path] >= 0]
+    for path, (module, of_phase) in zip(inside, read_scopes([names[path] for path in inside]), strict=True):
+        phase[path] = _CODE.get(of_phase, OTHER_CODE)
+        if module:
+            called[path], names[path] = True, module
+    return called, phase
+
+
 def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
     """The tree of modules called in this order, ``tcprof.frames.MODULE_TREE``, and the row of each."""
     names = list(dict.fromkeys(called))
@@ -121,6 +139,12 @@ def make_tree(called: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
         depth[name] = depth[parent] + 1
         rows.append((name, name.removeprefix(f"{parent}."), depth[name], number.get(parent, NO_MODULE)))
     return MODULE_TREE.conform(pd.DataFrame(rows, columns=MODULE_TREE.names)), number
+
+
+def _list_around(name: str) -> list[str]:
+    """A module's path and those of the modules around it, outermost first: XLA opens no range for these."""
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def _around(name: str, known: set[str]) -> str:

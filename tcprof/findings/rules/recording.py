@@ -10,6 +10,7 @@ from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
 from tcprof.findings.pricing.builders import about_iteration, about_launches, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
+from tcprof.sources.xla import MODULE
 
 _STEPS = (
     'with torch.cuda.nvtx.range("step"): ...  # around each step',
@@ -46,6 +47,12 @@ def few_iterations(step: Step) -> list[Advice]:
     return [_record_again(step, "few-iterations", said, _MORE, about_iteration(step))]
 
 
+_WITHOUT_GRAPHS = (
+    "# or launch each kernel within its scope, so that 'tcprof modules' has it; either may slow the steps:",
+    "XLA_FLAGS=--xla_gpu_enable_command_buffer= tcprof profile ...",
+)
+
+
 @rule("hidden-graphs", of_recording=True)
 def hidden_graphs(step: Step) -> list[Advice]:
     """Kernels that the recording hides: CUDA graphs that were recorded as a whole."""
@@ -58,8 +65,12 @@ def hidden_graphs(step: Step) -> list[Advice]:
         f"CUDA graphs recorded as a whole take {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels run in them, and what would save time there, is unknown.",
     )
-    about, code = about_launches(step, rows.index, "kernel"), ("tcprof profile --cuda-graph-trace node ...",)
-    return [_record_again(step, "hidden-graphs", said, code, about)]
+    code = ("tcprof profile --cuda-graph-trace node ...", *(_WITHOUT_GRAPHS if _is_of_xla(step) else ()))
+    return [_record_again(step, "hidden-graphs", said, code, about_launches(step, rows.index, "kernel"))]
+
+
+def _is_of_xla(step: Step) -> bool:
+    return any(name.startswith(MODULE) for name in step.analysis.paths["name"])
 
 
 @rule("idle-or-tracer", of_recording=True, after=("launch-bound",))
