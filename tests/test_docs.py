@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "fixtures" / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 
 def console_commands(page: Path) -> list[str]:

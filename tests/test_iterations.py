@@ -13,6 +13,7 @@ from tcprof.analysis.ranges.nesting import OTHERS
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
+from tcprof.findings import describe_warm_up
 from tcprof.nsys import schema
 
 
@@ -161,6 +162,19 @@ def test_what_xla_tries_as_it_compiles_is_no_step_and_one_row(tmp_path):
     assert analysis.paths["path"].tolist() == ["XLA compilation", "XLA module jit_step"]
     assert analysis.iterations["path"].tolist() == ["XLA module jit_step"] * 6
     assert analysis.instances["path_id"].value_counts().to_dict() == {0: 1 + 2 * 100, 1: 6}
+
+
+def test_what_xla_tries_is_told_as_warm_up_and_not_as_work_outside_of_steps(tmp_path):
+    trace = TraceBuilder().gpu().range("XlaCompile:#module=jit_step#", 0, 900_000, domain="TSL")
+    trace.kernel("tried", 1_000, 500_000, launched=500)
+    for start in range(1_000_000, 1_060_000, 10_000):
+        trace.range("XlaModule:#hlo_module=jit_step,program_id=4#", start, start + 9_900, domain="TSL")
+        trace.kernel("gemm", start + 1_500, start + 9_000, launched=start + 1_200)
+    analysis = tcprof.read(trace.samples([10] * 120, period=10_000).write(tmp_path))
+    assert not any("outside these steps" in sentence for sentence in analysis.verdict)
+    assert describe_warm_up(analysis) == (
+        "XLA's compilation, which tries kernels, is warm-up: 91.7 % of the kernel time."
+    )
 
 
 @pytest.mark.parametrize("name", ["XlaModule:#hlo_module=#", "Thunk:#", "#", "Xla:#name=x#"])

@@ -10,10 +10,11 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
-from tcprof.arrays import rows_of_gpu
+from tcprof.arrays import Bools, rows_of_gpu
 from tcprof.findings.kinds import name_kind
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
+from tcprof.sources.xla import COMPILATION
 from tcprof.untrusted import one_line
 
 MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
@@ -95,8 +96,11 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
-    """Shares of a GPU's kernel time that are in no iteration, of all, tensor kernels and graphs; NaN without a fit."""
-    launched = rows_of_gpu(analysis.kernel_instances, gpu)
+    """Shares of a GPU's kernel time that are in no iteration, of all, tensor kernels and graphs; NaN without a fit.
+
+    Without what XLA runs while it compiles, which is warm-up.
+    """
+    launched = rows_of_gpu(analysis.kernel_instances[~are_of_compilation(analysis)], gpu)
     time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
     is_tensor, is_graph = (
         of_kernel.to_numpy(bool)[launched["kernel"].to_numpy()]
@@ -106,6 +110,13 @@ def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
         100 * _ratio(time[is_outside & chosen].sum(), time.sum()) for chosen in (True, is_tensor, is_graph)
     )
     return whole, tensor, graphs
+
+
+def are_of_compilation(analysis: Analysis) -> Bools:
+    """Which launches are those of XLA's compilation, as it tries kernels."""
+    compiling = analysis.paths.index[analysis.paths["name"] == COMPILATION]
+    found: Bools = analysis.kernel_instances["path_id"].isin(compiling).to_numpy()
+    return found
 
 
 def are_graphs(kernels: pd.DataFrame) -> "pd.Series[bool]":
