@@ -91,7 +91,7 @@ def make_recording(
             "kernel_ns": kernel,
             "busy_ns": kernel,
             "tensor_active_mean_pct": 100 * active_ns / window,
-            "warm_up": False,
+            "left_out": False,
         }
     )
     return _wrap(INSTANCES.conform(instances), pairs)
@@ -127,7 +127,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         window="gpu",
         options={},
         tensor_source="cycles",
-        iterations_active={},
+        step_summary={},
         split_by_path=KERNELS.empty,
         observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, pairs, (), 0),
         **frames | given,

@@ -10,6 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.steps.iterations import counted_paths
 from tcprof.comparison.matching.kernels import Matching, match_kernels
+from tcprof.comparison.matching.kinds import join_kinds
 from tcprof.comparison.matching.places import (
     Renaming,
     Side,
@@ -85,7 +86,7 @@ def compare(
     _refuse(base, new, allow_mismatch)
     base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
-    base, new = share_iterations(base, new, mapping)
+    base, new = share_iterations(join_kinds(base), join_kinds(new), mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
     places = list_places(
         [
