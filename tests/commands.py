@@ -14,3 +14,5 @@ class Outcome(NamedTuple):
 
 Run = Callable[..., Outcome]
 Golden = Callable[[str, str], None]
+# What the JSON of a recording begins with.
+FIRST_KEYS = ("tcprof", "kind", "recording", "first_lines", "step_summary", "verdict", "checks")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import AMP, TraceBuilder
-from commands import Golden, Outcome, Run
+from commands import FIRST_KEYS, Golden, Outcome, Run
 from slow import first
 
 import tcprof
@@ -49,7 +49,7 @@ def test_text_fits_80_columns(by: str, run: Run) -> None:
 
 def test_json_has_all_rows_and_columns(run: Run) -> None:
     document = json.loads(run("kernels", AMP, "--format", "json", "--limit", 1).out)
-    assert list(document) == ["tcprof", "kind", "recording", "verdict", "checks", "rows", "faults", "warnings"]
+    assert list(document) == [*FIRST_KEYS, "rows", "faults", "warnings"]
     assert (document["kind"], document["recording"]["file"]) == ("kernels", AMP.name)
     frame = tcprof.read(AMP).kernels
     assert len(document["rows"]) == len(frame) > 20
@@ -85,9 +85,9 @@ def test_a_limit_is_said_and_is_for_each_gpu(run: Run, tmp_path: Path) -> None:
     shown = [line.split()[0] for line in done.out.splitlines() if line]
     assert [name for name in shown if name in "abcde"] == ["a", "e"]
     said = " ".join(done.out.split())
-    assert said.count("'tcprof kernels --limit 0' lists all of them.") == 2
-    assert "2 more kernels are not in this table" in said
-    assert "1 more kernels are not in this table" in said
+    assert said.count("hidden: tcprof kernels --limit 0") == 2
+    assert "2 more kernels hidden" in said
+    assert "1 more kernels hidden" in said
     assert "more kernels" not in run("kernels", tmp_path / "trace.sqlite", "--limit", 0).out
 
 

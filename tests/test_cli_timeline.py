@@ -60,7 +60,7 @@ def test_remedies_stand_below(run: Run, tmp_path) -> None:
     said = " ".join(done.err.split())
     assert "33.3 % of the activity time: no range was open. To fix this: open a range around" in said
     assert "100.0 % of the kernel time: estimated from kernel names" in said
-    assert "No iterations were found" in done.out
+    assert "No steps were found" in done.out
 
 
 @pytest.mark.parametrize("option", first(2, ["", "--no-kernels", "--kernels"]))

@@ -188,7 +188,7 @@ class TestIncomplete:
     def test_no_ranges(self):
         shown = Page(render_page(make_analysis(names=())))
         assert shown.first_column() == ["Range", "whole capture"]
-        assert "The highest mean" not in shown.text
+        assert "The highest Tensor Active of a range" not in shown.text
 
     @pytest.mark.slow
     def test_many_paths_are_cut_and_counted(self):
@@ -197,7 +197,7 @@ class TestIncomplete:
         assert len(table.rows) == MOST_ROWS
         assert table.hidden == 502
         assert table.rows[0].name == "whole capture"
-        assert "502 more paths are not in this table" in render_page(analysis)
+        assert "502 more ranges hidden" in render_page(analysis)
 
 
 class TestTheme:

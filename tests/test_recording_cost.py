@@ -80,7 +80,7 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
 
 def test_too_few_steps_are_unknown(tmp_path):
     (sentence,) = cost_sentences(read_with(record(tmp_path), make_steps(50 * US, count=4)))
-    assert sentence == "Whether recording slowed the steps is unknown: too few of them follow the warm-up."
+    assert sentence == "Whether recording slowed the steps is unknown: too few follow the warm-up."
 
 
 def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):

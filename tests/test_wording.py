@@ -1,7 +1,10 @@
 """Figures that the fit cannot tell, or that are a pool's, say so wherever they are shown."""
 
+import re
+
 import pytest
 from builders import FIXTURES
+from user_sentences import ROOT, list_sentences, modules
 
 import tcprof
 from tcprof.analysis.kernels import classes
@@ -29,3 +32,16 @@ def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) 
         assert sum(mark.endswith("pooled") for mark in marks) == (rows["fit"] == "pooled").sum() > 0
     changes = list_kernel_changes(tcprof.compare(analysis, analysis), 0)
     assert any(cell.text.endswith("pooled") for row in changes.rows for cell in row.cells)
+
+
+# What a native reader stumbles about; of the time of a fit "told apart" is fine.
+FORBIDDEN = re.compile(
+    r"\b(?:is|are) told\b(?! apart)|\b(?:that )?is said\b|\bof which\b.*\b(?:is|are) one\b|\bas far as\b|\bidled\b"
+    r"|\blikely to win\b|\bwins nothing\b|\bthe run alone\b|\bcannot be told\b|\b[Mm]atrix products?\b"
+    r"|\bwork between the products\b"
+)
+
+
+@pytest.mark.parametrize("module", modules(), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_sentence_stumbles(module):
+    assert [each for each in list_sentences(module) if FORBIDDEN.search(each[1])] == []

@@ -94,10 +94,10 @@ def advise(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Say what to do first, and what it is likely to win of a step.
+    """Say what to do first, and what it saves of a step.
 
-    Each finding has its price, low, likely and high: the exposed time that it saves, as far as the CPU leaves it; the
-    evidence; and code to paste. What is likely to win under 1 % of a step is named last.
+    Each finding says what it saves of a step, with the least and the most; the evidence; and code to paste. What saves
+    under 1 % of a step is named last.
     """
     from tcprof.views.recording.advice import view_advice
 
@@ -123,6 +123,9 @@ def ranges(
         ),
     ] = True,
     limit: RowLimitOption = ROWS_SHOWN,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every range: ops, those of libraries, and alike ones one by one.")
+    ] = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -132,8 +135,8 @@ def ranges(
     """Show Tensor Active of every NVTX range and of the whole capture.
 
     A row is all instances of a range with the same path. The interval is the 95 % interval of the mean over the
-    instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernels" is the
-    tensor kernels' share of the kernel time. JSON and CSV have all rows and columns.
+    instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernel share" is
+    of the kernel time. JSON and CSV have all rows and columns.
     """
     from tcprof.findings import judge
     from tcprof.views.recording.ranges import view_ranges
@@ -149,7 +152,9 @@ def ranges(
         no_cache=no_cache,
     )
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
-    print_document(view_ranges(analysis, judge(analysis, gpu), rows, limit or None), chosen, output, wide=wide)
+    most = None if every or limit == 0 else limit
+    fold = not every and pattern is None and most is not None
+    print_document(view_ranges(analysis, judge(analysis, gpu), rows, most, fold), chosen, output, wide=wide)
 
 
 @app.command(epilog="Example: tcprof kernels run.nsys-rep --filter nvjet --by path")

@@ -96,7 +96,7 @@ def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
     kept = all(each.kept for each in wrong)
     sentence = f"The recording holds what cannot be: {'; '.join(told[:_SHOWN])}{more}"
     consequence = (
-        "These were counted as far as they make sense." if kept else "These were left out; figures are of what is left."
+        "Only those that make sense were counted." if kept else "These were left out; figures are of what is left."
     )
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=EXPORT_OR_COPY_AGAIN)]
 

@@ -27,8 +27,8 @@ _ABOUT_UNRESOLVED = (
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
 _AGAIN = "{share} of what these executed was computed again, by activation checkpointing. "
 _MORE_EXECUTED = (
-    "{again}What {else_}was executed beyond the useful FLOP may be padding to whole tiles, products of FP32 made of "
-    "several in TF32 or BF16, or recomputation that no range tells."
+    "{again}What {else_}was executed beyond the useful FLOP may be padding to whole tiles, FP32 matrix multiplications "
+    "made of several in TF32 or BF16, or recomputation without a range."
 )
 _LESS_EXECUTED = (
     "Over 100 % may be kernels that skip what is masked, since useful FLOP count attention without its mask, or "
@@ -90,8 +90,8 @@ def describe_kernel_order(analysis: Analysis) -> str:
     if not from_kernel_order(analysis):
         return ""
     return (
-        "No NVTX range iterates: an iteration is what repeats in the order of the kernels, from the start of its first "
-        "kernel to that of the next one's."
+        "Steps are detected from the kernels, since no NVTX range repeats: each reaches from the start of its first "
+        "kernel to the next step's."
     )
 
 
@@ -236,7 +236,7 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
             said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
             continue
         on_tensor = units.format_count(share / 100 * whole["tensor_flop"] / steps)
-        beside = f", of which {on_tensor} on the Tensor Cores, {units.format_pct(share)} of what these executed"
+        beside = f"; {on_tensor} on the Tensor Cores, {units.format_pct(share)} of what these executed"
         flop = units.format_count(whole["useful_flop"] / steps)
         said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
         if share < 100 - _ALIKE:

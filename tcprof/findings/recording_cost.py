@@ -76,14 +76,14 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
         spans = [
             f"{units.format_ns(each.low)} to {units.format_ns(each.high)}" for each in (cost.unprofiled, cost.recorded)
         ]
-        took = f"a step took {unprofiled} alone ({spans[0]}) and {recorded} recorded ({spans[1]})"
+        took = f"a step took {unprofiled} unprofiled ({spans[0]}) and {recorded} recorded ({spans[1]})"
         sentence = f"Whether recording slowed the steps is inconclusive: {took}"
     else:
-        why = "too few of them follow the warm-up"
+        why = "too few follow the warm-up"
         if not math.isnan(cost.unprofiled.low + cost.recorded.low):
             why = (
-                f"after the warm-up they are too few, and differ too much: about {unprofiled} alone and {recorded} "
-                "recorded"
+                f"after the warm-up they are too few and differ too much: about {unprofiled} unprofiled and "
+                f"{recorded} recorded"
             )
         sentence = f"Whether recording slowed the steps is unknown: {why}"
     return [Finding("recording-cost", Severity.CAUTION, sentence=sentence)]

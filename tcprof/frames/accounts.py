@@ -39,7 +39,7 @@ TIMELINE = Schema(
         Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
         Float(
             "unresolved_kernel_ns",
-            "A kernel of which neither name nor samples tell whether it is a tensor kernel.",
+            "A kernel whose name and samples do not tell whether it is a tensor kernel.",
             title="Unresolved",
         ),
         Float(
@@ -130,7 +130,7 @@ _OF_STEP = "of a step, or where nothing iterates of all the GPU's work; below 0 
 
 ADVICE = Schema(
     "advice",
-    "What to do about the program, with what it is likely to win: one row for each finding, best first.",
+    "What to do about the program, and what it saves: one row for each finding, best first.",
     (
         GPU,
         Text("gpus", "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"),

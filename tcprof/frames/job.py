@@ -41,7 +41,7 @@ RANK_STEPS = Schema(
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
-        Float("tensor_flop", "FLOP of the kernels that ran, as far as they are known."),
+        Float("tensor_flop", "FLOP of the kernels that ran, where they are known."),
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
     ),
     key=("rank", "step"),

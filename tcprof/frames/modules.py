@@ -31,7 +31,7 @@ MODULES = Schema(
         Float(
             "tensor_kernel_share_pct",
             "Share of its kernel time that tensor kernels have, see *kernels*; unknown where whole graphs ran.",
-            title="Tensor kernels",
+            title="Tensor kernel share",
             lacking=UNRESOLVED_SHARE.name,
         ),
         UNRESOLVED_SHARE,
@@ -43,8 +43,9 @@ MODULES = Schema(
         Float(
             "useful_flop",
             "FLOP that its ops ask for by the sizes of their operands, as torch.utils.flop_counter counts them: of "
-            "products, convolutions, and attention without its mask; none in the phase recompute. Unknown where sizes "
-            "were not recorded, or where over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
+            "matrix multiplications, convolutions, and attention without its mask; none in the phase recompute. "
+            "Unknown where sizes were not recorded, or where over 1 % of the tensor kernels' time is in ops whose "
+            "sizes do not tell.",
             title="Useful FLOP",
         ),
         Float(

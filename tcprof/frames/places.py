@@ -58,7 +58,7 @@ UNCOVERED = Float(
 )
 UNRESOLVED_SHARE = Float(
     "unresolved_kernel_share_pct",
-    "Share of the kernel time under kernels of which neither name nor samples tell whether they are tensor kernels. "
+    "Share of the kernel time under kernels whose names and samples do not tell whether they are tensor kernels. "
     "Over 1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
@@ -80,7 +80,7 @@ HFU_MEANING = (
 MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
 NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
 _NOT_HOST = "Unknown for host windows of ranges that end before the work does."
-KNOWN_FLOP = "as far as they are known"
+KNOWN_FLOP = "where they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not left out, see *instances*."
 
@@ -109,7 +109,7 @@ INSTANCES = Schema(
         ),
         Float(
             "unresolved_kernel_ns",
-            "Time of its kernels of which neither name nor samples tell whether they are tensor kernels; unknown "
+            "Time of its kernels whose names and samples do not tell whether they are tensor kernels; unknown "
             "likewise.",
         ),
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
@@ -168,7 +168,7 @@ RANGES = Schema(
             "tensor_kernel_share_pct",
             "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
             "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
-            title="Tensor kernels",
+            title="Tensor kernel share",
             lacking=UNRESOLVED_SHARE.name,
         ),
         UNRESOLVED_SHARE,

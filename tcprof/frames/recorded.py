@@ -86,11 +86,11 @@ SAMPLES = Schema(
         Float("gpc_clock_hz", "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"),
         Float("sm_active_cycles", "Cycles in which an SM held at least one warp, summed over the SMs."),
         Float("instruction_count", "Instructions that warps executed."),
-        Float("fma_instruction_count", "Those of the FMA pipe: float32 arithmetic, and integer products."),
+        Float("fma_instruction_count", "Those of the FMA pipe: float32 arithmetic, and integer multiplication."),
         Float("dram_read_bytes", "Bytes read from device memory."),
         Float("dram_write_bytes", "Bytes written to device memory."),
         Float("l2_bytes", "Bytes that the L2 cache was asked for."),
-        Float("l2_request_count", "Requests to the L2 cache, of which a slice of it takes one in a cycle."),
+        Float("l2_request_count", "Requests to the L2 cache; a slice of it takes one in a cycle."),
         Float("l2_cycles", "Cycles that passed for the L2 cache, over all its slices."),
         Float(
             "l1_wavefront_count", "Passes through the L1 data pipes, of shared memory too: an SM makes one in a cycle."

@@ -167,7 +167,7 @@ KERNELS = Schema(
         Float(
             "fma_tflops",
             "FLOP on the CUDA cores per second of its time, in 10^12, if all instructions of the FMA pipe multiply and "
-            "add float32: so in products of float32 matrices, at most so in others.",
+            "add float32: so in multiplications of float32 matrices, at most so in others.",
             title="CUDA core FLOP/s",
         ),
         Text(

@@ -44,9 +44,7 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
     "path": {"brief": False},
 }
 _HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
-_LEFT_OUT = (
-    "more kernels are not in this table: those with the least time. 'tcprof kernels --limit 0' lists all of them."
-)
+_LEFT_OUT = "more kernels hidden: tcprof kernels --limit 0"
 SHORT_NAME = 64
 
 
@@ -146,7 +144,7 @@ _ROOFLINE = (
     "bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's bandwidth "
     "is known, its slope and the kernels over their FLOP for each of its bytes are shown by a click on the legend. "
     "What lies far below both is held up by something else: a cache, latency, a small grid, other instructions. FLOP "
-    "are those on the Tensor Cores; of FP32 matrix products on CUDA cores, those of the FMA pipe."
+    "are those on the Tensor Cores; of FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
 )
 _TENSOR_TIME = "What lies high and to the left takes long and uses the Tensor Cores little. Colours: bound by what."
 _MEMORY_TENSOR = (

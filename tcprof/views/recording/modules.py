@@ -45,9 +45,7 @@ _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 _HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count", *_ACTIVE}
 _HIDDEN |= {f"{phase}_kernel_ns" for phase in _PER_PHASE}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
-_LEFT_OUT = (
-    "more modules are not in this table: those with the least time. 'tcprof modules --limit 0' lists all of them."
-)
+_LEFT_OUT = "more modules hidden: tcprof modules --limit 0"
 NONE = (
     "The recording names no module.",
     "Record a PyTorch program with 'tcprof profile', which names them, or give NVTX ranges the modules' paths.",

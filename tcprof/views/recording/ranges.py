@@ -7,6 +7,8 @@ from typing import Any
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.range_folding import find_alike, fold_alike
+from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import Findings, why_no_kernels
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_useful
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
@@ -38,10 +40,18 @@ _FURTHER = (
 
 
 _FEWEST_SHOWN = 5  # of each GPU
+_RESOLVED_S = 1e-6  # of tensor-active time: less is noise of samples that a border cuts
+OWN_DOMAINS = ("", DOMAIN)  # of the program and of tcprof; others are of libraries
 
 
-def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN) -> Document:
-    """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in, below the verdict."""
+def view_ranges(
+    analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN, fold: bool = False
+) -> Document:
+    """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in.
+
+    Args:
+        fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
+    """
     remarks = []
     missing = why_no_kernels(analysis)
     if missing and has_kernels(analysis):  # that there are none is among the cautions
@@ -52,7 +62,7 @@ def view_ranges(analysis: Analysis, findings: Findings, rows: pd.DataFrame, limi
     parts: tuple[Part, ...] = (
         head(analysis, findings),
         Notes((describe_source(analysis), *base)),
-        *list_ranges(analysis, rows, limit),
+        *list_ranges(analysis, rows, limit, fold),
     )
     notes = {"warnings": (*findings.warnings, *remarks), "base": (*base, *describe_peaks(analysis))}
     return make_document(analysis, findings, "ranges", parts, {"rows": rows}, rows=rows, **notes)
@@ -64,9 +74,11 @@ def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
     return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
 
 
-def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None) -> list[Table]:
-    """The range summary, one table for each GPU; of more than ``limit`` rows those with most time on the GPU."""
+def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, fold: bool = False) -> list[Table]:
+    """The range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
     every = rows
+    if fold:
+        rows = fold_ranges(rows)
     if limit is not None and len(rows) > limit:
         rows = keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
@@ -75,13 +87,21 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
     tables = []
     is_estimated = analysis.tensor_source == "none"
     for gpu, kept in split_by_gpu(rows):
-        hidden = int((every["gpu"] == gpu).sum()) - len(kept)
+        hidden = int((every["gpu"] == gpu).sum()) - int(kept["alike_count"].sum() if fold else len(kept))
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
-        further = {"hidden": hidden, "more": LEFT_OUT.format(command="ranges --limit 0")}
+        further = {"hidden": hidden, "more": LEFT_OUT.format(command="ranges --all")}
         further |= {"items": "ranges", "search": "part of a path"}
-        tables.append(make_table(analysis, gpu, "Ranges on", "Range", headings, listed, **further))
+        tables.append(make_table(analysis, gpu, "Ranges on", "Range (sums)", headings, listed, **further))
     return tables
+
+
+def fold_ranges(rows: pd.DataFrame) -> pd.DataFrame:
+    """The ranges without PyTorch's ops and those of libraries, where there are others, and alike ones in one row."""
+    own = rows[rows["domain"].isin(OWN_DOMAINS)]
+    kept = own if (own["depth"] > 0).any() else rows
+    folded = [fold_alike(of_gpu, find_alike(of_gpu)) for _, of_gpu in kept.groupby("gpu", sort=False)]
+    return pd.concat(folded) if folded else rows.assign(label="", alike_count=1)
 
 
 def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
@@ -107,6 +127,8 @@ def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_es
     cells = {column.name: Cell.of_column(row, column) for column in columns}
     cells[over.name] = Cell.share(window, whole_ns)
     cells[HEADLINE.name] = Cell.interval(*(row[name] for name in _TENSOR_ACTIVE))
+    if 0 < row["tensor_active_s"] < _RESOLVED_S:
+        cells["tensor_active_s"] = replace(cells["tensor_active_s"], text="<1 µs")
     share = cells[_TENSOR_KERNELS]
     if is_estimated and share.sort:
         cells[_TENSOR_KERNELS] = replace(share, text=f"~{share.text}")

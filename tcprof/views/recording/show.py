@@ -10,7 +10,6 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.range_folding import find_alike, fold_alike
 from tcprof.analysis.some_gpus import busiest_gpus
 from tcprof.analysis.steps.iterations import counted_paths
-from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
 from tcprof.findings.advise import advise
@@ -25,11 +24,11 @@ from tcprof.views.recording.advice import MOST_SHOWN, view_best
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.kinds import view_kinds
 from tcprof.views.recording.modules import list_modules
+from tcprof.views.recording.ranges import OWN_DOMAINS
 from tcprof.views.tables import Cell, Heading, Table
 
 MOST_ROWS = 5  # of a table, so that all of it is one screen
 _SMALL = 0.01  # of a step: shorter ranges of libraries are left out
-_OWN_DOMAINS = ("", DOMAIN)
 _END = "\0"  # of a domain before a path
 _MODULE_COLUMNS = ("kernel_ns", "forward_tensor_active_pct", "backward_tensor_active_pct", "tensor_peak_pct", "lost_ns")
 _KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
@@ -114,7 +113,7 @@ def _set_ranges(
 ) -> list[Table]:
     """The ranges that lose most, without PyTorch's ops and small ranges of libraries."""
     is_op = rows["domain"] == OPS_DOMAIN
-    is_small = ~rows["domain"].isin(_OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
+    is_small = ~rows["domain"].isin(OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
     known = rows[~(is_op | is_small)]
     if not (known["depth"] > 0).any():
         return []

@@ -53,8 +53,8 @@ MEANING = (
 )
 
 _NO_ITERATIONS = (
-    "No iterations were found: no range of the program's with 5 instances holds most of the GPU's work, and the order "
-    "of the kernels does not repeat."
+    "No steps were found: no range of the program with 5 instances holds most of the GPU's work, and the order of the "
+    "kernels does not repeat."
 )
 
 
@@ -147,8 +147,9 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
             units.format_ns(rest[column].median()) for column in ("host_ns", "gpu_window_ns", "kernel_ns")
         )
         lines.append(
-            f"{where}{units.format_count(len(rest))} iterations of {name}, medians: host time {host}, GPU window "
-            f"{window}, kernels {kernels}, Tensor Active {units.format_pct(rest[HEADLINE.name].median())}."
+            f"{where}Medians of {units.format_things(len(rest), 'step')} of {name}: host time {host}, GPU window "
+            f"{window}, kernel time {kernels}, Tensor Active of the window "
+            f"{units.format_pct(rest[HEADLINE.name].median())}."
         )
     return tuple(lines) or (_NO_ITERATIONS,)
 

@@ -1,0 +1,52 @@
+"""All sentences that users see, read from the code: ``python tests/user_sentences.py`` prints them, a file each."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FEWEST_WORDS = 4
+
+
+def list_sentences(path: Path) -> list[tuple[int, str]]:
+    """Texts of a module that read as sentences, each with its line: not docstrings, but those of commands."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    is_command = "cli" in path.relative_to(ROOT).parts
+    silent = set() if is_command else set(_docstrings(tree))
+    inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)} - {
+        id(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if id(node) in silent or id(node) in inner or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = " ".join(_text_of(node).split())
+        if len(re.findall(r"[A-Za-z]{2,}", text)) >= FEWEST_WORDS and " " in text:
+            found.append((node.lineno, text))
+    return found
+
+
+def _docstrings(tree: ast.AST) -> Iterator[int]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield id(node.value)
+
+
+def _text_of(node: ast.Constant | ast.JoinedStr) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+
+
+def modules() -> list[Path]:
+    """The modules whose texts users may see."""
+    return sorted(path for path in (ROOT / "tcprof").rglob("*.py") if "annotate" not in path.parts)
+
+
+if __name__ == "__main__":
+    for module in modules():
+        if sentences := list_sentences(module):
+            lines = (f"  {line}: {text}\n" for line, text in sentences)
+            sys.stdout.write(f"\n{module.relative_to(ROOT)}\n{''.join(lines)}")
