@@ -280,7 +280,7 @@ def test_a_kernel_with_few_blocks_is_told_beside_products_of_cublas(find: Find) 
 
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
-    assert "the L1 cache and shared memory hold it up, at 84.3 % of their peak" in found.sentence
+    assert "it is limited by the L1 cache and shared memory, at 84.3 % of their peak" in found.sentence
     assert "plain_product" in found.options[0].code[1]
     assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
 

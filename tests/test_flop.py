@@ -165,16 +165,14 @@ def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_exec
     row = analysis.modules.set_index(["module", "phase"]).loc[("Net", "all")]
     assert row["useful_flop"] == flop + 2 * 64**3
     assert row["useful_pct"] == pytest.approx(100, abs=0.1)
-    assert (
-        "2.15 G, of which 2.15 G on the Tensor Cores, 100.0 % of what these executed." in describe_useful(analysis)[0]
-    )
+    assert "2.15 G; 2.15 G on the Tensor Cores, 100.0 % of what these executed." in describe_useful(analysis)[0]
 
 
 def test_useful_flop_and_those_on_tensor_cores_are_told_apart(read: Read) -> None:
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, 2 * 1024**3)
     step.op("aten::mm", 30, 40, [[1024, 1024]] * 2).works(35, name="sgemm_128x128_nn")
     said = describe_useful(read(step.sampled()))[0]
-    assert "4.29 G, of which 2.15 G on the Tensor Cores, 100.0 % of what these executed." in said
+    assert "4.29 G; 2.15 G on the Tensor Cores, 100.0 % of what these executed." in said
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def report():
 
 class TestReport:
     def test_rows_in_the_order_of_a_tree(self, report):
-        assert report.first_column() == ["Range", "whole capture", "step", "step / forward", "step / backward"]
+        assert report.first_column() == ["Range (sums)", "whole capture", "step", "step / forward", "step / backward"]
 
     def test_cells(self, report):
         step = report.rows[2]
@@ -176,7 +176,7 @@ class TestIncomplete:
         assert "Whether the Tensor Cores worked is unknown" in shown.text
         assert "There is nothing to draw" in shown.text
         assert "GPU metrics were not recorded." in shown.text
-        assert shown.first_column() == ["Range", "whole capture"]
+        assert shown.first_column() == ["Range (sums)", "whole capture"]
 
     def test_no_samples(self):
         ranges = make_analysis().ranges.assign(tensor_active_mean_pct=math.nan, coverage_pct=0.0)
@@ -187,7 +187,7 @@ class TestIncomplete:
 
     def test_no_ranges(self):
         shown = Page(render_page(make_analysis(names=())))
-        assert shown.first_column() == ["Range", "whole capture"]
+        assert shown.first_column() == ["Range (sums)", "whole capture"]
         assert "The highest Tensor Active of a range" not in shown.text
 
     @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
     assert measure_cost(analysis).unprofiled.low == 0
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith(
-        "Whether recording slowed the steps is unknown: after the warm-up they are too few, and "
+        "Whether recording slowed the steps is unknown: after the warm-up they are too few and differ too much"
     )
 
 

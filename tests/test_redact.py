@@ -673,7 +673,7 @@ def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: 
     outputs = {
         "page.html": ["report"],
         "x.json": ["ranges"],
-        "x.md": ["show"],
+        "x.md": ["show", "--notes"],
         "x.txt": ["timeline"],
         "trace.json": ["export"],
         "frames": ["export"],

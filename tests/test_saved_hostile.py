@@ -145,7 +145,7 @@ def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Pat
 
 
 def test_other_figures_than_were_judged_are_judged_anew(saved: Path) -> None:
-    change(saved, "ranges.parquet", column("tensor_active_mean_pct", lambda values: [12.5] * len(values)))
+    change(saved, "step_summary.parquet", column("tensor_active_mean_pct", lambda values: [12.5] * len(values)))
     assert "12.5 %" in tcprof.read(saved).verdict[0]
 
 

@@ -226,7 +226,7 @@ def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
     (summary,) = summarize(analysis)
     said = " ".join((*summary.headline, *summary.verdict, *(tile.title for tile in summary.tiles)))
     assert "idle" not in said  # it was not
-    assert "no traced work ran in" in said
+    assert "No traced work ran in" in said
     assert "Nothing traced" in said
 
 

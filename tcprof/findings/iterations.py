@@ -119,6 +119,14 @@ def are_of_compilation(analysis: Analysis) -> Bools:
     return found
 
 
+def share_of_compilation(analysis: Analysis) -> float:
+    """Their share of the kernel time, in percent; launches, which may be millions, are read only if it is not 0."""
+    if not (analysis.paths["name"] == COMPILATION).any():
+        return 0.0
+    time = analysis.kernel_instances["duration_ns"]
+    return 100 * float(time[are_of_compilation(analysis)].sum() / time.sum())
+
+
 def are_graphs(kernels: pd.DataFrame) -> "pd.Series[bool]":
     """Which rows of ``tcprof.frames.KERNELS`` are CUDA graphs that were recorded as a whole."""
     return kernels["name"].map(lambda name: parse_name(name).work == GRAPH).astype(bool)

@@ -14,7 +14,7 @@ from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_contradictions
 from tcprof.findings.finding import WINDOW_NAMES
-from tcprof.findings.iterations import are_of_compilation, from_kernel_order
+from tcprof.findings.iterations import from_kernel_order, share_of_compilation
 from tcprof.frames import IN_NO_MODULE, LARGEST_UNCOVERED_PCT, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line
 
@@ -64,10 +64,10 @@ def describe_warm_up(analysis: Analysis) -> str:
         told = (
             f"Figures per iteration are of one kind: {count} of other kinds {'is' if others == 1 else 'are'} left out."
         )
-    time = analysis.kernel_instances["duration_ns"].groupby(are_of_compilation(analysis)).sum()
-    if time.get(True, 0) > 0:
-        share = units.format_pct(100 * time[True] / time.sum())
-        told = f"XLA's compilation, which tries kernels, is warm-up: {share} of the kernel time. {told}".strip()
+    if (share := share_of_compilation(analysis)) > 0:
+        told = (
+            f"XLA's compilation, which tries kernels, is warm-up: {units.format_pct(share)} of the kernel time. {told}"
+        ).strip()
     if not by_gpu["sum"].any():
         return told
     name = name_iterations(analysis)

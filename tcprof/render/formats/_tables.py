@@ -161,6 +161,7 @@ def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[st
     room = max(longest, width_of(table.first))
     if not style.wide:
         wanted = max((label.wanted(style.width // 2) for label in beside), default=0)
+        wanted = max(wanted, min(room, _LEAST_ROOM))  # what the title of the names gets
         while style.width - figures.width < wanted and (kept := _spare(table, figures.columns)) != figures.columns:
             figures = _set_figures(kept, most_lines)
         most = min(style.width - figures.width, max(_MOST_ROOM, style.width // 2))
