@@ -97,6 +97,7 @@ def record_all(
 
 def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
+    from tcprof.findings.recording_cost import find_recording_cost
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
@@ -107,6 +108,8 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     page, findings = report.with_suffix(".html"), analysis.findings
     shown = view_recording(analysis, findings) if in_full else view_iterations(analysis, findings)
     print_document(shown, TEXT, wide=wide, notes=not in_full)
+    if in_full:  # where the program was run once more for it
+        print_notes(each.text for each in find_recording_cost(analysis))
     with progress(f"Writing {page.name}"):
         write_report(analysis, findings, page, PageOptions(origin=origin_of(report)))
     written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
