@@ -142,7 +142,7 @@ def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -
     """What iterations launch, by a number for each kernel; None where these are too many to compare."""
     of_category = [count_threads(str(each)) for each in kernels["launch_geometry"].cat.categories]
     threads = np.append(np.array(of_category, dtype=np.float64), np.nan)[kernels["launch_geometry"].cat.codes]
-    launched = pd.DataFrame({"iteration": inside, "name": name, "size": np.nan_to_num(np.log2(threads))})
+    launched = pd.DataFrame({"iteration": inside, "name": name, "size": np.nan_to_num(np.log2(np.maximum(threads, 1)))})
     sums = launched.groupby(["iteration", "name"])["size"].agg(["size", "mean"]).reset_index()
     length = (kernels["end_ns"] - kernels["start_ns"]).to_numpy(np.float64)
     names, column = np.unique(sums["name"].to_numpy(), return_inverse=True)
