@@ -64,7 +64,7 @@ def test_headings_sort_by_mouse_and_keyboard(visit, pages):
 @pytest.mark.slow
 def test_names_and_words_are_sorted_upwards_first(visit, pages):
     opened = visit(pages / "recorded.html")
-    opened.locator("#table-ranges-0").get_by_role("button", name="Range", exact=True).click()
+    opened.locator("#table-ranges-0").get_by_role("button", name="Range (sums)", exact=True).click()
     found = names(opened)
     assert [name.lower() for name in found] == sorted(name.lower() for name in found)
     chooser = opened.locator(".table-tools:has([data-csv=table-kernels-0]) .columns")
@@ -196,7 +196,7 @@ def test_search_is_what_is_saved(visit, pages):
     opened = visit(pages / "plain.html")
     opened.get_by_label("Search").fill("forward")
     rows = saved(opened, opened.locator("[data-csv=table-ranges-0]"))
-    assert [row[0] for row in rows] == ["Range", "step / forward"]
+    assert [row[0] for row in rows] == ["Range (sums)", "step / forward"]
 
 
 @pytest.mark.slow
