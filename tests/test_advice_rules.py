@@ -274,8 +274,10 @@ def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:
 def test_a_kernel_with_few_blocks_is_told_beside_products_of_cublas(find: Find) -> None:
     """CuPy on an H100: a reduction of 4 blocks took 73 % of the time, and one product of cuBLAS 8 %."""
     builder = few_blocks(4).kernel("cutlass_80_simt_sgemm_256x128_8x4_nn_align1", 5 * MS, 6 * MS, launched=4 * MS)
-    found = find(builder)
-    assert found["few-blocks"].sentence.startswith("tree has 4 blocks for 132 SMs: 80.0 %")
+    found = find(builder)["few-blocks"]
+    assert found.action == "Give tree more than 4 blocks for 132 SMs"
+    assert " take 66.7 % of " in found.sentence  # 4 of 6 ms, of which the GPU is idle for 1 ms
+    assert list(found.about.kernels) == ["void tree<int>(const int *)"]
 
 
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:

@@ -48,7 +48,8 @@ def few_iterations(step: Step) -> list[Advice]:
 
 
 _WITHOUT_GRAPHS = (
-    "# or launch each kernel within its scope, so that 'tcprof modules' has it; either may slow the steps:",
+    "# or launch each kernel within its scope, so that 'tcprof modules' has it;",
+    "# either may slow the steps:",
     "XLA_FLAGS=--xla_gpu_enable_command_buffer= tcprof profile ...",
 )
 
