@@ -25,10 +25,12 @@ UNKNOWN = float("nan")
 SEEDS = first(1, range(30))
 
 
-@pytest.fixture(autouse=True)
-def one_kind(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def one_kind():
     """Iterations of other kernels are of one kind here: in random recordings each is of its own."""
-    monkeypatch.setattr(kinds, "_find_kinds", lambda iterations, *_: np.zeros(len(iterations), dtype=np.int64))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "_find_kinds", lambda iterations, *_: np.zeros(len(iterations), dtype=np.int64))
+        yield
 
 
 def random_recording(seed):
