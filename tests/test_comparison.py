@@ -18,8 +18,8 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 GEMM = "nvjet_hsh_128x128_64x4_1x2_h_bz_NNT"
 ASSUMED = (
-    "Iterations of one recording are not independent runs, so how much runs differ is assumed, not measured: record "
-    "each side several times with 'tcprof profile --repeat 5', and give all its recordings."
+    "Run-to-run variation is assumed, not measured, since a side has one recording. Record each several times: "
+    "tcprof profile --repeat 5."
 )
 
 
@@ -226,12 +226,12 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
     )
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
     assert cautions_of(compare(*sides, allow_mismatch=True)) == (
-        "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared; shares only with care.",
-        "Tensor Active comes from rounded percentages in the baseline and from exact cycles in the other recording.",
+        "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared.",
+        "Tensor Active comes from rounded percentages in the baseline, from exact cycles in the new side.",
         "Different driver: 535.86.05 against 580.95.05.",
         "Different Nsight Systems version: 2023.4.4 against 2025.3.2.",
         "Different sampling frequency: 20 kHz against –.",
-        "The recordings have no range in common: only the whole captures are compared.",
+        "The sides have no range in common: only the whole captures are compared.",
         ASSUMED,
     )
 
@@ -388,9 +388,12 @@ def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):
     base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
     new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")
     told = " ".join(cautions_of(compare(base, new)))
-    assert "clock under load was 19.2 % lower than in the baseline (1.6 GHz against 1.98 GHz)" in told
-    assert "The captures are 4.00 ms and 2.00 ms long" in told
-    assert "The baseline has 20 iterations, the other recording 10" in told
+    assert "Different clocks under load, 1.98 GHz → 1.6 GHz (-19.2 %), change the time of kernels" in told
+    assert "Captures of 4.00 ms and 2.00 ms: compare steps, not whole captures" in told
+    assert judge_comparison(compare(base, new)).verdict[0].endswith("both are launch-bound (1 kernel as before).")
+    fewer = analyzed(runs(15), tmp_path, "d.sqlite")
+    told = " ".join(cautions_of(compare(base, fewer)))
+    assert "The baseline has 20 steps, the new side 15 steps: compare steps, not the ranges that hold them" in told
     idle = analyzed(runs(20, clock=1_600_000_000, gr=10), tmp_path, "c.sqlite")
     assert "clock" not in " ".join(cautions_of(compare(base, idle)))
 

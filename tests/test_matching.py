@@ -14,8 +14,10 @@ import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.steps.iterations import find_iterations
+from tcprof.comparison import Side
 from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.kinds import join_kinds
 from tcprof.comparison.matching.slots import align, classify_kernels, similarities
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -55,7 +57,9 @@ def program(*steps, outer="step", launched=True, stream_of=lambda name: 7):
 
 
 def changes_of(folder, base, new, **options):
-    return match_kernels(analyzed(base, folder, "a.sqlite"), analyzed(new, folder, "b.sqlite"), **options).changes
+    """Changes over steps of all kinds, as a comparison has them."""
+    sides = analyzed(base, folder, "a.sqlite"), analyzed(new, folder, "b.sqlite")
+    return match_kernels(*(join_kinds(Side("", (side,))).first for side in sides), **options).changes
 
 
 def brief(changes):

@@ -242,7 +242,9 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
         return ()
     idle = [units.format_pct(measure_side(side, gpu).idle_pct) for side in (comparison.base, comparison.new)]
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]
-    launches = f"{counts[0]} → {counts[1]} kernels" if counts[0] != counts[1] else f"{counts[1]} kernels as before"
+    launches = f"{counts[0]} → {units.format_things(kernels['new'], 'kernel')}"
+    if counts[0] == counts[1]:
+        launches = f"{units.format_things(kernels['new'], 'kernel')} as before"
     runs = f"both are {bounds[1]}"
     if bounds[0] != bounds[1]:
         names = zip(side_names(comparison), bounds, strict=True)
