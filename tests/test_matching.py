@@ -16,6 +16,8 @@ from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.kernels import match_kernels
+from tcprof.comparison.matching.kinds import join_kinds
+from tcprof.comparison.matching.places import Side
 from tcprof.comparison.matching.slots import align, classify_kernels, similarities
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -55,7 +57,11 @@ def program(*steps, outer="step", launched=True, stream_of=lambda name: 7):
 
 
 def changes_of(folder, base, new, **options):
-    return match_kernels(analyzed(base, folder, "a.sqlite"), analyzed(new, folder, "b.sqlite"), **options).changes
+    """The changes over steps of all kinds, as a comparison takes them."""
+    sides = [
+        join_kinds(Side("", (analyzed(each, folder, f"{name}.sqlite"),))) for each, name in ((base, "a"), (new, "b"))
+    ]
+    return match_kernels(sides[0].first, sides[1].first, **options).changes
 
 
 def brief(changes):
