@@ -28,7 +28,7 @@ def read_once():
 
 
 def steady_rows(analysis, frame):
-    """The rows of the paths of the iterations that count in ranges or the timeline, or of the whole capture where none iterates."""
+    """The rows of the paths whose iterations count, or of the whole capture where none iterates."""
     iterations = analysis.iterations
     paths = iterations["path"][iterations["counted"]].unique().tolist() or [""]
     return frame[frame["path"].isin(paths)]
