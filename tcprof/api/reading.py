@@ -69,7 +69,7 @@ class JudgedAnalysis(Judged, Analysis):
 
     @property
     def advice(self) -> "tuple[Advice, ...]":
-        """What to do, and what it is likely to win, best first."""
+        """What to do, and what it saves, best first."""
         from tcprof.findings.advise import advise
 
         return advise(self)

@@ -1,4 +1,4 @@
-"""Advice: what to do first, and what it is likely to win.
+"""Advice: what to do first, and what it saves.
 
 Prices are of exposed time, and no more than the CPU's own time leaves, see ``Step``. No idle time is in two of them.
 """
@@ -24,7 +24,7 @@ _KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
 
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
-    """The advice on a recording: what is likely to win most first, then what has no price."""
+    """The advice on a recording: what saves most first, then what has no price."""
     if analysis not in _KNOWN:
         saved = saved_advice(analysis)
         _KNOWN[analysis] = _find(analysis) if saved is None else saved

@@ -1,4 +1,4 @@
-"""Prices: what a change is likely to win of a step, by the speeds in ``calibration.toml`` that were measured."""
+"""Prices: what a change saves of a step, by the speeds in ``calibration.toml`` that were measured."""
 
 import tomllib
 from collections.abc import Mapping

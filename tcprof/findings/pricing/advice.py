@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.findings.finding import Finding
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
-NOTABLE_PCT = 1.0  # of a step: what is likely to win less is folded away
+NOTABLE_PCT = 1.0  # of a step: what saves less is folded away
 
 
 class IdleTime(Enum):
