@@ -68,8 +68,11 @@ def _name_values(found: re.Match[str]) -> str:
 def describe_wrong_use(error: Any) -> tuple[str, str]:
     """What is wrong with the arguments, as an error of typer's says it, and where help is."""
     message = error.format_message()
-    if hasattr(error.__cause__, "errors"):  # pydantic's, which newer releases of typer check values with
+    if hasattr(error.__cause__, "errors"):  # pydantic's, which typer checks values with since 0.29
         message = message.replace(str(error.message), _describe_value(error.__cause__.errors()[0]))
+    message = re.sub(r"is not a valid int( range)?\.", "is not a whole number.", message)  # as earlier typer says it
+    message = message.replace("is not a valid float.", "is not a number.")
+    message = re.sub(r"is not in the range x>=([\d.]+)\.", r"is less than \1.", message)
     name = error.ctx.info_name if error.ctx and error.ctx.parent else ""  # the parent is tcprof, or python -m tcprof
     return message, f"See: tcprof help {name}".rstrip()
 

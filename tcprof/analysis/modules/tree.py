@@ -193,7 +193,8 @@ def number_alike(tree: pd.DataFrame) -> pd.DataFrame:
     above = tree["parent_id"].map(paths).fillna("")
     own = tree["module_id"].map(paths)
     labels = [path.removeprefix(f"{around}.") for path, around in zip(own, above, strict=True)]
-    return pd.DataFrame({"number": pd.factorize(own)[0], "label": labels}, index=tree["module_id"])
+    row = {path: place for place, path in enumerate(dict.fromkeys(own))}  # pandas 2's factorize ends a path at a NUL
+    return pd.DataFrame({"number": own.map(row).to_numpy(), "label": labels}, index=tree["module_id"])
 
 
 def list_alike(modules: pd.DataFrame) -> dict[int, tuple[int, ...]]:
