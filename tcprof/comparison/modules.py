@@ -34,7 +34,7 @@ _OF_TENSOR = {
 
 
 @dataclass(frozen=True)
-class _Recording:
+class MeasuredModules:
     """What one recording has of each place, which is a GPU, a module and a phase."""
 
     time: Known  # kernel time per iteration
@@ -53,13 +53,10 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
     in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
     if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
         return MODULE_CHANGES.empty()
-    folded = [  # each module called as its layers are together
-        each.modules.assign(module=each.modules["module"].map(lambda name: _NUMBER.sub("*", name)))
-        for each in recordings
-    ]
+    folded = [fold_layers(each.modules) for each in recordings]
     places = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
     index = pd.MultiIndex.from_frame(places)
-    read = [_read(each, rows, index) for each, rows in zip(recordings, folded, strict=True)]
+    read = [measure_modules(each, rows, index) for each, rows in zip(recordings, folded, strict=True)]
     tree, number = make_tree([module for rows in folded for module in rows["module"] if module])
     row = places["module"].map(number).fillna(NO_MODULE).astype(int)  # of all kernels there is none
     found = places.assign(
@@ -71,7 +68,13 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
     return MODULE_CHANGES.conform(found.sort_values(["gpu", "module_id", "phase"], kind="stable"))
 
 
-def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _Recording:
+def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
+    """The modules, each called as its layers are together."""
+    return modules.assign(module=modules["module"].map(lambda name: _NUMBER.sub("*", name)))
+
+
+def measure_modules(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> MeasuredModules:
+    """What a recording has of each place, by names of ``fold_layers``."""
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
     counted = (
@@ -84,7 +87,7 @@ def _read(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> _R
     kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]
     used = around[np.unique(launched["module"].to_numpy()[kinds == "graph"])]
     work, none = np.full(len(index), WORK), np.zeros(len(index))
-    return _Recording(
+    return MeasuredModules(
         time=Known(time, (work, np.where(np.nan_to_num(time.value) > 0, TIMER_NS, 0))),
         active=Known(_tensor_active(modules, place, time), (work, none)),
         alike=alike,
@@ -143,7 +146,7 @@ def _tensor_active(modules: pd.DataFrame, place: Ints, time: Centers) -> Centers
     return Centers(time.count, value, low, high, np.zeros(size, dtype=bool))
 
 
-def _compare(base: Sequence[_Recording], new: Sequence[_Recording]) -> Columns:
+def _compare(base: Sequence[MeasuredModules], new: Sequence[MeasuredModules]) -> Columns:
     time, active = (
         compare_known(([getattr(each, name) for each in base], [getattr(each, name) for each in new]))
         for name in ("time", "active")

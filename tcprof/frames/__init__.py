@@ -16,6 +16,7 @@ from tcprof.frames.compared import (
     Quantity,
     quantity_of,
 )
+from tcprof.frames.history import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
 from tcprof.frames.job import COLLECTIVES, RANK_PARTS, RANK_RECORDINGS, RANK_STEPS, RANKS
 from tcprof.frames.modules import FOLDED_MODULES, IN_NO_MODULE, MODULE_CHANGES, MODULE_TREE, MODULES
 from tcprof.frames.places import INSTANCES, PATHS, RANGES, WHOLE_CAPTURE
@@ -48,6 +49,7 @@ from tcprof.frames.steps import ITERATIONS, KINDS, STEP_SUMMARY, STEPS
 from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, OTHER_KINDS_PATH, WARM_UP_PATH
 
 __all__ = [
+    "ACCEPTED",
     "ACTIVITIES",
     "ADVICE",
     "API_CALLS",
@@ -64,6 +66,7 @@ __all__ = [
     "GPUS",
     "HEADLINE",
     "HEADLINE_INTERVAL",
+    "HISTORY_RUNS",
     "HOST_TO_DEVICE",
     "INSTANCES",
     "IN_NO_MODULE",
@@ -89,6 +92,7 @@ __all__ = [
     "PAGEABLE",
     "PATHS",
     "PINNED",
+    "POINTS",
     "QUANTITIES",
     "RANGES",
     "RANKS",
@@ -98,6 +102,7 @@ __all__ = [
     "SAMPLES",
     "SAMPLE_METRICS",
     "SCHEMAS",
+    "SERIES",
     "STEPS",
     "STEP_SUMMARY",
     "TIMELINE",
@@ -120,5 +125,6 @@ SCHEMAS = (
     *(STEP_SUMMARY, ITERATIONS, STEPS, KINDS, CLOCKS, OUTSIDE, ADVICE),
     *(COMPARISON, NOISE_FLOOR, KERNEL_CHANGES, MODULE_CHANGES, WATERFALL),
     *(RANKS, RANK_STEPS, RANK_PARTS, COLLECTIVES, RANK_RECORDINGS),
+    *(HISTORY_RUNS, SERIES, POINTS, ACCEPTED),
     BOARDS,
 )

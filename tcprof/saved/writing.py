@@ -23,13 +23,14 @@ _VERSION = re.compile(r"\d{1,8}(\.\d{1,6}){0,4}(-\d{1,16}v\d{1,2})?", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
-def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
+def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None) -> None:
     """Write an analysis, with all that a command needs of its recording, into one file.
 
     Args:
         analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
-        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user.
+        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user; None where
+            that is left to whoever reads it.
 
     Raises:
         OutputError: It cannot be written.
@@ -41,7 +42,7 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any]) -> None:
             frame = frame_of(analysis, name)
             content = as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
-        if mark := mark_judged(archive.infolist(), judged):
+        if judged is not None and (mark := mark_judged(archive.infolist(), judged)):
             archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), json.dumps({"mark": mark, **judged}))
 
 

@@ -47,7 +47,7 @@ _UNLIKE_WITH_GRAPHS = ("kernel_ns", "idle_ns")
 
 
 @dataclass(frozen=True)
-class _Measured:
+class Measured:
     """The figures of one recording's instances, and, as one instance each, of the whole capture on each GPU."""
 
     place: Ints  # number of the place of each instance; those of a place are in order of time
@@ -61,10 +61,10 @@ class _Measured:
     tensor_source: str
 
 
-_Sides = tuple[Sequence[_Measured], Sequence[_Measured]]
+_Sides = tuple[Sequence[Measured], Sequence[Measured]]
 
 
-def _measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _Measured:
+def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Measured:
     """The figures of one recording at ``tcprof.comparison.matching.places.list_places``."""
     index = pd.MultiIndex.from_frame(places[KEYS])
     ranges = rename_paths(analysis.ranges, renaming)
@@ -90,7 +90,7 @@ def _measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> _M
             middle, analysis.window, period_ns, rounded=analysis.tensor_source == "rounded"
         )
     present, hidden = np.isin(np.arange(len(places)), row_place), _has_whole_graphs(analysis, places, place, values)
-    return _Measured(place, values, peak, present, hidden, lacking, centers, deviations, analysis.tensor_source)
+    return Measured(place, values, peak, present, hidden, lacking, centers, deviations, analysis.tensor_source)
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
@@ -166,8 +166,8 @@ def list_rows(
 ) -> pd.DataFrame:
     """All quantities at each place in turn, see ``tcprof.frames.COMPARISON``."""
     sides: _Sides = (
-        [_measure(analysis, places, renamings[0]) for analysis in base],
-        [_measure(analysis, places, renamings[1]) for analysis in new],
+        [measure(analysis, places, renamings[0]) for analysis in base],
+        [measure(analysis, places, renamings[1]) for analysis in new],
     )
     counts = {}
     for name, side in zip(("base", "new"), sides, strict=True):
@@ -261,6 +261,6 @@ def _slacks(quantity: str, statistic: str, sides: _Sides) -> tuple[Slack, Slack]
     return found[0], found[1]
 
 
-def _instances_of(quantity: str, side: Sequence[_Measured]) -> Instances:
+def _instances_of(quantity: str, side: Sequence[Measured]) -> Instances:
     values = [each.values[quantity] for each in side]
     return np.concatenate([each.place for each in side]), np.concatenate(values)

@@ -1,0 +1,81 @@
+"""Frames of the history: runs in a store, series of figures, and the points of these."""
+
+from tcprof.frames.schema import Bool, Float, Int, Schema, Signed, Text
+
+HISTORY_RUNS = Schema(
+    "history_runs",
+    "The runs of a store, in order of time: of the commit, else of the recording, at the latest when they were added. "
+    "A text is empty where unknown; times are ISO 8601 in UTC.",
+    (
+        Int("run_id", "Number of the run; none is given twice.", title="Run"),
+        Text("content", "What a recording, its copies and its saved analysis have in common, and no other run has."),
+        Text("ordered_utc", "The time by which runs are in order."),
+        Text("added_utc", "When the run was added."),
+        Text("recorded_utc", "When its recording began, by the clock of its host.", title="Recorded"),
+        Text("commit", "The commit that was recorded."),
+        Text("commit_utc", "When that was committed."),
+        Text("branch", "The branch."),
+        Text("label", "What its user called it."),
+        Text("program", "Name of the script or module."),
+        Text("gpu_name", "The GPUs' model.", title="GPU"),
+        Int("gpu_count", "GPUs with work.", title="GPUs"),
+        Float("power_limit_w", "The power limit that was given for the GPUs, in watts.", unit="W"),
+        Text("config", "The configuration that was given, KEY=VALUE each, separated by commas."),
+        Text("rank", "Which rank of how many the recording is of."),
+        Text("driver_version", "NVIDIA driver.", title="Driver"),
+        Text("cuda_version", "The newest CUDA that the driver runs.", title="CUDA"),
+        Text("torch_version", "Version of torch.", title="torch"),
+        Text("tcprof_version", "The tcprof that analyzed it.", title="tcprof"),
+        Float("clock_hz", "Median SM clock of the samples.", title="SM clock"),
+        Text("file", "Name of the file that was added."),
+        Bool("kept", "Whether the store has its saved analysis."),
+    ),
+    key=("run_id",),
+)
+
+SERIES = Schema(
+    "series",
+    "The series of a store: one figure of one part of a program, under the facts of its fingerprint.",
+    (
+        Int("series_id", "Number of the series.", title="Series"),
+        Text("metric", "Which figure, as the frame that it is from calls it."),
+        Text(
+            "scope",
+            "What it is of: step, a kind of iterations; range, all its instances; module; or capture, where nothing "
+            "iterates.",
+        ),
+        Text("subject", "Name of the kind, path of the range or of the module; empty for a capture."),
+        Int("gpu", "The GPU, counted from 0 among those with work."),
+        Text("unit", "What its values are measured in: ns, pct or tflops."),
+        Text(
+            "fingerprint",
+            "The facts that split series, as JSON: GPU model and number, power limit, program, configuration and rank. "
+            "Driver, torch and clock do not.",
+        ),
+    ),
+    key=("series_id",),
+)
+
+POINTS = Schema(
+    "points",
+    "The points of series, those of each in the order of its runs.",
+    (
+        Int("series_id", "Number of the series, see *series*."),
+        Int("run_id", "Number of the run, see *history_runs*."),
+        Signed("value", "The figure, in the unit of its series."),
+        Signed("low", "Lower end of its 95 % interval within the run; unknown for fewer than 5 steps or instances."),
+        Signed("high", "Its upper end."),
+        Int("n", "Steps, instances or iterations that it is over."),
+    ),
+    key=("series_id", "run_id"),
+)
+
+ACCEPTED = Schema(
+    "accepted",
+    "Changes that were acknowledged: from these commits on the level is the baseline.",
+    (
+        Text("commit", "The commit."),
+        Text("why", "Why it is accepted."),
+        Text("added_utc", "When that was said."),
+    ),
+)

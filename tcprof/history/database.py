@@ -1,0 +1,170 @@
+"""Connections to a store: SQLite or PostgreSQL, one transaction at a time, and errors that its user understands."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, pool, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from tcprof.errors import InputError, OutputError, TcprofError, UsageError
+from tcprof.history.tables import VERSION_TABLE
+
+VARIABLE = "TCPROF_STORE"
+FOLDER, FILE = ".tcprof", "history.db"
+REVISION = "1"  # of the tables, the last of ``migrations``
+MIGRATIONS = Path(__file__).parent / "migrations"
+_LOCK = 0x7463_7072_6F66  # of all that write to a database of PostgreSQL: "tcprof"
+_WAIT_S = 60  # for other processes that write
+_KINDS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}  # what is read for which
+_FORMS = "Give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE."
+_SET_OFF = "%"  # what a configuration file of alembic replaces
+
+
+def find_url(given: str | None) -> URL:
+    """The store that is meant: the one that is given, that of ``TCPROF_STORE``, or the file of the project.
+
+    Raises:
+        UsageError: It is no address of a database that tcprof uses.
+    """
+    named = given or os.environ.get(VARIABLE, "")
+    if not named:
+        here = Path.cwd()
+        root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+        return URL.create("sqlite", database=str(root / FOLDER / FILE))
+    try:
+        url = make_url(named)
+    except (ArgumentError, ValueError) as error:
+        raise UsageError("The store's address is no URL.", _FORMS) from error
+    backend = url.get_backend_name()
+    if backend not in _KINDS or (backend == "sqlite" and url.database in (None, "", ":memory:")):
+        raise UsageError(f"tcprof keeps no store in {backend}:// of that form.", _FORMS)
+    return url.set(drivername=_KINDS[backend])
+
+
+class Database:
+    """A store's database, whose tables are there and of this tcprof's form.
+
+    Args:
+        create: Whether a store is made where there is none.
+
+    Raises:
+        InputError: There is none, it is of a newer tcprof, or it is not a store.
+        OutputError: It cannot be reached, or stays locked.
+        UsageError: What speaks to it is not installed.
+    """
+
+    def __init__(self, url: URL, *, create: bool) -> None:
+        self.name = url.render_as_string(hide_password=True)
+        if url.get_backend_name() == "sqlite":
+            self.name = str(url.database)
+            _prepare_file(Path(self.name), create)
+        try:
+            self._engine = _make_engine(url)
+        except (ImportError, NoSuchModuleError) as error:
+            raise UsageError(f"{self.name} needs psycopg.", "Install it: pip install 'tcprof[postgres]'") from error
+        with self.read() as connection:
+            found = self._find_revision(connection)
+        if found is None and not create:
+            raise no_store(self.name)
+        if found != REVISION:
+            with self.write() as connection:
+                self._upgrade(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection whose statements see one state of the store."""
+        with self._in_words(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """The only connection that writes; all of it is done, or nothing."""
+        with self._in_words(), self._engine.execution_options(writes=True).begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            yield connection
+
+    def _find_revision(self, connection: Connection) -> str | None:
+        """The revision of the tables; None where there are none."""
+        tables = inspect(connection)
+        if tables.has_table(VERSION_TABLE):
+            found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+            return None if found is None else str(found)
+        if connection.dialect.name == "sqlite" and tables.get_table_names():
+            raise InputError(f"{self.name} is a database, but not a store of tcprof.", "Give another with --store.")
+        return None
+
+    def _upgrade(self, connection: Connection) -> None:
+        """Make or change the tables, unless another process just did."""
+        from alembic.command import upgrade  # here, since most find the tables as they are
+        from alembic.config import Config
+        from alembic.script import ScriptDirectory
+
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(MIGRATIONS).replace(_SET_OFF, 2 * _SET_OFF))
+        found = self._find_revision(connection)
+        known = {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}
+        if found is not None and found not in known:
+            raise InputError(
+                f"{self.name} is a store of a newer tcprof: its tables are of revision {found}, this one knows "
+                f"{REVISION}.",
+                "Update tcprof: pip install --upgrade tcprof",
+            )
+        if found != REVISION:
+            upgrade(config, "head")
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._explain(str(error.orig).strip().partition("\n")[0]) from error
+
+    def _explain(self, reason: str) -> TcprofError:
+        if "is locked" in reason:
+            return OutputError(
+                f"The store {self.name} stays locked by another process.",
+                "Nothing was written. Try again, or wait longer: --store 'sqlite:///FILE?timeout=SECONDS'.",
+            )
+        if "not a database" in reason or "malformed" in reason:
+            return InputError(f"{self.name} is not a store of tcprof, or is damaged: {reason}.", "Give another one.")
+        return OutputError(
+            f"The store {self.name} cannot be used: {reason.rstrip('.')}.",
+            "What was being written is not in it; what was added before is.",
+        )
+
+
+def no_store(name: str) -> InputError:
+    """The error of a store that is not there."""
+    return InputError(f"There is no store {name}.", "Add a first run: tcprof history add RECORDING")
+
+
+def _prepare_file(path: Path, create: bool) -> None:
+    """Make the folder of the default store, which version control leaves alone."""
+    if path.exists():
+        return
+    if not create:
+        raise no_store(str(path))
+    try:
+        if path.parent.name == FOLDER and not path.parent.exists():
+            path.parent.mkdir(exist_ok=True)
+            (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{path.parent} cannot be made: {error.strerror}.", "Name a store with --store.") from error
+
+
+def _make_engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, poolclass=pool.NullPool, connect_args={"connect_timeout": 10})
+    waits = {} if "timeout" in url.query else {"timeout": _WAIT_S}
+    engine = create_engine(url, poolclass=pool.NullPool, connect_args=waits)
+    # The driver begins a transaction with the first change: by then another process may have changed what was read.
+    event.listen(engine, "connect", lambda connection, _: setattr(connection, "isolation_level", None))
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("writes") else "BEGIN")

@@ -1,0 +1,128 @@
+"""The figures of a recording that become points of series, each with its interval."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.modules.tree import ALL
+from tcprof.analysis.samples.interval_estimates import Centers, bootstrap_interval, find_medians
+from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
+from tcprof.comparison.matching.places import KEYS, Renaming, list_places
+from tcprof.comparison.modules import fold_layers, measure_modules
+from tcprof.comparison.statistics.rows import MEDIAN, measure
+from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, KINDS, LARGEST_UNCOVERED_PCT, MODULES, OPS_DOMAIN, RANGES, STEPS
+
+MOST = 20  # ranges, and modules, of each GPU: those with most time
+STEP, RANGE, MODULE, CAPTURE = "step", "range", "module", "capture"
+# Metrics by the columns of the frames that show them.
+METRICS = {
+    column.name: column
+    for column in (
+        *(STEPS["step_ns"], HEADLINE.column, KINDS["gpu_idle_pct"], RANGES["gpu_window_ns"]),
+        *(RANGES["tensor_tflops"], RANGES["hfu_pct"], MODULES["kernel_ns"], MODULES["tensor_active_pct"]),
+    )
+}
+_COLUMNS = ["metric", "scope", "subject", "gpu", "unit", "value", "low", "high", "n"]
+_KEY = ["scope", "subject", "gpu", "metric"]
+
+
+def list_points(analysis: Analysis) -> pd.DataFrame:
+    """What is known of the recording: its series and their values, without the number of a run.
+
+    GPUs are counted among those with work: which of a machine's a program gets does not matter.
+    """
+    captures = analysis.ranges[analysis.ranges["depth"] == 0]
+    order = {gpu: place for place, gpu in enumerate(sorted(captures["gpu"]))}
+    parts = [*_of_kinds(analysis), *_of_ranges(analysis), *_of_modules(analysis)]
+    if not parts:
+        return pd.DataFrame(columns=_COLUMNS)
+    points = pd.concat(parts, ignore_index=True)
+    points = points[points["value"].notna() & (points["n"] > 0)].drop_duplicates(_KEY)
+    units = points["metric"].map({name: column.unit for name, column in METRICS.items()})
+    low, high = (points[name].where(points[["low", "high"]].notna().all(axis=1)) for name in ("low", "high"))
+    ends = {"low": np.fmin(low, points["value"]).where(low.notna()), "high": np.fmax(high, points["value"])}
+    ends["high"] = ends["high"].where(high.notna())
+    return points.assign(gpu=points["gpu"].map(order), unit=units, **ends)[_COLUMNS].reset_index(drop=True)
+
+
+def _rows(metric: str, scope: str, places: pd.DataFrame, centers: Centers) -> pd.DataFrame:
+    """Points of one metric; ``places`` has their subjects and GPUs."""
+    ends = {"value": centers.value, "low": centers.low, "high": centers.high, "n": centers.count}
+    return places[["subject", "gpu"]].assign(metric=metric, scope=scope, **ends)
+
+
+def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
+    """Step time, Tensor Active and GPU idle of each kind of steps, as ``tcprof show`` has them."""
+    kinds = analysis.kinds.rename(columns={"name": "subject"})
+    if kinds.empty:
+        return []
+    steps = analysis.steps
+    steps = steps[~steps["warm_up"] & steps["step_ns"].notna()]
+    index = pd.MultiIndex.from_frame(kinds[["gpu", "kind"]])
+    at = index.get_indexer(pd.MultiIndex.from_frame(steps[["gpu", "kind"]])).astype(np.int64)
+    length, size = steps["step_ns"].to_numpy(), len(kinds)
+    times = find_medians(at, length, size)
+    parts = [_rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy()))]
+    first = analysis.step_summary.assign(kind=0).set_index(["gpu", "kind"]).reindex(index)
+    for metric, column, own in (
+        (HEADLINE.name, "tensor_active_mean_pct", HEADLINE_INTERVAL),
+        ("gpu_idle_pct", "idle_pct", ()),
+    ):
+        share = steps[column].to_numpy()
+        low, high = bootstrap_interval(at, np.nan_to_num(share * length), np.where(np.isnan(share), 0, length), size)
+        if own:  # which rounding widens
+            low, high = (
+                np.where(first[name].notna(), first[name], end) for name, end in zip(own, (low, high), strict=True)
+            )
+        count = kinds["iteration_count"].to_numpy()
+        parts.append(_rows(metric, STEP, kinds, Centers(count, kinds[metric].to_numpy(), low, high, times.constant)))
+    return parts
+
+
+def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
+    """Time and Tensor Active of ranges, as ``tcprof compare`` and ``tcprof ranges`` have them.
+
+    FLOP/s are those of the steps alone, or of the captures where nothing iterates.
+    """
+    places = list_places([analysis.ranges])
+    centers = measure(analysis, places, Renaming()).centers[MEDIAN]
+    ranges = places.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
+        subject=lambda rows: rows["path"]
+    )
+    iterates = set(analysis.iterations["path"])
+    shown = ~ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]) & (ranges["depth"] > 0)
+    chosen = ranges[shown].sort_values("gpu_window_ns", ascending=False, kind="stable").groupby("gpu").head(MOST).index
+    known = np.isin(np.arange(len(ranges)), chosen)
+    is_step = ranges["path"].isin(iterates).to_numpy() & (ranges["depth"] > 0).to_numpy()
+    is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.iterations["gpu"])).to_numpy()
+    count, value, low, high = (
+        ranges[name].to_numpy() for name in ("instance_count", HEADLINE.name, *HEADLINE_INTERVAL)
+    )
+    active = Centers(count, value, low, high, np.zeros(len(ranges), dtype=bool))
+    parts = []
+    for scope, rows in ((RANGE, known), (CAPTURE, is_capture)):
+        for metric, of_metric in (("gpu_window_ns", centers["gpu_window_ns"]), (HEADLINE.name, active)):
+            parts.append(_rows(metric, scope, ranges, of_metric)[rows])
+        for metric in ("tensor_tflops", "hfu_pct"):
+            whole = (RANGES[metric].lacks_pct(ranges) <= LARGEST_UNCOVERED_PCT).to_numpy()
+            parts.append(_rows(metric, scope, ranges, centers[metric])[rows & whole & (is_step | is_capture)])
+    return parts
+
+
+def _of_modules(analysis: Analysis) -> list[pd.DataFrame]:
+    """Kernel time per iteration and Tensor Active of modules, layers of a list together."""
+    if analysis.modules.empty:
+        return []
+    modules = fold_layers(analysis.modules)
+    places = modules[["gpu", "module", "phase"]].drop_duplicates(ignore_index=True)
+    found = measure_modules(analysis, modules, pd.MultiIndex.from_frame(places))
+    named = (places["phase"] == ALL) & (places["module"] != "")
+    time = pd.Series(found.time.centers.value)[named].sort_values(ascending=False, kind="stable")
+    chosen = places.loc[time.index].groupby("gpu").head(MOST).index
+    rows = places.assign(subject=places["module"])
+    return [
+        _rows(metric, MODULE, rows, known.centers).loc[chosen]
+        for metric, known in (("kernel_ns", found.time), ("tensor_active_pct", found.active))
+    ]

@@ -1,0 +1,1 @@
+"""How a store of one tcprof becomes one of the next, by alembic."""

@@ -1,0 +1,228 @@
+"""A store of runs: what is added stays as it is; a recording that is there already is not added again."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, Select, delete, exists, insert, select
+
+from tcprof.analysis import Analysis
+from tcprof.analysis.observed import Marks, is_same_recording
+from tcprof.errors import UsageError
+from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES, Schema
+from tcprof.history import tables
+from tcprof.history.database import Database, find_url
+from tcprof.history.figures import METRICS, list_points
+from tcprof.history.run import NO_FACTS, Facts, clean, describe_run, fingerprint_of, now, signed
+from tcprof.saved import save
+from tcprof.temporary import temporary_folder
+
+_FIRST_MARKS = 16  # of each run: of copies, which share most marks, at least one is among both's
+_AT_ONCE = 500  # values that one statement names
+
+
+@dataclass(frozen=True)
+class Added:
+    """What became of a recording that was added."""
+
+    run_id: int
+    is_new: bool  # whether it was not in the store
+    notes: tuple[str, ...] = ()
+
+
+class Store:
+    """Runs, their series and points; see ``open_store``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.name = database.name  # where it is, without a password
+
+    def add(self, analyses: Iterable[Analysis], facts: Facts = NO_FACTS, *, keep: bool = False) -> list[Added]:
+        """Add runs, each in a transaction of its own; one that is there already gains at most its saved analysis.
+
+        Args:
+            keep: Whether to keep saved analyses, see ``blob``.
+
+        Raises:
+            UsageError: A recording does not say which program it is of, and ``facts`` does not either.
+            OutputError: The store cannot be written.
+        """
+        return [self._add(analysis, facts, keep) for analysis in analyses]
+
+    def _add(self, analysis: Analysis, facts: Facts, keep: bool) -> Added:
+        run, marks = describe_run(analysis, facts), analysis.fingerprint
+        points, fingerprint = list_points(analysis), fingerprint_of(run)
+        saved = _save(analysis) if keep else None
+        with self._database.write() as connection:
+            found = _find_copy(connection, run["content"], marks)
+            run_id = _insert(connection, tables.RUN, run) if found is None else found
+            notes: list[str] = []
+            if found is None:
+                first = [{"mark": mark, "run_id": run_id} for mark in signed(marks)[:_FIRST_MARKS].tolist()]
+                if first:
+                    connection.execute(insert(tables.MARK), first)
+                notes = _add_points(connection, points, fingerprint, run_id)
+            if saved and not connection.scalar(select(exists().where(tables.BLOB.c.run_id == run_id))):
+                connection.execute(insert(tables.BLOB), {"run_id": run_id, "saved": saved})
+        return Added(run_id, found is None, tuple(notes))
+
+    def runs(self, branch: str | None = None) -> pd.DataFrame:
+        """The runs of a branch, or all, in order of time: ``tcprof.frames.HISTORY_RUNS``."""
+        run = tables.RUN
+        kept = exists().where(tables.BLOB.c.run_id == run.c.run_id).label("kept")
+        query = select(*(column for column in run.c if column.name != "marks"), kept)
+        frame = self._frame(query if branch is None else query.where(run.c.branch == branch))
+        # A commit or a recording is not later than when it was added, whatever its clock says.
+        first = frame["commit_utc"].where(frame["commit_utc"] != "", frame["recorded_utc"])
+        first = first.where((first != "") & (first < frame["added_utc"]), frame["added_utc"])
+        return _conform(HISTORY_RUNS, frame.assign(ordered_utc=first), ["ordered_utc", "run_id"])
+
+    def series(self) -> pd.DataFrame:
+        """All series: ``tcprof.frames.SERIES``."""
+        table = tables.SERIES
+        query = select(*(column for column in table.c if column.name != "key"))
+        return _conform(SERIES, self._frame(query), ["series_id"])
+
+    def points(self, series_ids: Iterable[int] | None = None) -> pd.DataFrame:
+        """The points of some series, or of all, each series' in the order of ``runs``: ``tcprof.frames.POINTS``."""
+        query = select(tables.POINT)
+        if series_ids is None:
+            frame = self._frame(query)
+        else:
+            numbers = map(int, series_ids)  # SQLite finds none of numpy's
+            parts = [query.where(tables.POINT.c.series_id.in_(some)) for some in _split(numbers)]
+            frame = pd.concat([POINTS.empty(), *map(self._frame, parts)])
+        runs = self.runs()["run_id"]
+        order = pd.Series(runs.index, runs)
+        return _conform(POINTS, frame.assign(order=frame["run_id"].map(order)), ["series_id", "order"])
+
+    def accept(self, commit: str, why: str) -> None:
+        """Acknowledge the change that came with a commit: the new level is the baseline."""
+        row = {"commit": clean(commit), "why": clean(why), "added_utc": now()}
+        with self._database.write() as connection:
+            connection.execute(insert(tables.ACCEPTED), row)
+
+    def accepted(self) -> pd.DataFrame:
+        """What was acknowledged, in that order: ``tcprof.frames.ACCEPTED``."""
+        return _conform(ACCEPTED, self._frame(select(tables.ACCEPTED)), ["accepted_id"])
+
+    def blob(self, run_id: int) -> bytes | None:
+        """The saved analysis of a run; None where it was not kept."""
+        with self._database.read() as connection:
+            query = select(tables.BLOB.c.saved).where(tables.BLOB.c.run_id == run_id)
+            found: bytes | None = connection.scalar(query)
+        return found
+
+    def remove(self, run_id: int) -> None:
+        """Take a run out, with its points and its saved analysis, and the series that it leaves empty.
+
+        Raises:
+            UsageError: There is no such run.
+        """
+        with self._database.write() as connection:
+            for table in (tables.POINT, tables.MARK, tables.BLOB):
+                connection.execute(delete(table).where(table.c.run_id == run_id))
+            if not connection.execute(delete(tables.RUN).where(tables.RUN.c.run_id == run_id)).rowcount:
+                raise UsageError(f"The store has no run {run_id}.", "'tcprof history list' lists them.")
+            used = exists().where(tables.POINT.c.series_id == tables.SERIES.c.series_id)
+            connection.execute(delete(tables.SERIES).where(~used))
+
+    def _frame(self, query: Select[Any]) -> pd.DataFrame:
+        with self._database.read() as connection:
+            found = connection.execute(query)
+            return pd.DataFrame(found.fetchall(), columns=list(found.keys()))
+
+
+def open_store(url: str | None = None, *, create: bool = True) -> Store:
+    """The store at an SQLAlchemy URL; None: that of ``TCPROF_STORE``, else ``.tcprof/history.db`` of the project.
+
+    Args:
+        create: Whether one is made where there is none.
+
+    Raises:
+        InputError: There is none, it is of a newer tcprof, or no store.
+        OutputError: It cannot be reached.
+        UsageError: The URL is of no database that tcprof uses.
+    """
+    return Store(Database(find_url(url), create=create))
+
+
+def _find_copy(connection: Connection, content: str, marks: Marks) -> int | None:
+    """The run that the same recording is, or a redacted or shortened copy of it."""
+    run = tables.RUN
+    found: int | None = connection.scalar(select(run.c.run_id).where(run.c.content == content))
+    if found is not None:
+        return found
+    like = select(tables.MARK.c.run_id).where(tables.MARK.c.mark.in_(signed(marks)[:_FIRST_MARKS].tolist()))
+    for run_id, stored in connection.execute(select(run.c.run_id, run.c.marks).where(run.c.run_id.in_(like))):
+        if is_same_recording(np.frombuffer(stored, dtype="<u8"), marks):
+            return int(run_id)
+    return None
+
+
+def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, run_id: int) -> list[str]:
+    """Add the points of a run, and the series that are new; returns what its user must know."""
+    notes, table = [], tables.SERIES
+    rows = [{**row, "subject": clean(row["subject"]), "fingerprint": fingerprint} for row in points.to_dict("records")]
+    keyed = {_key(row): row for row in rows}
+    known: dict[str, int] = {}
+    for some in _split(keyed):
+        query = select(table.c.key, table.c.series_id).where(table.c.key.in_(some))
+        known |= {each.key: each.series_id for each in connection.execute(query)}
+    columns = ("metric", "scope", "subject", "unit", "fingerprint", "gpu")
+    for key, row in keyed.items():
+        if key in known:
+            continue
+        same = [table.c[name] == row[name] for name in columns if name != "unit"]
+        if other := connection.scalar(select(table.c.unit).where(*same)):
+            title = METRICS[row["metric"]].title
+            notes.append(
+                f"{title} of {row['subject'] or row['scope']} was in {other or 'no unit'} and is in {row['unit']}: a "
+                "new series begins."
+            )
+        known[key] = _insert(connection, table, {"key": key, **{name: row[name] for name in columns}})
+    found = [
+        {"series_id": known[key], "run_id": run_id, "n": int(row["n"]), "value": float(row["value"]),
+         **{end: None if np.isnan(row[end]) else float(row[end]) for end in ("low", "high")}}
+        for key, row in keyed.items()
+    ]  # fmt: skip
+    if found:
+        connection.execute(insert(tables.POINT), found)
+    return notes
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    """What is one series: texts of any length in one that a database can look up."""
+    facts = [row[name] for name in ("metric", "scope", "subject", "unit", "fingerprint")]
+    return hashlib.sha256(json.dumps([*facts, int(row["gpu"])]).encode()).hexdigest()
+
+
+def _insert(connection: Connection, table: Any, row: Mapping[str, Any]) -> int:
+    """Insert a row; returns the number that it got."""
+    key = connection.execute(insert(table), dict(row)).inserted_primary_key
+    assert key is not None  # it is that of a single row
+    return int(key[0])
+
+
+def _conform(schema: Schema, frame: pd.DataFrame, order: list[str]) -> pd.DataFrame:
+    ordered = frame.sort_values(order, kind="stable")
+    return schema.conform(
+        ordered.astype({column.name: column.dtype for column in schema.columns if column.name in ordered})
+    )
+
+
+def _split(values: Iterable[Any]) -> Iterable[list[Any]]:
+    listed = list(values)
+    return (listed[low : low + _AT_ONCE] for low in range(0, len(listed), _AT_ONCE))
+
+
+def _save(analysis: Analysis) -> bytes:
+    with temporary_folder() as folder:
+        path = Path(folder) / "saved"
+        save(analysis, path, None)
+        return path.read_bytes()
