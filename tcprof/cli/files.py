@@ -30,6 +30,7 @@ from tcprof.cli.output import (
     progress,
     read_recording,
 )
+from tcprof.cli.ranks import report_job
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX, SAVED_SUFFIX
@@ -61,13 +62,17 @@ def report(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write one HTML page about a recording.
+    """Write one HTML page about a recording, or about the job whose ranks lie in a folder.
 
     The page is self-contained and opens offline.
     """
     target = add_suffix(output or Path(f"{recording.stem}{PAGE_SUFFIX}"), (PAGE_SUFFIX,))
     origin = origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
+    if recording.is_dir():
+        report_job(recording, target, PageOptions(title, theme, plotlyjs, origin))
+        echo_path(target)
+        return
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
         from tcprof.findings import summarize_checks

@@ -8,11 +8,13 @@ import typer
 
 from tcprof.cli import app
 from tcprof.cli.options import TEXT, ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import print_document, progress_of
+from tcprof.cli.output import check_target, find_reports, print_document, print_lines, progress, progress_of
 from tcprof.cli.streams import echo_error, echo_path
+from tcprof.files import PAGE_SUFFIX
+from tcprof.render.html import USUAL, PageOptions
 
 if TYPE_CHECKING:
-    from tcprof.ranks.job import Failure
+    from tcprof.ranks.job import Failure, Job
     from tcprof.ranks.reduce import ReducedRank
 
 RecordingsArgument = Annotated[
@@ -55,7 +57,7 @@ SaveOption = Annotated[
 ]
 
 
-@app.command(epilog=r"Examples: tcprof ranks run/;  tcprof ranks job-*.tcprof --format json")
+@app.command(epilog=r"Examples: tcprof ranks run/;  tcprof ranks job-*.tcprof -o job.html")
 def ranks(
     recordings: RecordingsArgument,
     rank_from: RankFromOption = None,
@@ -74,21 +76,50 @@ def ranks(
 
     It also says what the job would save without it. Ranks are known by what the launcher told their processes, never
     by the order of the files. Each recording is reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are
-    some hundred megabytes.
+    some hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
     """
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.store import write_job
     from tcprof.views.ranks import view_ranks
 
-    chosen = choose_format(output_format, output, tuple(recordings), force=force)
+    page = output if output is not None and output.suffix == PAGE_SUFFIX and output_format is None else None
+    if page is not None:
+        check_target(page, recordings, force=force)
+    chosen = choose_format(output_format, None if page else output, tuple(recordings), force=force)
     job = join_ranks(*_read(recordings, rank_from, jobs, dask))
-    print_document(view_ranks(job, limit or None), chosen, output, wide=wide)
+    print_document(view_ranks(job, limit or None), chosen, None if page else output, wide=wide)
+    if page is not None:
+        _write_page(job, page, recordings)
+        echo_path(page)
     if save is not None:
         write_job(job, save)
         if chosen == TEXT:
             echo_path(save)
         else:
             echo_error(str(save))
+
+
+def report_job(folder: Path, page: Path, options: PageOptions) -> None:
+    """Write the page of the job whose recordings lie in a folder, and print its verdict."""
+    from tcprof.ranks.job import join_ranks
+    from tcprof.ranks.verdict import judge_job
+
+    job = join_ranks(*_read([folder], None, None, None))
+    _write_page(job, page, [folder], options)
+    print_lines(judge_job(job))
+
+
+def _write_page(job: "Job", page: Path, given: list[Path], options: PageOptions = USUAL) -> None:
+    """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
+    from tcprof.ranks.gather import find_files
+    from tcprof.ranks.store import is_job
+    from tcprof.render.html.job import write_job_page
+
+    with progress(f"Writing {page.name}"):
+        files = find_files(each for each in given if not is_job(each))
+        links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
+        of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
+        write_job_page(job, page, options, of_ranks if any(of_ranks) else ())
 
 
 def _read(

@@ -29,6 +29,7 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress, read_recording
+from tcprof.cli.ranks import ranks
 from tcprof.cli.streams import echo
 from tcprof.errors import UsageError
 from tcprof.views import ROWS_SHOWN, Order
@@ -73,12 +74,15 @@ def show(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show a recording on one screen.
+    """Show a recording on one screen, or the job whose ranks lie in a folder.
 
-    The verdict, what to do first, and what loses most.
+    The verdict, what to do first, and what loses most; of a job what 'tcprof ranks' shows.
     """
     from tcprof.views.recording.show import view_recording
 
+    if recording.is_dir():
+        ranks([recording], output_format=output_format, output=output, wide=wide, force=force)
+        return
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
     document = view_recording(analysis, analysis.findings, limit, notes)

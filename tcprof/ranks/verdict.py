@@ -21,7 +21,7 @@ def describe_job(job: Job) -> str:
     steps = int(ranks["step_count"].min())
     facts = [f"step time {format_ns(ranks['step_time_ns'].median())}"]
     facts += _fact("Tensor Active", units.format_pct(ranks["tensor_active_pct"].mean()))
-    facts += _fact("Tensor FLOP/s of all ranks", units.format_value(ranks["tensor_tflops"].sum(min_count=1), "tflops"))
+    facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(ranks["tensor_tflops"].sum(min_count=1)))
     whole = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
     return f"{len(ranks):,}{whole} ranks, {steps:,} steps: {', '.join(facts)}."
 

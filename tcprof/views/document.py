@@ -13,6 +13,7 @@ from tcprof.views.tables import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tcprof.frames import Column
     from tcprof.record.diagnosis import MachineCheck
 
 
@@ -57,6 +58,20 @@ class Icicle:
     gpu: int
     trees: tuple[str, ...]  # what each way to divide the time is called
     data: Mapping[str, Any]  # the trees themselves, and the colours, for the script
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """A figure of each rank in each step, as cells that a page's own script draws: see ``web/src/heatmap.ts``.
+
+    All arrays have a row for each rank, in the order of ``ranks``.
+    """
+
+    ranks: tuple[int, ...]
+    order: tuple[int, ...]  # their places, what costs most first
+    first_steps: tuple[int, ...]  # number of the first step of each column
+    metrics: "tuple[tuple[Column, bool, pd.DataFrame], ...]"  # of each its column, whether much is bad, the values
+    links: tuple[str, ...] = ()  # to the ranks' own pages, empty for none; empty if all are
 
 
 @dataclass(frozen=True)
@@ -131,7 +146,7 @@ class Leads:
 
 
 Part: TypeAlias = (
-    "Notes | Code | Summary | Lead | Leads | Icicle | Table | Figure | Facts | Checklist | Commands | Section"
+    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Table | Figure | Facts | Checklist | Commands | Section"
 )
 
 

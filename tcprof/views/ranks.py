@@ -1,15 +1,32 @@
 """The ranks of a job: which holds the others up, and what each is doing in a step."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from tcprof.frames import RANKS
+from tcprof.frames import RANKS, Column
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Notes, Part
+from tcprof.views.document import VERDICT, Document, HeatMap, Notes, Part, Section
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 RANKS_SHOWN = 16
+_ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
+_MOST_COLUMNS, _MOST_CELLS = 400, 250_000
+# What cells may show, and whether much of it is bad.
+_MAPPED = {
+    "excess_ns": True,
+    "own_ns": True,
+    "step_time_ns": True,
+    "wait_ns": True,
+    "tensor_active_pct": False,
+    "clock_hz": False,
+}
+_CELLS = (
+    "A row is a rank, a column a step{several}. Own time is the step time without waiting for other ranks; a row that "
+    "is over the median of all in most steps holds the others up, and they wait."
+)
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
     *("own_ns", "excess_ns", "wait_ns", "saves_ns", "compute_ns", "idle_ns", "tensor_active_pct", "clock_hz"),
@@ -20,7 +37,6 @@ _COLUMNS = (
 def view_ranks(job: Job, limit: int | None = RANKS_SHOWN) -> Document:
     """The job's verdict, and the ``limit`` ranks with the longest own time, longest first."""
     verdict, base = judge_job(job), describe_base(job)
-    failures = tuple(f"{one_line(each.file)} gives no rank: {each.reason}" for each in job.failures)
     parts: tuple[Part, ...] = (Notes(verdict), _list_ranks(job.ranks, limit), Notes(base))
     data = {
         "verdict": verdict,
@@ -31,15 +47,14 @@ def view_ranks(job: Job, limit: int | None = RANKS_SHOWN) -> Document:
         "failures": [vars(each) for each in job.failures],
         "warnings": job.warnings,
     }
-    warnings = (*failures, *job.warnings)
-    return Document("ranks", parts, base=base, warnings=warnings, data=data, rows=job.ranks)
+    return Document("ranks", parts, base=base, warnings=_list_warnings(job), data=data, rows=job.ranks)
 
 
 def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     ordered = ranks.sort_values(["excess_ns", "own_ns", "rank"], ascending=[False, False, True], kind="stable")
     shown = ordered if limit is None else ordered.head(limit)
     known = [RANKS[name] for name in _COLUMNS if ranks[name].notna().any()]
-    headings = tuple(Heading.of(column, spare=place) for place, column in enumerate(known))
+    headings = tuple(Heading.of(column, spare=place, shown=place < _SHOWN) for place, column in enumerate(known))
     rows = [
         Row(
             f"rank {row['rank']}", tuple(Cell.of_column(row, column) for column in known), tag="slow" * row["straggler"]
@@ -48,4 +63,53 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     ]
     more = "those with the shortest own time. 'tcprof ranks --limit 0' lists all of them."
     title = "Means per step of each rank, the longest own time first"
-    return Table("ranks", title, "Rank", headings, tuple(rows), hidden=len(ranks) - len(shown), more=more)
+    hidden = len(ranks) - len(shown)
+    return Table("ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title)
+
+
+def view_job_page(job: Job, links: Sequence[str] = ()) -> Document:
+    """What the page of a job says: the verdict, each rank in each step, and the ranks that cost most.
+
+    Args:
+        links: To the page of each rank, empty for none; empty if all are.
+    """
+    cells = map_steps(job, links)
+    width = cells.first_steps[1] - cells.first_steps[0] if len(cells.first_steps) > 1 else 1
+    note = _CELLS.format(several=f", or the mean of {width} in a row" if width > 1 else "")
+    sections = (
+        Section("steps", "Every rank in every step", (Notes((note,)), cells)),
+        Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
+        Section("base", "Where the figures come from", (Notes(describe_base(job)),)),
+    )
+    title = f"{len(job.ranks):,} ranks of {one_line(job.recordings[0].program or 'a job')}"
+    verdict = Notes(judge_job(job), VERDICT)
+    return Document("job", (verdict, *sections), warnings=_list_warnings(job), title=title)
+
+
+def _list_warnings(job: Job) -> tuple[str, ...]:
+    return (*(f"{one_line(each.file)} gives no rank: {each.reason}" for each in job.failures), *job.warnings)
+
+
+def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
+    """The figures of each rank in each step, or of blocks of steps where there are many."""
+    steps, ranks = job.rank_steps, job.ranks.sort_values("rank", ignore_index=True)
+    first, count = int(steps["step"].min()), int(steps["step"].max() - steps["step"].min()) + 1
+    width = -(-count // max(1, min(_MOST_COLUMNS, _MOST_CELLS // len(ranks))))
+    group = steps["rank"].map(ranks.set_index("rank")["group"]).rename("group")
+    shown = steps.assign(
+        block=(steps["step"] - first) // width,
+        excess_ns=steps["own_ns"] - steps.groupby([group, "step"])["own_ns"].transform("median"),
+        tensor_active_pct=100 * steps["tensor_active_ns"] / steps["step_time_ns"],
+    )
+    means = shown.groupby(["rank", "block"])[[*_MAPPED]].mean().unstack("block").reindex(ranks["rank"])
+    found = ((RANKS[name], bad, means[name]) for name, bad in _MAPPED.items())
+    known: list[tuple[Column, bool, pd.DataFrame]] = [each for each in found if each[2].notna().any(axis=None)]
+    order = ranks.sort_values(["excess_ns", "own_ns"], ascending=False, kind="stable").index
+    blocks = means.columns.get_level_values("block").unique().sort_values()
+    return HeatMap(
+        tuple(ranks["rank"].tolist()),
+        tuple(order.tolist()),
+        tuple((first + blocks * width).tolist()),
+        tuple(known),
+        tuple(links),
+    )

@@ -3,6 +3,7 @@ import { chooseTheme, isDark, systemDark } from "./colors";
 import { startBaselines } from "./comparison/baselines";
 import { find, findAll, whenParsed } from "./dom";
 import { fitFigures, restyle, startFigures } from "./figures";
+import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
 import { followLasso } from "./lasso";
 import { openAround, openLinkedParts } from "./links";
@@ -84,5 +85,5 @@ function startContent(): void {
   startIcicles();
   const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
   void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
-  void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
+  void Promise.all([...drawn, timeline?.drawn, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
 }

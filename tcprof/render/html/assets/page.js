@@ -707,6 +707,131 @@
     else values[name] = value;
   }
 
+  // src/heatmap.ts
+  var LEFT = 56;
+  var BELOW = 22;
+  var ROW = { least: 1, most: 20, all: 640 };
+  var LABEL = { row: 14, column: 48 };
+  var GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
+  var BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
+  async function startHeatmap() {
+    const element2 = document.querySelector("[data-heatmap]");
+    if (!element2) return;
+    const { header, read } = await unpack(document.getElementById(element2.dataset.heatmap).textContent);
+    const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
+    const [canvas, cell] = [find("canvas", HTMLCanvasElement, element2), find("[data-cell]", HTMLElement, element2)];
+    const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find(name, HTMLSelectElement, element2));
+    const columns = header.steps.length;
+    const cursor = { row: 0, column: 0, isSet: false };
+    const metric = () => header.metrics[Number(metricOf.value)];
+    const rankAt = (row) => orderOf.value === "cost" ? header.order[row] : row;
+    const height = () => Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
+    function readValue(number, cell2) {
+      const { scale, least } = header.metrics[number];
+      const stored = values[number][cell2];
+      return stored ? least + (stored - 1) * scale : NaN;
+    }
+    function valueAt(place, column) {
+      return readValue(Number(metricOf.value), place * columns + column);
+    }
+    function paintCells() {
+      const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
+      const context = cells.getContext("2d");
+      const image = context.createImageData(columns, header.ranks.length);
+      const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
+      const { low, high, bad: muchIsBad } = metric();
+      for (let row = 0; row < header.ranks.length; row++) {
+        for (let column = 0; column < columns; column++) {
+          const value = valueAt(rankAt(row), column);
+          if (Number.isNaN(value)) continue;
+          const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
+          const share = muchIsBad ? part : 1 - part;
+          const at = 4 * (row * columns + column);
+          for (let k = 0; k < 3; k++) image.data[at + k] = good[k] + (bad[k] - good[k]) * share;
+          image.data[at + 3] = 255;
+        }
+      }
+      context.putImageData(image, 0, 0);
+      return cells;
+    }
+    function draw() {
+      const [width, rows] = [Math.max(canvas.clientWidth - LEFT, 1), height() * header.ranks.length];
+      const ratio = devicePixelRatio || 1;
+      canvas.style.height = `${rows + BELOW}px`;
+      Object.assign(canvas, { width: (width + LEFT) * ratio, height: (rows + BELOW) * ratio });
+      const context = canvas.getContext("2d");
+      context.scale(ratio, ratio);
+      context.imageSmoothingEnabled = height() < 1 || columns > width;
+      context.drawImage(paintCells(), LEFT, 0, width, rows);
+      context.fillStyle = getComputedStyle(canvas).color;
+      context.font = "12px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      const everyRow = Math.ceil(LABEL.row / height());
+      for (let row = 0; row < header.ranks.length; row += everyRow) {
+        context.fillText(String(header.ranks[rankAt(row)]), LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
+      }
+      context.textAlign = "center";
+      const everyColumn = Math.ceil(LABEL.column * columns / width);
+      for (let column = 0; column < columns; column += everyColumn) {
+        context.fillText(String(header.steps[column]), LEFT + (column + 0.5) * width / columns, rows + BELOW / 2);
+      }
+      if (!cursor.isSet) return;
+      context.lineWidth = 2;
+      context.strokeStyle = context.fillStyle;
+      context.strokeRect(LEFT + cursor.column * width / columns, cursor.row * height(), width / columns, height());
+    }
+    function say() {
+      const place = rankAt(cursor.row);
+      const texts = header.metrics.map(({ title, unit }, number) => `${title} ${format(readValue(number, place * columns + cursor.column), unit)}`);
+      const opens = header.links[place] ? ". Click: its page" : "";
+      cell.textContent = `Rank ${header.ranks[place]}, step ${header.steps[cursor.column]}: ${texts.join(", ")}${opens}`;
+    }
+    function show2() {
+      const { low, high, unit } = metric();
+      find("[data-low]", HTMLElement, element2).textContent = format(low, unit);
+      find("[data-high]", HTMLElement, element2).textContent = format(high, unit);
+      const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
+      const ends = metric().bad ? [good, bad] : [bad, good];
+      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends.join()})`;
+      draw();
+    }
+    function moveTo(row, column) {
+      cursor.row = Math.min(Math.max(row, 0), header.ranks.length - 1);
+      cursor.column = Math.min(Math.max(column, 0), columns - 1);
+      cursor.isSet = true;
+      draw();
+      say();
+    }
+    function open() {
+      const link = header.links[rankAt(cursor.row)];
+      if (link) location.href = link;
+    }
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+      const width = canvas.clientWidth - LEFT;
+      if (offsetX < LEFT || offsetY > height() * header.ranks.length) return;
+      moveTo(Math.floor(offsetY / height()), Math.floor((offsetX - LEFT) / width * columns));
+    });
+    canvas.addEventListener("click", open);
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (event.key === "Enter") open();
+      if (!step) return;
+      event.preventDefault();
+      moveTo(cursor.row + step[0], cursor.column + step[1]);
+    });
+    for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show2);
+    new ResizeObserver(draw).observe(find(".table-tools", HTMLElement, element2));
+    new MutationObserver(show2).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", show2);
+    show2();
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function format(value, unit) {
+    if (unit === "ns") return formatSeconds(value * 1e-9);
+    return unit === "pct" ? formatPercent(value) : formatScaled(value, "Hz");
+  }
+
   // src/icicle_tree.ts
   var KINDS = ["range", "module", "class", "kernel", "idle"];
   function childrenOf(tree, order) {
@@ -779,7 +904,7 @@
   }
 
   // src/icicle.ts
-  var ROW = 26;
+  var ROW2 = 26;
   var NARROWEST = 3;
   var LEAST_LABEL = 28;
   function startIcicles() {
@@ -843,7 +968,7 @@
     const drawn = layOut(tree, focus, order, NARROWEST / width);
     const had = box.contains(document.activeElement) ? document.activeElement.dataset.node : void 0;
     const chain = new Set(chainOf(tree, focus));
-    box.style.height = `${ROW * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
+    box.style.height = `${ROW2 * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
     box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
     const again = box.querySelector(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
     if (again) again.tabIndex = 0;
@@ -865,7 +990,7 @@
     bar.setAttribute("aria-label", bar.title);
     if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
     Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
-    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
+    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW2 * row}px` });
     if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
     return bar;
   }
@@ -3438,6 +3563,6 @@
     startIcicles();
     const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
     void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
-    void Promise.all([...drawn, timeline?.drawn]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
+    void Promise.all([...drawn, timeline?.drawn, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   }
 })();

@@ -1,0 +1,62 @@
+"""The HTML page of a job of many ranks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from tcprof.ranks.job import Job
+from tcprof.render.html import USUAL, PageOptions
+from tcprof.render.html.pages import read_asset, render_page, split_parts, write_page
+from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.views.document import Document, HeatMap, Section
+from tcprof.views.ranks import view_job_page
+
+_UNKNOWN = 0  # all known values are stored one higher
+_SCALES = {"ns": 1.0, "pct": 1e-3, "hz": 1e5}  # of the units of columns: what one in the stored numbers is
+
+
+def write_job_page(job: Job, path: Path, options: PageOptions = USUAL, links: Sequence[str] = ()) -> None:
+    """Write the page of a job.
+
+    Args:
+        links: To the page of each rank, empty for none; empty if all are.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    write_page(path, render_job(view_job_page(job, links), options), options)
+
+
+def render_job(document: Document, options: PageOptions = USUAL) -> str:
+    """The page of a job, as text."""
+    inner = [part for section in document.parts if isinstance(section, Section) for part in section.parts]
+    cells = next(part for part in inner if isinstance(part, HeatMap))
+    values = {
+        "title": options.title or document.title,
+        "warnings": document.warnings,
+        **split_parts(document.parts),
+        "job_style": read_asset("job.css"),
+        "cells": cells,
+        "packed": Markup(_pack(cells)),
+    }
+    return render_page("job.html", values, options)
+
+
+def _pack(cells: HeatMap) -> str:
+    store = ArrayStore()
+    metrics: list[dict[str, Any]] = []
+    for column, is_bad, values in cells.metrics:
+        scale = _SCALES[column.unit]
+        known = values.to_numpy(float).ravel()
+        least = np.nanmin(known)
+        stored = np.where(np.isnan(known), _UNKNOWN, np.round((known - least) / scale) + 1).astype(np.int64)
+        low, high = np.nanquantile(known, (0.01, 0.99)).clip(0)  # below the median of the others is no loss
+        metrics.append(
+            {"title": column.title, "unit": column.unit, "scale": scale, "bad": is_bad, "values": store.add(stored)}
+            | {"least": float(least), "low": float(low), "high": float(high)}
+        )
+    header = {"ranks": cells.ranks, "order": cells.order, "steps": cells.first_steps, "links": cells.links}
+    return store.pack({**header, "metrics": metrics})

@@ -1,0 +1,79 @@
+"""The page of a job in Chromium: each cell of its heat map is a rank in a step."""
+
+import pytest
+from builders import FIXTURES
+from jobs import make_job
+
+from tcprof.ranks.job import join_ranks
+from tcprof.ranks.store import read_job
+from tcprof.render.html.job import write_job_page
+from tcprof.units import format_ns
+
+INPUT = FIXTURES / "jobs" / "input"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("job") / "job.html"
+    write_job_page(join_ranks(read_job(INPUT)), path)
+    return path
+
+
+def say_cell(opened, row, column):
+    """What the page says of the cell that arrow keys lead to from the first."""
+    canvas = opened.locator(".heatmap canvas")
+    canvas.focus()
+    for key, count in (("ArrowUp", 99), ("ArrowLeft", 99), ("ArrowDown", row), ("ArrowRight", column)):
+        for _ in range(count):
+            canvas.press(key)
+    return opened.locator("[data-cell]").inner_text()
+
+
+def test_a_cell_says_the_figures_of_its_rank_and_step(visit, page, check_silent):
+    opened = visit(page)
+    opened.select_option("[data-order]", "rank")
+    steps = join_ranks(read_job(INPUT)).rank_steps.set_index(["rank", "step"])
+    for rank, step in ((0, 3), (1, 7)):
+        text = say_cell(opened, rank, step)
+        assert text.startswith(f"Rank {rank}, step {step}: ")
+        row = steps.loc[(rank, step)]
+        for name, title in (("own_ns", "Own time"), ("step_time_ns", "Step time"), ("wait_ns", "Waiting")):
+            assert f"{title} {format_ns(row[name])}" in text
+    check_silent(opened, page)
+
+
+def test_the_rank_that_holds_the_others_up_is_first_and_darkest(visit, page):
+    opened = visit(page)
+    assert say_cell(opened, 0, 10).startswith("Rank 1, step 10")
+    color = """([row, column]) => {
+      const canvas = document.querySelector(".heatmap canvas");
+      const width = (canvas.width - 56) / 39;
+      return Array.from(canvas.getContext("2d").getImageData(56 + (column + 0.5) * width, (row + 0.5) * 20, 1, 1).data);
+    }"""
+    slow, other = (opened.evaluate(color, [row, 20]) for row in (0, 1))
+    assert slow[1] < other[1] - 50  # less green: redder
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit, page, axe, scheme):
+    assert [each for each in axe(visit(page, scheme=scheme)) if each[1] != "minor"] == []
+
+
+def test_a_click_opens_the_page_of_a_rank(visit, run, tmp_path):
+    files = make_job(tmp_path, [[1000] * 8, [1500] * 8])
+    report, job = tmp_path / "r1.html", tmp_path / "job.html"
+    assert run("report", files[1], "-o", report).status == 0
+    assert run("ranks", tmp_path, "-o", job).status == 0
+    opened = visit(job)
+    opened.locator(".heatmap canvas").click(position={"x": 300, "y": 10})
+    opened.wait_for_url(report.as_uri())
+
+
+def test_names_from_recordings_are_text(visit, tmp_path):
+    job = join_ranks(read_job(INPUT))
+    hostile = "<script>document.title = 'taken'</script>"
+    object.__setattr__(job.recordings[0], "program", hostile)
+    path = tmp_path / "job.html"
+    write_job_page(job, path)
+    opened = visit(path)
+    assert opened.locator("h1").inner_text() == f"2 ranks of {hostile}"
