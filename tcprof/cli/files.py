@@ -62,7 +62,7 @@ def report(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Write one HTML page about a recording, or about the job whose ranks lie in a folder.
+    """Write one HTML page about a recording, or a job in a folder.
 
     The page is self-contained and opens offline.
     """

@@ -74,7 +74,7 @@ def show(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Show a recording on one screen, or the job whose ranks lie in a folder.
+    """Show a recording, or a job in a folder, on one screen.
 
     The verdict, what to do first, and what loses most; of a job what 'tcprof ranks' shows.
     """
