@@ -30,7 +30,6 @@ from tcprof.cli.output import (
     progress,
     read_recording,
 )
-from tcprof.cli.ranks import report_job
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX, SAVED_SUFFIX
@@ -70,6 +69,8 @@ def report(
     origin = origin_of(recording)
     check_target(target, (recording,), force=force, origin="" if output else origin)
     if recording.is_dir():
+        from tcprof.cli.ranks import report_job
+
         report_job(recording, target, PageOptions(title, theme, plotlyjs, origin))
         echo_path(target)
         return

@@ -29,7 +29,6 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import print_document, progress, read_recording
-from tcprof.cli.ranks import ranks
 from tcprof.cli.streams import echo
 from tcprof.errors import UsageError
 from tcprof.views import ROWS_SHOWN, Order
@@ -81,6 +80,8 @@ def show(
     from tcprof.views.recording.show import view_recording
 
     if recording.is_dir():
+        from tcprof.cli.ranks import ranks
+
         ranks([recording], output_format=output_format, output=output, wide=wide, force=force)
         return
     chosen = choose_format(output_format, output, (recording,), force=force)
