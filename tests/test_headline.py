@@ -97,3 +97,11 @@ def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path
     assert active == format_pct(step["tensor_active_mean_pct"])
     assert idle == format_pct(100 * step["idle_ns"] / step["total_ns"])
     assert line.endswith(f" {step['step_count']} steps")
+
+
+def test_what_rounding_allows_holds_the_mean_that_is_shown():
+    """The mean is read where samples are shared among launches: here it is far from that of the samples as they are."""
+    (summary,) = summarize(make_analysis(tensor_source="rounded"))
+    (tile,) = [tile for tile in summary.tiles if tile.title == "Tensor Active"]
+    low, high = (float(text) for text in tile.interval.removesuffix(" %").split("–"))
+    assert low <= float(tile.value.removesuffix(" %")) <= high

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import FIXTURES
+from builders import FIXTURES, MS, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
@@ -74,6 +74,23 @@ def test_epochs_are_one():
     outer = [name for _, name, _, parent, _ in bars(icicle) if parent == 0]
     assert len(outer) == len(set(outer))
     assert "forward" in outer
+
+
+def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
+    """Steps of ten kernels with gaps of 1 ms but one of 3 ms: a bar of 12 ms is not one gap."""
+    builder = TraceBuilder().gpu().recorded(1_000 * MS)
+    for step in range(6):
+        start = 100 * MS * step
+        builder.range("step", start, start + 60 * MS)
+        for number in range(10):
+            begin = start + 10 + 5 * MS * number + (2 * MS if number > 5 else 0)
+            builder.kernel(f"k{number}", begin, begin + 4 * MS, launched=start + 1 + number)
+    (icicle,) = list_icicles(tcprof.read(builder.write(tmp_path)))
+    idle = [(name, time) for kind, name, _, _, time in bars(icicle) if kind == "idle"]
+    assert idle == [("Idle: 9 gaps, longest 3.00 ms", 11 * MS)]
+    packed = icicle.data["trees"][0]
+    start = packed["start"][packed["kind"].index(KINDS.index("idle"))]
+    assert start == max(packed["start"]), "it is nowhere between the kernels"
 
 
 def test_without_work_there_is_none():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
-from builders import TraceBuilder
+from builders import MS, TraceBuilder
 from slow import first
 
 import tcprof
@@ -15,6 +15,7 @@ from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.errors import UsageError
 from tcprof.findings import describe_warm_up
 from tcprof.nsys import schema
+from tcprof.views.recording.time import figure_iteration_strip
 
 
 def read(trace, tmp_path):
@@ -260,3 +261,19 @@ def test_a_range_with_less_than_half_of_the_work_iterates_where_no_other_one_hol
     end = loop(trace, "step", 0, [8_000] * 6)
     trace.kernel("export", end, end + 100_000, launched=end)
     assert iterating(read(trace, tmp_path)) == ["step"]
+
+
+def test_several_gpus_have_colours_of_their_own_and_a_legend(tmp_path):
+    builder = TraceBuilder().gpu(0).gpu(1).recorded(1_000 * MS)
+    for step in range(6):
+        start = 100 * MS * step
+        builder.range("step", start, start + 60 * MS)
+        for device in (0, 1):
+            begin = start + 10 + device
+            builder.kernel("k", begin, begin + 4 * MS, launched=start + 1 + device, device=device)
+    figure = figure_iteration_strip(tcprof.read(builder.write(tmp_path)))
+    colors = {trace["name"]: trace["marker"]["color"] for trace in figure.data}
+    assert set(colors) == {"GPU 0", "GPU 1"}
+    assert len(set(colors.values())) == 2
+    assert figure.layout["showlegend"]
+    assert [trace["name"] for trace in figure.data if trace["showlegend"]] == ["GPU 0", "GPU 1"]

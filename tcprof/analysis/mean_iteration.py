@@ -28,7 +28,7 @@ class MeanIteration:
     paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
     # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
     # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, when it comes on
-    # average, after the iteration's start
+    # average, after the iteration's start; of idle time ``gap_count``, and ``longest_ns``, the longest gap of all
     parts: pd.DataFrame
 
 
@@ -50,7 +50,7 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     work = _sum_up(_pieces_of_work(analysis, mine, low, high), low)
     idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
     parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
-    parts[["time_ns", "launch_count"]] /= max(count, 1)
+    parts[["time_ns", "launch_count", "gap_count"]] /= max(count, 1)
     return MeanIteration(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
 
 
@@ -59,7 +59,8 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
     place = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
     pieces["start_ns"] = pieces["begin"].to_numpy() - low[place]
     by = pieces.groupby(_KEYS, as_index=False)
-    return by.agg(time_ns=("time_ns", "sum"), launch_count=("launch_count", "sum"), start_ns=("start_ns", "mean"))
+    sums = {name: (name, "sum") for name in ("time_ns", "launch_count", "gap_count")}
+    return by.agg(**sums, start_ns=("start_ns", "mean"), longest_ns=("time_ns", "max"))
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
@@ -98,8 +99,9 @@ def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd
     begin, copies = begin[kept], row < 0
     gpu = int(analysis.activities["gpu"].iloc[mine[0]])
     place["path_id"][copies] = _innermost(analysis, gpu, begin[copies], end[kept[copies]])
+    counts = {"launch_count": 1.0, "gap_count": 0.0}
     return pd.DataFrame(
-        {**place, "time_class": of_class[kept], "time_ns": own[kept], "begin": begin, "launch_count": 1.0}, copy=False
+        {**place, "time_class": of_class[kept], "time_ns": own[kept], "begin": begin, **counts}, copy=False
     )
 
 
@@ -109,7 +111,7 @@ def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: I
     window, step, length = gaps.overlaps(low, high)
     begin = np.maximum(gaps.start[step], low[window])
     path = _innermost(analysis, gpu, begin, begin + length)
-    idle = {"module": -1, "kernel": -1, "time_class": IDLE, "launch_count": 0.0}
+    idle = {"module": -1, "kernel": -1, "time_class": IDLE, "launch_count": 0.0, "gap_count": 1.0}
     return pd.DataFrame({"path_id": path, "begin": begin, "time_ns": length.astype(np.float64), **idle})
 
 

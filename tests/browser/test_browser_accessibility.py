@@ -65,7 +65,6 @@ def test_parts_have_names(visit, pages):
         assert opened.get_by_role("region", name=part, exact=True).count() == 1
     assert opened.get_by_role("navigation", name="Parts of this page").count() == 1
     assert opened.get_by_role("table", name="Ranges on GPU 0").count() == 1
-    assert opened.get_by_role("group", name="Share of each time class").count() == 1
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import tcprof
 from tcprof import units
 from tcprof.frames import SAMPLES
 from tcprof.render.html.timeline import RANGE_STEPS
-from tcprof.views.figures.traces import scale_colors
+from tcprof.views.figures.traces import CLASS_COLORS, scale_colors
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -334,8 +334,8 @@ def test_single_kernels_have_their_names_under_the_pointer(timeline):
 @pytest.mark.slow
 def test_colours_of_the_classes_are_painted(timeline):
     painted = timeline("recorded").evaluate(PAINTED)
-    assert painted["#D55E00"] > 100, "tensor kernels"
-    assert painted["#0072B2"] > 100, "memory-bound kernels"
+    for name in ("tensor_kernel", "memory_bound"):
+        assert painted[CLASS_COLORS[name]] > 100, name
 
 
 @pytest.mark.slow

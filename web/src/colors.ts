@@ -8,8 +8,13 @@ export type Theme = "dark" | "light";
 /** The system's choice; its "change" event says when it changes. */
 export const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
-/** Whether the page is shown in dark colours. */
+let onPaper = false;
+addEventListener("beforeprint", () => { onPaper = true; });
+addEventListener("afterprint", () => { onPaper = false; });
+
+/** Whether the page is shown in dark colours; on paper it never is. */
 export function isDark(): boolean {
+  if (onPaper) return false;
   return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
 }
 
@@ -32,6 +37,13 @@ function applyTheme(theme: Theme): void {
   const style = document.getElementById("dark-colors") as HTMLStyleElement;
   style.media = theme === "dark" ? "screen" : "not all";
   root.dataset.theme = theme; // the timeline looks at it
+}
+
+/** Call when the page's colours have changed: by its reader, by the system, or for paper and back. */
+export function onColors(call: () => void): void {
+  new MutationObserver(call).observe(root, { attributeFilter: ["data-theme"] });
+  systemDark.addEventListener("change", call);
+  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, call);
 }
 
 /** A colour of the page's style sheet, such as "--ink". */

@@ -1,4 +1,5 @@
 /** Icicles: time in parts of parts, as rows of bars that are buttons. A click zooms and selects. */
+import { isDark, onColors, type Theme } from "./colors";
 import { find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
 import { chainOf, KINDS, layOut, turnAround, type Bar, type Order, type Tree } from "./icicle_tree";
@@ -13,8 +14,8 @@ interface Painted {
 interface Data {
   unit: string;
   trees: Tree[];
-  colors: Painted[];
-  unknown: Painted;
+  /** The scale of Tensor Active, lowest first; the last is for unknown. */
+  colors: Record<Theme, Painted[]>;
 }
 
 const ROW = 26; // pixels
@@ -66,8 +67,7 @@ function startIcicle(element: HTMLElement): void {
     show();
   });
   new ResizeObserver(show).observe(bars);
-  find(".swatch", HTMLElement, element).style.background =
-    `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
+  onColors(show);
   find(".undrawn", HTMLElement, element).remove();
 }
 
@@ -95,7 +95,9 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
   const kind = KINDS[tree.kind[node]];
   const name = tree.texts[tree.name[node]];
   const active = tree.active[node];
-  const painted = active === null ? data.unknown : data.colors[Math.min(Math.floor(active / 100 * data.colors.length), data.colors.length - 1)];
+  const colors = data.colors[isDark() ? "dark" : "light"];
+  const last = colors.length - 1;
+  const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
   const bar = Object.assign(document.createElement("button"), {
     type: "button", className: `bar-${kind}`, tabIndex: -1, title: describe(tree, node, data.unit),
     textContent: width * pixels >= LEAST_LABEL ? name : "",

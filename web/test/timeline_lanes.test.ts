@@ -8,7 +8,10 @@ import type { Names } from "../src/timeline/header";
 import { fillLanes, type FilledLanes, type View } from "../src/timeline/lanes";
 
 const NAMES: Names = {
-  rangeColors: ["cold", "hot", "unknown"].map((color) => ({ color, text: "dark" })),
+  rangeColors: {
+    light: ["cold", "hot", "unknown"].map((color) => ({ color, text: "dark" })),
+    dark: ["cold", "hot", "unknown"].map((color) => ({ color: `dark ${color}`, text: "light" })),
+  },
   classes: ["tensor", "other", "idle"].map((name) => ({ name, color: name, text: "dark" })),
   paths: { names: ["step", "step / &lt;b&gt;"], cuts: [["step"], ["<b>"]] },
   works: {
@@ -32,7 +35,7 @@ const NONE = bars([], { tensor_active_mean_pct: [], coverage_pct: [], tensor_act
 const lanes = (changes: Partial<Lanes>): Lanes =>
   ({ host: NONE, windows: NONE, work: NONE, labels: { 4: "stream 7" }, streamRows: 2, scaleTop: 10, ...changes });
 const view = (low: number, high: number, pixels = 100): View =>
-  ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels });
+  ({ low, high, pixel: (high - low) / pixels, narrow: (2 * (high - low)) / pixels, theme: "light" });
 
 const labels = ({ places }: FilledLanes): string[] => places.map(({ say }) => say());
 

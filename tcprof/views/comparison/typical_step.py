@@ -17,7 +17,7 @@ from tcprof.findings.finding import class_title
 from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, SIDE_COLORS
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.figures.traces import BAR_OUTLINE, BAR_TEXT, CLASS_COLORS, scale_colors, tensor_axis
+from tcprof.views.figures.traces import BAR_OUTLINE, CLASS_COLORS, scale_colors, tensor_axis, text_on
 
 MOST_JOINED = 60
 _NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen
@@ -127,6 +127,7 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
     if ranges.empty:
         return
     active = ranges["tensor_active_mean_pct"].to_numpy(np.float64)
+    colors = scale_colors(active)
     texts = [
         f"<b>{label(path, 80)}</b><br>from {units.format_ns(start)}, for {units.format_ns(end - start)}<br>"
         f"Tensor Active mean {units.format_pct(mean)}"
@@ -137,10 +138,10 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
         text=[label(name, 40) for name in ranges["name"]],
         textposition="inside",
         insidetextanchor="middle",
-        insidetextfont={"color": BAR_TEXT},
+        insidetextfont={"color": [text_on(color) for color in colors]},
         constraintext="inside",
         textangle=0,
-        marker={"color": scale_colors(active), "line": {"width": 0.5, "color": BAR_OUTLINE}},
+        marker={"color": colors, "line": {"width": 0.5, "color": BAR_OUTLINE}},
         hovertext=texts,
         name="ranges",
         showlegend=False,

@@ -87,7 +87,7 @@ def highest_range(analysis: Analysis) -> float:
 
 def _color_axis(inner: int) -> dict[str, object]:
     return {
-        "colorscale": [list(stop) for stop in traces.TENSOR_SCALE],
+        "colorscale": [list(stop) for stop in enumerate(traces.LOSS_SCALES["light"])],
         "cmin": 0,
         "cmax": 100,
         "colorbar": {

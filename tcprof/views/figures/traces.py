@@ -12,12 +12,11 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import Lanes
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.arrays import Floats
-from tcprof.findings.finding import class_title
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
-from tcprof.views.figures import GRID, LEGEND, PlotlyFigure, Settings, bar, base_layout, label, scatter, unit_ticks
+from tcprof.views.figures import Settings, bar, label, scatter, unit_ticks
 
-TENSOR_COLOR = "#D55E00"
-TENSOR_BAND = "rgba(213,94,0,0.28)"
+TENSOR_COLOR = "#1D745B"
+TENSOR_BAND = "rgba(29,116,91,0.28)"
 TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
 
 
@@ -124,7 +123,9 @@ def shown_gpus(analysis: Analysis) -> list[int]:
 
 UNKNOWN_COLOR = "#A7AEB8"
 BAR_TEXT = "#0D1218"  # reads on every colour below
-TENSOR_SCALE = ((0.0, "#CBD8E6"), (0.4, "#F2C27B"), (0.75, "#E8862E"), (1.0, "#CF5A0C"))
+# What Tensor Active leaves of the time has the colour that is seen first, on light pages and on dark ones: all is lost
+# at 0 %, nothing at 100 %.
+LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#E8487F", "#2A323D")}
 BAR_OUTLINE = "rgba(90,100,115,0.6)"
 LANE_HEIGHT = 0.84
 _WINDOWS = {"host": "on the CPU", "gpu": "on the GPU"}
@@ -135,6 +136,7 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
     rows: pd.DataFrame = getattr(lanes, window)
     where = _WINDOWS[window]
     names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
+    colors = scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64))
     drawn = bar(
         orientation="h",
         base=(rows["start_ns"].to_numpy(np.float64) * 1e-9).tolist(),
@@ -144,12 +146,12 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
         text=[label(text, 40) for text in names],
         textposition="inside",
         insidetextanchor="middle",
-        insidetextfont={"color": BAR_TEXT},
+        insidetextfont={"color": [text_on(color) for color in colors]},
         constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
         textangle=0,
         hovertext=[_describe(row, where) for row in rows.to_dict("records")],
         marker={
-            "color": scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64)),
+            "color": colors,
             "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},
         },
         name=name,
@@ -158,14 +160,24 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
     return [drawn] if len(rows) else []
 
 
-def scale_colors(percent: Floats) -> list[str]:
-    """Colours of the scale, from 0 to 100 %; plotly's own leave it guessing whether text is to be dark or light."""
-    stops = np.array([stop for stop, _ in TENSOR_SCALE])
-    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for _, color in TENSOR_SCALE])
+def scale_colors(percent: Floats, theme: str = "light") -> list[str]:
+    """Colours of the scale, by Tensor Active; plotly's own leave it guessing whether text is to be dark or light."""
+    channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in LOSS_SCALES[theme]])
     place = np.clip(np.nan_to_num(percent) / 100, 0, 1)
-    mixed = np.column_stack([np.interp(place, stops, channel) for channel in channels.T]).round().astype(int)
+    mixed = np.column_stack([np.interp(place, (0, 1), channel) for channel in channels.T]).round().astype(int)
     texts = ["#{:02x}{:02x}{:02x}".format(*rgb) for rgb in mixed.tolist()]
     return [UNKNOWN_COLOR if unknown else text for text, unknown in zip(texts, np.isnan(percent), strict=True)]
+
+
+def paint_scale(steps: int) -> dict[str, list[dict[str, str]]]:
+    """Colours of the scale for each theme, lowest Tensor Active first, then that for unknown; with those of text."""
+    percent = np.append(100 * (np.arange(steps) + 0.5) / steps, np.nan)
+    return {theme: [painted(color) for color in scale_colors(percent, theme)] for theme in LOSS_SCALES}
+
+
+def painted(color: str) -> dict[str, str]:
+    """A colour, and the one in which text is read on it."""
+    return {"color": color, "text": text_on(color)}
 
 
 def _describe(row: Mapping[Any, Any], where: str) -> str:
@@ -181,17 +193,18 @@ def _describe(row: Mapping[Any, Any], where: str) -> str:
 
 # Shown where there are any.
 SELDOM = ("unresolved_kernel", "graph", "communication", "small_grid", "issue_bound", "fp32_bound", "memory_bound")
+# Found by a search: whoever sees red, green or blue less tells any two of them apart, see tests/test_palette.py.
 CLASS_COLORS = {
     "tensor_kernel": TENSOR_COLOR,
-    "memory_bound": "#0072B2",
-    "fp32_bound": "#CC79A7",
-    "issue_bound": "#56B4E9",
-    "small_grid": "#A9C4D6",
-    "other_kernel": "#7A8CA3",
-    "unresolved_kernel": "#B9A7C9",
-    "graph": "#7F5FA8",
-    "communication": "#009E73",
-    "copy": "#E6C229",
+    "memory_bound": "#DB593F",
+    "fp32_bound": "#EE978E",
+    "issue_bound": "#E4C51E",
+    "small_grid": "#8A3600",
+    "other_kernel": "#7B5F83",
+    "unresolved_kernel": "#88B9F1",
+    "graph": "#2B46AF",
+    "communication": "#5975F2",
+    "copy": "#87A0B1",
     "idle": "rgba(128,128,128,0.22)",
 }
 
@@ -209,47 +222,3 @@ def text_on(color: str) -> str:
     red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
     return BAR_TEXT if light > 0.19 else "#FFFFFF"
-
-
-def figure_time_classes(analysis: Analysis, most: int = 14) -> PlotlyFigure:
-    """Where the time went: the share of each time class in the paths with the longest GPU windows."""
-    parts = [rows.nlargest(most, "window_ns").sort_index() for _, rows in analysis.timeline.groupby("gpu")]
-    rows = pd.concat(parts, ignore_index=True) if parts else analysis.timeline
-    rows = rows[rows["window_ns"] > 0]
-    several = analysis.timeline["gpu"].nunique() > 1
-    places = zip(rows["gpu"], rows["path"], strict=True)
-    names = [f"GPU {gpu}: " * several + (path or "whole capture") for gpu, path in places]
-    figure = PlotlyFigure()
-    for name in shown_classes(rows) if len(rows) else ():
-        time = rows[f"{name}_ns"]
-        title = class_title(name)
-        figure.add_bar(
-            orientation="h",
-            x=(100 * time / rows["window_ns"]).to_numpy(np.float64),
-            y=np.arange(len(rows)),
-            name=title,
-            marker={"color": CLASS_COLORS[name]},
-            hovertext=[
-                f"<b>{label(path, 80)}</b><br>{title} {units.format_ns(ns)}"
-                for path, ns in zip(names, time, strict=True)
-            ],
-            hovertemplate="%{hovertext}, %{x:.1f} %<extra></extra>",
-        )
-    return figure.update_layout(_bars_layout([label(name, 34) for name in names]))
-
-
-def _bars_layout(names: list[str]) -> dict[str, object]:
-    return {
-        **base_layout(30 * len(names) + 90),
-        "barmode": "stack",
-        "bargap": 0.25,
-        "legend": {**LEGEND, "traceorder": "normal"},
-        "xaxis": {"ticksuffix": " %", "gridcolor": GRID, "rangemode": "tozero"},
-        "yaxis": {
-            "tickvals": list(range(len(names))),
-            "ticktext": names,
-            "autorange": "reversed",
-            "automargin": True,
-            "fixedrange": True,
-        },
-    }

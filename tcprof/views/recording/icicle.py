@@ -19,7 +19,7 @@ from tcprof.findings.iterations import measure_iterations, pool_tensor_active
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
-from tcprof.views.figures.traces import UNKNOWN_COLOR, scale_colors, text_on
+from tcprof.views.figures.traces import paint_scale
 from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import gpu_title, gpu_title_of_several
 
@@ -30,9 +30,10 @@ RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
     "A bar is as wide as the GPU's time, idle time included; what lies below it is what it consists of: ranges, then "
-    "what the time was spent on, then kernels. Colour is Tensor Active, always from 0 to 100 %; hatched is idle. Where "
-    "several kernels run at once, one of them has the time, as in “Where the time went”. A click on a bar zooms in and "
-    "selects; on a bar above, out again. Of a kernel it shows all places that it is launched from."
+    "what the time was spent on, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
+    "Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. Where several kernels run at once, one "
+    "of them has the time, as in “Where the time went”. A click on a bar zooms in and selects; on a bar above, out "
+    "again. Of a kernel it shows all places that it is launched from."
 )
 
 
@@ -56,6 +57,8 @@ class _Tree:
     launches: list[float] = field(default_factory=list)
     start: list[float] = field(default_factory=list)
     active: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    longest: list[float] = field(default_factory=list)
     known: dict[tuple[int, str, str], int] = field(default_factory=dict)
 
     def add(self, chain: Sequence[_Place], part: Any, active_ns: float) -> None:
@@ -67,7 +70,7 @@ class _Tree:
                 self.known[key] = len(self.places)
                 self.places.append(place)
                 self.parent.append(node)
-                for column in (self.time, self.launches, self.active):
+                for column in (self.time, self.launches, self.active, self.gaps, self.longest):
                     column.append(0.0)
                 self.start.append(math.inf)
             node = self.known[key]
@@ -75,6 +78,15 @@ class _Tree:
             self.launches[node] += part.launch_count
             self.active[node] += active_ns if place.kind == "class" else part.time_ns * place.active / 100
             self.start[node] = min(self.start[node], part.start_ns)
+            self.gaps[node] += part.gap_count
+            self.longest[node] = max(self.longest[node], part.longest_ns)
+
+    def _name(self, node: int) -> str:
+        """What a bar is called: idle time with how many gaps it is, of which none is as long as the bar."""
+        name, gaps = self.places[node].name, self.gaps[node]
+        if self.places[node].kind != "idle" or not gaps > 1:
+            return name
+        return f"{name}: {units.format_count(gaps)} gaps, longest {units.format_ns(self.longest[node])}"
 
     def pack(self) -> dict[str, list[Any]]:
         """What is wide enough to be seen, in columns for the script."""
@@ -83,14 +95,16 @@ class _Tree:
         number = {node: place for place, node in enumerate(kept)}
         active = [100 * self.active[node] / self.time[node] for node in kept]
         texts: dict[str, int] = {"": 0}
-        names = [texts.setdefault(self.places[node].name, len(texts)) for node in kept]
+        names = [texts.setdefault(self._name(node), len(texts)) for node in kept]
+        last = max(self.start, default=0.0) + 1  # many gaps are nowhere between the rest
+        scattered = {node for node in kept if self.places[node].kind == "idle" and self.gaps[node] > 1}
         links = [texts.setdefault(self.places[node].link, len(texts)) for node in kept]
         return {
             "kind": [KINDS.index(self.places[node].kind) for node in kept],
             "parent": [number.get(self.parent[node], -1) for node in kept],
             "time": [round(self.time[node]) for node in kept],
             "launches": [round(self.launches[node], 1) for node in kept],
-            "start": [round(self.start[node]) for node in kept],
+            "start": [round(last if node in scattered else self.start[node]) for node in kept],
             "active": [None if math.isnan(each) else round(float(min(each, 100.0)), 3) for each in active],
             "name": names,
             "link": links,
@@ -112,8 +126,6 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
     named = {RANGES: _range_chains(analysis, gpu, mean)}
     if (mean.parts["module"] >= 0).any():
         named[MODULES] = _module_chains(analysis, gpu, mean)
-    colors = scale_colors(100 * (np.arange(_COLORS) + 0.5) / _COLORS)
-    *scale, unknown = ({"color": color, "text": text_on(color)} for color in (*colors, UNKNOWN_COLOR))
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
@@ -123,8 +135,7 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
         data={
             "unit": "of an iteration" if mean.count else "of the GPU's time",
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
-            "colors": scale,
-            "unknown": unknown,
+            "colors": paint_scale(_COLORS),
         },
     )
 

@@ -15,7 +15,6 @@ from tcprof.findings.notes import (
 )
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
-from tcprof.views.figures.traces import figure_time_classes
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import (
     SOURCE_NOTES,
@@ -134,9 +133,7 @@ def _kernels(analysis: Analysis) -> tuple[Part, ...]:
 def _time(analysis: Analysis) -> tuple[Part, ...]:
     if not (analysis.timeline["window_ns"] > 0).any():
         return ()
-    tables = list_time(analysis, analysis.timeline, MOST_ROWS)
-    caption = "Share of each time class in the longest ranges"
-    return Notes((MEANING,)), Figure("classes", caption, lambda: figure_time_classes(analysis)), *tables
+    return Notes((MEANING,)), *list_time(analysis, analysis.timeline, MOST_ROWS)
 
 
 def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:

@@ -78,7 +78,7 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
     tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
-    interval = _rounding_interval(analysis, gpu) if known else ""
+    interval = _rounding_interval(analysis, gpu, float(row[HEADLINE.name])) if known else ""
     active = f"mean {over}{rounded}" if known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
@@ -102,15 +102,19 @@ def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
     return cut[cut["end_ns"] > cut["start_ns"]]
 
 
-def _rounding_interval(analysis: Analysis, gpu: int) -> str:
-    """Where the capture's mean may lie, since each sample was rounded; empty for exact samples."""
+def _rounding_interval(analysis: Analysis, gpu: int, mean_pct: float) -> str:
+    """Where the capture's mean may lie, since each sample was rounded; empty for exact samples.
+
+    It holds the mean as sampled, as the intervals of ranges do: that is read from where samples are shared among
+    launches, and may lie beside what the samples as they are allow.
+    """
     samples = _samples_of_capture(analysis, gpu)
     if analysis.tensor_source != "rounded" or not len(samples):
         return ""
     value, length = samples["tensor_active_pct"].to_numpy(), samples["end_ns"] - samples["start_ns"]
     below, above = rounding_slack(value)
     low, high = (float(np.average(bound, weights=length)) for bound in (value - below, value + above))
-    return units.format_pct_interval(low, high)
+    return units.format_pct_interval(min(low, mean_pct), max(high, mean_pct))
 
 
 def _rate_tiles(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Tile]:

@@ -19,6 +19,7 @@ from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.figures import (
     AXIS,
+    LEGEND,
     PlotlyFigure,
     Settings,
     axis_names,
@@ -164,11 +165,13 @@ MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
 _HIGHEST = 2.0  # warm-up above this many times the longest of the others is drawn at the edge
-_STRIP, _GAP, _TOP, _BOTTOM = 150, 34, 30, 48  # pixels
+_STRIP, _GAP, _TOP, _BOTTOM, _LEGEND = 150, 34, 30, 48, 28  # pixels
 _COLUMNS = [
     *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
     *(HEADLINE.name, "tensor_active_s", "tensor_cycles", "coverage_pct"),
 ]
+# Of several GPUs; of one alone, what is drawn has a colour.
+_GPU_COLORS = ("#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C", "#7A8CA3", "#9B3FA8", "#3B9C3B")
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
 
@@ -183,9 +186,12 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
     if iterations[HEADLINE.name].notna().any():
         strips.append((HEADLINE.name, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
-    figure = PlotlyFigure().update_layout(**base_layout(inner + _TOP + _BOTTOM, _TOP, _BOTTOM), showlegend=False)
+    several = iterations["gpu"].nunique() > 1
+    head = _TOP + _LEGEND * several
+    figure = PlotlyFigure().update_layout(**base_layout(inner + head + _BOTTOM, head, _BOTTOM), showlegend=several)
     if iterations.empty:
         return figure
+    figure.update_layout(legend={**LEGEND, "yref": "container", "yanchor": "top"})
     for place, (column, title, quantity, color) in enumerate(strips):
         axis, axis_name = axis_names("y", place)
         high = 1 - place * (_STRIP + _GAP) / inner
@@ -198,10 +204,12 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
         figure.add_title(title, high)
         for number, (gpu, rows) in enumerate(iterations.groupby("gpu", sort=True)):
             figures = find_typical(analysis, int(str(gpu)))
+            own = _GPU_COLORS[number % len(_GPU_COLORS)] if several else color
             if figures is not None:
-                _add_median(figure, getattr(figures, quantity), scale, axis, color)
+                _add_median(figure, getattr(figures, quantity), scale, axis, own)
             points = _points(_thinned(rows), column, scale, top, number)
-            figure.data.append(points.set(yaxis=axis, marker={"color": color}))
+            group = {"legendgroup": f"GPU {gpu}", "showlegend": several and place == 0}
+            figure.data.append(points.set(group, yaxis=axis, marker={"color": own}))
     _mark_warm_up(figure, iterations)
     drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])
     across = number_axis(axis, int(iterations["number"].max()))

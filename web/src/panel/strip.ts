@@ -1,5 +1,5 @@
 /** The strip that stays in view: all of the recording, with the timeline's window and the selection in it. */
-import { readColor, systemDark } from "../colors";
+import { onColors, readColor } from "../colors";
 import { find } from "../dom";
 import { formatSeconds } from "../format";
 import { onSelection, select } from "../selection";
@@ -36,8 +36,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   document.addEventListener("tcprof:window", draw);
   document.addEventListener("tcprof:gpu", drawAnew);
   new ResizeObserver(drawAnew).observe(map);
-  new MutationObserver(drawAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-  systemDark.addEventListener("change", drawAnew);
+  onColors(drawAnew);
   followPointer(map, shown, currentGpu, (span) => { brushed = span; draw(); });
   followKeys(map, shown);
 }

@@ -1,7 +1,7 @@
 /** The timeline as it is drawn: curves and bars are painted on a canvas for each window, below plotly's axes and legend.
  *
  * Plotly's traces have no points: it takes longer for them than all else does. */
-import { readColor } from "../colors";
+import { isDark, readColor } from "../colors";
 import { find } from "../dom";
 import { formatSeconds, timeTicks } from "../format";
 import { coarsePointer, narrowScreen } from "../media";
@@ -253,7 +253,7 @@ export class Drawing {
     const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
     const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
     const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
-    this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel }, this.shown.isWhole);
+    this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel, theme: isDark() ? "dark" : "light" }, this.shown.isWhole);
     this.curves = fillCurves(this.gpus, drawn, low, high, most);
   }
 

@@ -1,4 +1,5 @@
 /** The header of the packed data: what tcprof/render/html/timeline/__init__.py writes. */
+import type { Theme } from "../colors";
 import type { Axis, Layout, Trace, TraceMeta } from "../plotly";
 
 /** A number that stands for an array of the packed data. */
@@ -72,7 +73,7 @@ export interface Look {
 /** What bars are called and how they look; names are labels of plotly, `cuts` plain text, shortest first. */
 export interface Names {
   /** The scale of Tensor Active, lowest first; the last is for unknown. */
-  rangeColors: readonly Look[];
+  rangeColors: Record<Theme, readonly Look[]>;
   /** Classes of work; the last is for idle time. */
   classes: readonly (Look & { name: string })[];
   paths: { names: readonly string[]; cuts: readonly (readonly string[])[] };

@@ -1,4 +1,5 @@
 /** The lanes of one GPU in a window: bars to be painted, and what the pointer shows over them. */
+import type { Theme } from "../colors";
 import { formatMoment, formatPercent, formatSeconds } from "../format";
 import { scanRow, type Window } from "./bars";
 import type { Bars, Lanes, RangeBars } from "./gpus";
@@ -9,6 +10,7 @@ const GAP = 0.08; // above and below a bar, in rows
 /** A window, with the seconds of one pixel. */
 export interface View extends Window {
   pixel: number;
+  theme: Theme;
 }
 
 /** The name of a wide bar: where there is space for it, in seconds and rows, and what to write, shortest first. */
@@ -76,7 +78,7 @@ const kept = new WeakMap<Lanes, { key: string; filled: FilledLanes }>();
  * @param isWhole - The window is all that was recorded. It takes longest, and one comes back to it: its bars are kept.
  */
 export function fillLanes(lanes: Lanes, names: Names, view: View, isWhole = false): FilledLanes {
-  const key = [view.low, view.high, view.pixel, lanes.scaleTop].join();
+  const key = [view.low, view.high, view.pixel, view.theme, lanes.scaleTop].join();
   const known = kept.get(lanes);
   if (known?.key === key) return known.filled;
   const filling = new Filling(lanes, names, view);
@@ -115,10 +117,11 @@ function addWide(
 }
 
 /** The colour of a range: the last one is for unknown. */
-function rangeLook({ lanes, names }: Filling, percent: number): Look {
-  const last = names.rangeColors.length - 1;
+function rangeLook({ lanes, names, view }: Filling, percent: number): Look {
+  const colors = names.rangeColors[view.theme];
+  const last = colors.length - 1;
   const step = Math.min(last - 1, Math.floor((last * percent) / lanes.scaleTop));
-  return names.rangeColors[Number.isNaN(percent) ? last : step];
+  return colors[Number.isNaN(percent) ? last : step];
 }
 
 /** What is said of a bar that stands for several. */

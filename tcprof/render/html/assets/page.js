@@ -5,7 +5,15 @@
   var KEPT = "tcprof-theme";
   var root = document.documentElement;
   var systemDark = matchMedia("(prefers-color-scheme: dark)");
+  var onPaper = false;
+  addEventListener("beforeprint", () => {
+    onPaper = true;
+  });
+  addEventListener("afterprint", () => {
+    onPaper = false;
+  });
   function isDark() {
+    if (onPaper) return false;
     return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
   }
   function chooseTheme(theme) {
@@ -19,6 +27,11 @@
     const style = document.getElementById("dark-colors");
     style.media = theme === "dark" ? "screen" : "not all";
     root.dataset.theme = theme;
+  }
+  function onColors(call) {
+    new MutationObserver(call).observe(root, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", call);
+    for (const event of ["beforeprint", "afterprint"]) addEventListener(event, call);
   }
   function readColor(name) {
     return getComputedStyle(root).getPropertyValue(name).trim();
@@ -612,7 +625,7 @@
     addEventListener("afterprint", restyle);
     afterResize();
     afterOpening();
-    onPaper();
+    onPaper2();
   }
   var findPlots = () => findAll("[data-figure]");
   function afterResize() {
@@ -632,7 +645,7 @@
       if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
     }, { capture: true });
   }
-  function onPaper() {
+  function onPaper2() {
     const resize = (width, change) => {
       const printed = findAll("[data-figure], #timeline");
       printed.forEach((plot) => {
@@ -955,7 +968,7 @@
       show2();
     });
     new ResizeObserver(show2).observe(bars);
-    find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${data.colors.map(({ color }) => color).join()})`;
+    onColors(show2);
     find(".undrawn", HTMLElement, element2).remove();
   }
   function normal(link) {
@@ -978,7 +991,9 @@
     const kind = KINDS[tree.kind[node]];
     const name = tree.texts[tree.name[node]];
     const active = tree.active[node];
-    const painted = active === null ? data.unknown : data.colors[Math.min(Math.floor(active / 100 * data.colors.length), data.colors.length - 1)];
+    const colors = data.colors[isDark() ? "dark" : "light"];
+    const last = colors.length - 1;
+    const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
     const bar = Object.assign(document.createElement("button"), {
       type: "button",
       className: `bar-${kind}`,
@@ -2167,8 +2182,7 @@
     document.addEventListener("tcprof:window", draw);
     document.addEventListener("tcprof:gpu", drawAnew);
     new ResizeObserver(drawAnew).observe(map);
-    new MutationObserver(drawAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    systemDark.addEventListener("change", drawAnew);
+    onColors(drawAnew);
     followPointer(map, shown, currentGpu, (span) => {
       brushed = span;
       draw();
@@ -2652,7 +2666,7 @@
   };
   var kept = /* @__PURE__ */ new WeakMap();
   function fillLanes(lanes, names, view, isWhole = false) {
-    const key = [view.low, view.high, view.pixel, lanes.scaleTop].join();
+    const key = [view.low, view.high, view.pixel, view.theme, lanes.scaleTop].join();
     const known = kept.get(lanes);
     if (known?.key === key) return known.filled;
     const filling = new Filling(lanes, names, view);
@@ -2683,10 +2697,11 @@
     if (pixels > 24) filling.fitted.push({ left, right, middle: span.middle, cuts, color: look.text });
     filling.point(left, right, span, () => describe3(bar));
   }
-  function rangeLook({ lanes, names }, percent) {
-    const last = names.rangeColors.length - 1;
+  function rangeLook({ lanes, names, view }, percent) {
+    const colors = names.rangeColors[view.theme];
+    const last = colors.length - 1;
     const step = Math.min(last - 1, Math.floor(last * percent / lanes.scaleTop));
-    return names.rangeColors[Number.isNaN(percent) ? last : step];
+    return colors[Number.isNaN(percent) ? last : step];
   }
   function describeMerged({ merged }, bar) {
     return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
@@ -2865,8 +2880,8 @@
       this.schedule();
     };
     /** Draw for paper, or for the window again, at once: print does not wait. */
-    print = (onPaper2) => {
-      this.onPaper = onPaper2;
+    print = (onPaper3) => {
+      this.onPaper = onPaper3;
       this.isStale = true;
       void this.draw();
     };
@@ -3002,7 +3017,7 @@
       const drawn = this.figure.data.filter(({ visible }) => visible !== "legendonly");
       const curves = drawn.filter(({ meta }) => meta?.role === "curve").length;
       const most = Math.min(pixels / 1.5, Math.max(BINS / curves, LEAST_BINS));
-      this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel }, this.shown.isWhole);
+      this.filled = fillLanes(this.gpu.lanes, this.header, { low, high, pixel, narrow: NARROW * pixel, theme: isDark() ? "dark" : "light" }, this.shown.isWhole);
       this.curves = fillCurves(this.gpus, drawn, low, high, most);
     }
     /** Times at the axis, and lines without a time where it would be cut. */

@@ -5,6 +5,13 @@
   var KEPT = "tcprof-theme";
   var root = document.documentElement;
   var systemDark = matchMedia("(prefers-color-scheme: dark)");
+  var onPaper = false;
+  addEventListener("beforeprint", () => {
+    onPaper = true;
+  });
+  addEventListener("afterprint", () => {
+    onPaper = false;
+  });
   function applyKeptTheme() {
     try {
       const kept = localStorage.getItem(KEPT);

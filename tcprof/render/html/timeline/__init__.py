@@ -47,7 +47,6 @@ class PackedTimeline:
     packed: Markup  # the data, see ``tcprof.render.html.timeline.packing``
     gpus: tuple[int, ...]  # numbers of the GPUs, of which the page shows one at a time
     key: tuple[tuple[str, str], ...]  # name and colour of each class of work that occurs
-    scale: tuple[str, ...]  # the colours of ranges, for Tensor Active from 0 to 100 %, or to ``highest``
     highest: str  # Tensor Active of the range that has most, as text; empty where it is known of none
     notes: tuple[str, ...]  # what to say about what is drawn
 
@@ -78,19 +77,17 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in shown)
     highest = highest_range(analysis)
-    scale = tuple(color for _, color in traces.TENSOR_SCALE)
     top = units.format_pct(highest) if highest else ""
-    return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, scale, top, tuple(notes))
+    return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, top, tuple(notes))
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
-    colors = traces.scale_colors(100 * (np.arange(RANGE_STEPS) + 0.5) / RANGE_STEPS)  # lowest first
     return {
         "highestRange": highest_range(analysis),
-        "rangeColors": [_painted(color) for color in [*colors, traces.UNKNOWN_COLOR]],
-        "classes": [{"name": class_title(name), **_painted(traces.CLASS_COLORS[name])} for name in TIME_CLASSES],
+        "rangeColors": traces.paint_scale(RANGE_STEPS),
+        "classes": [{"name": class_title(name), **traces.painted(traces.CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
         "links": {"ranges": range_names(paths), "kernels": kernel_names(analysis.kernels)},
         "gpuOfKernel": analysis.kernels["gpu"].tolist(),
@@ -103,10 +100,6 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
             **{end: [None if x != x else round(float(x), 3) for x in work[end]] for end in ("low", "high")},
         },
     }
-
-
-def _painted(color: str) -> Header:
-    return {"color": color, "text": traces.text_on(color)}
 
 
 def _add_samples(
