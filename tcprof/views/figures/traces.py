@@ -125,7 +125,7 @@ UNKNOWN_COLOR = "#A7AEB8"
 BAR_TEXT = "#0D1218"  # reads on every colour below
 # What Tensor Active leaves of the time has the colour that is seen first, on light pages and on dark ones: all is lost
 # at 0 %, nothing at 100 %.
-LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#E8487F", "#2A323D")}
+LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#EC4F85", "#262D37")}
 BAR_OUTLINE = "rgba(90,100,115,0.6)"
 LANE_HEIGHT = 0.84
 _WINDOWS = {"host": "on the CPU", "gpu": "on the GPU"}
