@@ -350,7 +350,8 @@ class TestTiles:
 
     def test_of_rounded_samples_leave_room_on_both_sides(self):
         samples = make_samples([0.0, 1.0, 20.0, 3.0])  # each may be 0.5 lower or higher; 0 is 0, and 1 is all above 0
-        (summary,) = summarize(make_analysis(tensor_source="rounded", samples=samples))
+        ranges = make_analysis().ranges.assign(tensor_active_mean_pct=6.0)
+        (summary,) = summarize(make_analysis(tensor_source="rounded", samples=samples, ranges=ranges))
         assert summary.tiles[0].interval == "5.5–6.4 %"
 
     def test_peak_is_the_highest_sample(self):
