@@ -41,6 +41,7 @@ def make_job(
         names_input: Whether waiting for input is in a range called data; else the rest is in one called forward.
         job: What the scheduler calls the job.
     """
+    folder.mkdir(exist_ok=True)
     work = np.asarray(work_us) * US
     ranks, steps = work.shape
     waits = np.asarray(input_us if input_us is not None else [0] * ranks) * US

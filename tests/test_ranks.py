@@ -231,6 +231,49 @@ def test_a_pattern_without_a_rank(pattern: str, tmp_path: Path) -> None:
         gather(make_job(tmp_path, [[1000] * 6]), executors.processes(1), 1, pattern)
 
 
+# Job against job
+
+
+def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path / "a", [[1000] * 12, [1000] * 12, [1000] * 12])
+    make_job(tmp_path / "b", [[1000] * 12, [2000] * 12, [1000] * 12])
+    done = run("compare", tmp_path / "a", tmp_path / "b", "--format", "json")
+    assert done.status == 0
+    found = json.loads(done.out)
+    rows = {row["quantity"]: row for row in found["job_comparison"]}
+    assert rows["step_time_ns"]["verdict"] == "higher"
+    assert rows["step_time_ns"]["ratio"] == pytest.approx(2200 / 1200, rel=0.001)
+    assert rows["wait_ns"]["base"] == 0
+    assert rows["wait_ns"]["new"] == pytest.approx(1000e3 * 2 / 3, rel=0.001)
+    assert re.match("b is slower than a: step time 1.20 ms → 2.20 ms", found["verdict"][0])
+    assert any(re.match("b: Rank 1 holds the others up", line) for line in found["verdict"])
+
+
+def test_jobs_in_folders_are_compared_as_their_recordings(run: Run, tmp_path: Path) -> None:
+    for name, longer in (("a", 1000), ("b", 1300)):
+        make_job(tmp_path / name, [[1000] * 12, [longer] * 12])
+        assert run("ranks", tmp_path / name, "--save", tmp_path / f"{name}-job").status == 0
+    recordings = run("compare", tmp_path / "a", tmp_path / "b", "--format", "csv")
+    stored = run("compare", tmp_path / "a-job", tmp_path / "b-job", "--format", "csv")
+    assert recordings.status == stored.status == 0
+    assert recordings.out == stored.out
+
+
+def test_jobs_of_other_sizes_are_told(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path / "a", [[1000] * 12] * 2)
+    make_job(tmp_path / "b", [[1000] * 12] * 3)
+    done = run("compare", tmp_path / "a", tmp_path / "b")
+    assert "The jobs have 2 and 3 ranks." in done.out + done.err
+    assert "Inconclusive: step time" in done.out
+
+
+def test_a_gate_is_not_for_jobs(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path / "a", [[1000] * 12] * 2)
+    done = run("compare", tmp_path / "a", tmp_path / "a", "--fail-if", "time > +1%")
+    assert done.status == 2
+    assert "tcprof ranks FOLDER -o job.html" in " ".join(done.err.split())
+
+
 # Judging
 
 

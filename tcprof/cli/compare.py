@@ -35,6 +35,7 @@ from tcprof.cli.output import (
     progress,
     read_recording,
 )
+from tcprof.cli.ranks import as_jobs
 from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import UsageError
 from tcprof.files import PAGE_SUFFIX
@@ -44,6 +45,7 @@ from tcprof.render.html import PageOptions, PlotlyScript, Theme
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
     from tcprof.comparison.gate.file import GateFile
+    from tcprof.ranks.job import Job
 
 SidesArgument = Annotated[
     list[Path],
@@ -134,11 +136,14 @@ def compare(
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
     _check_usage(sides, bool(asked.conditions), output, page, open_it, force)
-    mapping = _parse_mapping(renamed or [])
-    read = [
-        _read_side(path, name, window, warm_up, no_cache)
-        for path, name in zip(sides, _name_sides(labels, sides), strict=True)
-    ]
+    mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
+    jobs, read = as_jobs(sides), []
+    if not jobs:
+        read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
+        jobs = as_jobs(sides, read)
+    if jobs:
+        _compare_jobs(jobs, names, bool(asked.conditions) or page is not None, output, wide)
+        return
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
     findings = [judge_comparison(each) for each in comparisons]
@@ -160,6 +165,18 @@ def compare(
             write_comparison(findings, page, options, gate, reports, others)
         _tell_page(page, output, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
+
+
+def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, output: str, wide: bool) -> None:
+    """Show how the steps of two jobs differ."""
+    from tcprof.views.ranks import view_compared_jobs
+
+    if len(jobs) != 2 or asks_more:
+        raise UsageError(
+            "these are jobs of several ranks: two are compared, without a page and without conditions",
+            "Give two, and write the page of each: tcprof ranks FOLDER -o job.html",
+        )
+    print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
 
 
 def _read_gate(fail_if: list[str], gate_file: Path | None, strict: bool) -> "GateFile":

@@ -154,7 +154,7 @@ WATERFALL = Schema(
     ),
 )
 
-_OF_MEDIANS = (
+OF_MEDIANS = (
     Float("base", "The baseline's value."),
     Float("base_low", "Lower end of its interval; unknown for fewer than 5 instances and no repeats."),
     Float("base_high", "Its upper end."),
@@ -203,7 +203,7 @@ COMPARISON = Schema(
         Text("path", "The path, with the new side's names; empty for the whole capture."),
         Int("depth", "1 for an outermost range, 0 for the whole capture."),
         Text("quantity", "What is compared, with its unit at the end. idle_ns is gpu_window_ns less busy_ns."),
-        *_OF_MEDIANS,
+        *OF_MEDIANS,
         *(
             Column(
                 f"mean_{each.name}",
@@ -211,7 +211,7 @@ COMPARISON = Schema(
                 dtype=each.dtype,
                 limits=each.limits,
             )
-            for each in _OF_MEDIANS
+            for each in OF_MEDIANS
         ),
         Text(
             "not_judged",

@@ -1,5 +1,6 @@
 """Frames of a job: its ranks, their steps, and what a mean step of each consists of, as ``tcprof.ranks`` makes them."""
 
+from tcprof.frames.compared import OF_MEDIANS
 from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Signed, Text
 
 RANK = Int("rank", "Number of the rank in the job.")
@@ -131,4 +132,12 @@ RANK_RECORDINGS = Schema(
         Text("program", "Name of the script or module; empty where not known."),
     ),
     key=("rank",),
+)
+
+JOB_COMPARISON = Schema(
+    "job_comparison",
+    "One row for each quantity of the steps of two jobs: the median over the steps that all ranks have, of the mean "
+    "over the ranks. Each job is one run, and how much runs differ is assumed, as for the recordings of one GPU.",
+    (Text("quantity", "A column of *rank_steps*, or tensor_active_pct, of the step time."), *OF_MEDIANS),
+    key=("quantity",),
 )

@@ -1,18 +1,34 @@
 """The ranks of a job: which holds the others up, and what each is doing in a step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from tcprof.frames import RANKS, Column
+from tcprof import units
+from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
+from tcprof.frames import COMPARISON, RANKS, Column
+from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
 from tcprof.views.document import VERDICT, Document, HeatMap, Notes, Part, Section
-from tcprof.views.tables import Cell, Heading, Row, Table
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 RANKS_SHOWN = 16
 _ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
+_CHANGES = (
+    Heading("base", COMPARISON["base"].meaning),
+    Heading("new", COMPARISON["new"].meaning),
+    Heading("change", "A ratio, or of percentages a difference in points."),
+    Heading("95 % interval", "Of the change.", columns=("low", "high"), spare=1),
+    Heading("p", COMPARISON["p_value"].meaning, spare=2),
+    Heading("verdict", COMPARISON["verdict"].meaning, words=True),
+)
+_JOBS_BASE = (
+    "Medians over the steps, of the mean over the ranks. Each job is one run: how much runs of one program differ is "
+    "assumed, and smaller changes are inconclusive."
+)
 _MOST_COLUMNS, _MOST_CELLS = 400, 250_000
 # What cells may show, and whether much of it is bad.
 _MAPPED = {
@@ -113,3 +129,41 @@ def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
         tuple(known),
         tuple(links),
     )
+
+
+def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Document:
+    """How the steps of two jobs differ, and which rank holds each of them up."""
+    rows = compare_jobs(*jobs)
+    by_quantity = rows.set_index("quantity").to_dict("index")
+    verdict = _judge_change(by_quantity["step_time_ns"], names)
+    of_each = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in judge_job(job)[1:]]
+    warnings = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in _list_warnings(job)]
+    if len(jobs[0].ranks) != len(jobs[1].ranks):
+        warnings.insert(0, f"The jobs have {len(jobs[0].ranks):,} and {len(jobs[1].ranks):,} ranks.")
+    cells = tuple(_change_row(RANKS[name], row) for name, row in by_quantity.items())
+    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "per step", _CHANGES, cells)
+    base = (_JOBS_BASE,)
+    parts = (Notes((verdict,), VERDICT), table, Notes(tuple(of_each)), Notes(base))
+    data = {"verdict": (verdict, *of_each), "job_comparison": rows, "warnings": warnings}
+    return Document("jobs", parts, base=base, warnings=tuple(warnings), data=data, rows=rows)
+
+
+def _judge_change(step: Mapping[str, Any], names: tuple[str, str]) -> str:
+    times = f"step time {units.format_ns(step['base'])} → {units.format_ns(step['new'])}"
+    interval = units.format_change_interval(step["ratio_low"], step["ratio_high"], in_points=False)
+    change = f"{units.format_change(step['ratio'], in_points=False)} ({interval})"
+    said = {HIGHER: "is slower than", LOWER: "is faster than"}.get(step["verdict"])
+    return f"{names[1]} {said} {names[0]}: {times}, {change}." if said else f"Inconclusive: {times}, {change}."
+
+
+def _change_row(column: Column, row: Mapping[str, Any]) -> Row:
+    change = "difference" if column.unit == "pct" else "ratio"
+    ends = (row[f"{change}_low"], row[f"{change}_high"])
+    cells = (
+        *(Cell(column.format(row[side]), sort_key(row[side])) for side in ("base", "new")),
+        Cell.change(row[change], change == "difference"),
+        Cell.change_interval(*ends, change == "difference"),
+        Cell.p_value(row["p_value"]),
+        Cell.word(row["verdict"]),
+    )
+    return Row(column.title, cells)

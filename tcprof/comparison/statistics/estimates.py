@@ -218,15 +218,15 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     kernel_timer = np.where(known["kernel_ns"] > 0, TIMER_NS, 0)
     between = np.maximum(known["step_ns"] - span, 0)  # from its last activity to the next step's first one
     found = {
-        "step_ns": (_combine(kernels, copies, gaps, waiting + between), timer),
-        "host_ns": (_combine(awaited, none, none, host - awaited), none),
-        "gpu_window_ns": (_combine(kernels, copies, gaps, waiting), timer),
+        "step_ns": (combine_deviations(kernels, copies, gaps, waiting + between), timer),
+        "host_ns": (combine_deviations(awaited, none, none, host - awaited), none),
+        "gpu_window_ns": (combine_deviations(kernels, copies, gaps, waiting), timer),
         "kernel_ns": (work, kernel_timer),
         "idle_ns": (np.full_like(span, WAITING), timer),
         "kernel_count": (none, none),
         "tensor_kernel_share_pct": (work, none),
     }
-    busy = _combine(kernels, copies, none, none)
+    busy = combine_deviations(kernels, copies, none, none)
     over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": busy}
     length_ns = {"host": host, "gpu": span, "busy": span - idle}[window]
     highest = np.maximum(known["tensor_active_peak_pct"], known["tensor_active_mean_pct"])  # short windows have no peak
@@ -245,7 +245,8 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     return found | {"tensor_active_s": (work, 1e-9 * border_ns), "tensor_cycles": (work, cycles)}
 
 
-def _combine(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:
+def combine_deviations(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:
+    """The deviation of the logarithm of a time that consists of these parts."""
     total = kernels + copies + gaps + waiting
     parts = ((WORK, kernels), (COPYING, copies), (GAPS, gaps), (WAITING, waiting))
     deviation = np.sqrt(sum((relative * part) ** 2 for relative, part in parts))

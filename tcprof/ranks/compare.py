@@ -1,0 +1,49 @@
+"""Two jobs side by side: each quantity of a step is its mean over the ranks, and a job one run of its program."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.samples.interval_estimates import find_medians
+from tcprof.arrays import Floats
+from tcprof.comparison.statistics.estimates import COPYING, WAITING, WORK, combine_deviations
+from tcprof.comparison.statistics.verdicts import Known, compare_known
+from tcprof.errors import InputError
+from tcprof.frames import JOB_COMPARISON
+from tcprof.ranks.job import Job
+
+TIMES = ("step_time_ns", "own_ns", "wait_ns", "compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
+QUANTITIES = (*TIMES, "tensor_active_pct")
+
+
+def compare_jobs(base: Job, new: Job) -> pd.DataFrame:
+    """How the steps of two jobs differ, see ``tcprof.frames.JOB_COMPARISON``.
+
+    Raises:
+        InputError: A job has no step that all its ranks have.
+    """
+    found = compare_known(((_measure(base),), (_measure(new),)))
+    return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **found}))
+
+
+def _measure(job: Job) -> Known:
+    """The median step, with its interval, and how much another run is assumed to differ from this one."""
+    steps = job.rank_steps
+    common = steps[steps.groupby("step")["rank"].transform("size") == len(job.ranks)].groupby("step")
+    means = common[[*TIMES, "tensor_active_ns"]].mean()
+    if means.empty:
+        raise InputError("The ranks of a job have no step in common.", "Record the same steps on all ranks.")
+    means["tensor_active_pct"] = 100 * means["tensor_active_ns"] / means["step_time_ns"]
+    values = means[[*QUANTITIES]].to_numpy(np.float64)
+    quantity = np.tile(np.arange(len(QUANTITIES)), len(values))
+    centers = find_medians(quantity, values.ravel(), len(QUANTITIES))
+    typical = dict(zip(QUANTITIES, np.nan_to_num(centers.value)[:, None], strict=True))
+    return Known(centers, (_deviations(typical), np.zeros(len(QUANTITIES))))
+
+
+def _deviations(typical: dict[str, Floats]) -> Floats:
+    """Standard deviation between runs of the logarithm of each quantity, as assumed of the steps of one GPU."""
+    none, idle = np.zeros(1), typical["idle_ns"] + typical["between_ns"]
+    whole = combine_deviations(typical["compute_ns"], typical["copy_ns"] + typical["communication_ns"], none, idle)[0]
+    single = {"compute_ns": WORK, "communication_ns": COPYING, "copy_ns": COPYING}
+    single |= dict.fromkeys(("wait_ns", "idle_ns", "between_ns"), WAITING)
+    return np.array([single.get(name, whole) for name in QUANTITIES])
