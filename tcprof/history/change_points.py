@@ -1,0 +1,263 @@
+"""Where a series of recordings changes its level; ``docs/history.md`` has the method and how it was measured.
+
+A step is where E-divisive (Matteson and James, J. Am. Stat. Assoc. 109, 2014) places it. Whether it is one, a t test
+says: with the noise and the autocorrelation of the whole series, and for the best of all places (Miller and Siegmund,
+Biometrics 38, 1982). A permutation test would take neighbours for independent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from scipy import special
+
+from tcprof.arrays import Bools, Floats
+
+Verdict = Literal["too few", "steady", "changed", "unconfirmed"]
+
+LEAST = 3  # recordings of a level
+FEWEST = 12  # recordings whose noise and autocorrelation are known; with repeats of commits fewer do
+FEWEST_OF_SPELL = 24  # recordings in which two steps at once are looked for
+FEWEST_REPEATS = 5  # degrees of freedom between repeats of one commit from which on these tell the noise
+FALSE_ALARMS = 0.03  # chance of a step where there is none, over a series, or the share of false ones over several
+LARGEST_CORRELATION = 0.9
+ROUNDING = 1e-9
+# A few runs are far off. Values are held within this many deviations of the median of their neighbours.
+FARTHEST, NEIGHBOURS = 2.5, 7
+_MEDIAN_DEVIATION = 0.6745 * 0.87  # of normal values, from the median of 7 neighbours that they are among
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step from one level to another."""
+
+    index: int  # first recording of the new level
+    before: float  # level up to it, in the unit of the values
+    after: float  # level from it on
+    p_value: float  # how often noise alone would show such a step anywhere in the stretch between its neighbours
+    accepted: bool  # whether somebody has accepted the new level
+
+
+@dataclass(frozen=True)
+class Trend:
+    """The levels of a series."""
+
+    verdict: Verdict
+    changes: tuple[Change, ...]
+    level: float  # of the last stretch; NaN without any value
+    low: float  # lower end of its 95 % interval, NaN where the noise is not known
+    high: float  # its upper end
+    spread: float  # deviation from one recording to the next, relative to the level where all values are above 0
+    correlation: float  # of neighbours
+    # The first of fewer than LEAST recordings at the end that are off the level; further ones would confirm a step.
+    candidate: int | None = None
+
+    @property
+    def wanted(self) -> int:
+        """Recordings of the newest program that would decide about the candidate."""
+        return 0 if self.candidate is None else LEAST
+
+
+@dataclass(frozen=True)
+class _Series:
+    """Values as they are tested."""
+
+    is_log: bool  # whether they are logarithms, since all are above 0
+    raw: Floats
+    held: Floats  # the same without their outliers
+    between: Bools  # whether a step may lie before each: not between recordings of one commit
+    repeats: tuple[float, int]  # variance between recordings of one commit, and its degrees of freedom
+    fixed: tuple[int, ...]  # where accepted levels begin
+
+    @classmethod
+    def of(cls, values: Floats, commits: Sequence[object] | None, fixed: Sequence[int]) -> "_Series":
+        is_log = bool((values > 0).all())
+        raw = np.log(values) if is_log else values
+        held = _hold_outliers(raw)
+        # A recording without a commit is the only one of its program.
+        names = [str(commit or number) for number, commit in enumerate(commits or [None] * len(raw))]
+        code = np.unique(names, return_inverse=True)[1]
+        count = np.bincount(code)
+        rest = held - (np.bincount(code, held) / count)[code]
+        freedom = len(held) - len(count)
+        repeats = (float((rest**2).sum()) / max(freedom, 1), freedom)
+        return cls(is_log, raw, held, np.diff(code, prepend=-1) != 0, repeats, tuple(sorted(set(fixed))))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its noise is known."""
+        return len(self.held) >= (2 * LEAST if self.repeats[1] >= FEWEST_REPEATS else FEWEST)
+
+    def in_unit(self, value: float) -> float:
+        """What was tested, as it was given."""
+        return float(np.exp(value)) if self.is_log else float(value)
+
+
+@dataclass(frozen=True)
+class _Noise:
+    variance: float
+    correlation: float
+    freedom: float
+
+    def of_mean(self, count: int) -> float:
+        """Variance of the mean of so many neighbours."""
+        lag = np.arange(1, count)
+        return self.variance / count * float(1 + 2 * ((1 - lag / count) * self.correlation**lag).sum())
+
+    def score(self, shift: float, before: int, after: int) -> float:
+        """How many deviations of a normal value that means of so many neighbours differ by; of Student's t in truth."""
+        error = np.sqrt(self.of_mean(before) + self.of_mean(after))
+        if abs(shift) <= ROUNDING or error == 0:
+            return 0.0 if abs(shift) <= ROUNDING else np.inf
+        return -float(special.ndtri(special.stdtr(self.freedom, -abs(shift) / error)))
+
+
+def find_trends(series: Sequence[tuple[Floats, Sequence[object] | None, Sequence[int]]]) -> list[Trend]:
+    """The levels of several series, of all steps claimed at most 3 % false (Benjamini and Hochberg, 1995).
+
+    Args:
+        series: Of each the values in order of time, the commit of each if known, and where accepted levels begin.
+    """
+    tested = [_Series.of(*each) for each in series]
+    strongest = [min(_splits(each, each.fixed), default=(1.0, 0))[0] for each in tested if each.is_known]
+    level = largest_rejected(np.array(strongest), FALSE_ALARMS)
+    return [_find_trend(each, level) for each in tested]
+
+
+def largest_rejected(p_values: Floats, rate: float) -> float:
+    """The p value up to which claims hold, so that at most that rate of them is false."""
+    count = max(len(p_values), 1)
+    bounds = rate * np.arange(1, count + 1) / count
+    met = bounds[: len(p_values)][np.sort(p_values) <= bounds[: len(p_values)]]
+    return float(met[-1]) if len(met) else rate / count
+
+
+def _find_trend(series: _Series, level: float) -> Trend:
+    cuts = list(series.fixed)
+    while series.is_known and (found := _find_steps(series, cuts, level)):
+        cuts = sorted([*cuts, *found])
+    while loose := [(p, cut) for cut in cuts if cut not in series.fixed and (p := _test(series, cuts, cut)) > level]:
+        cuts.remove(max(loose)[1])
+    stretches = np.split(series.held, cuts)
+    levels = [series.in_unit(part.mean()) if len(part) else np.nan for part in stretches]
+    changes = tuple(
+        Change(cut, levels[number], levels[number + 1], _test(series, cuts, cut), cut in series.fixed)
+        for number, cut in enumerate(cuts)
+    )
+    if not series.is_known:
+        return Trend("too few", changes, levels[-1], np.nan, np.nan, np.nan, np.nan)
+    noise = _measure_noise(series, cuts)
+    candidate = _find_candidate(series, cuts, noise, level)
+    reach = special.stdtrit(noise.freedom, 0.975) * np.sqrt(noise.of_mean(len(stretches[-1])))
+    low, high = (series.in_unit(stretches[-1].mean() + side * reach) for side in (-1, 1))
+    changed = any(not change.accepted for change in changes)
+    verdict: Verdict = "changed" if changed else "steady" if candidate is None else "unconfirmed"
+    spread = float(np.sqrt(noise.variance))
+    return Trend(verdict, changes, levels[-1], low, high, spread, noise.correlation, candidate)
+
+
+def _find_steps(series: _Series, cuts: Sequence[int], level: float) -> tuple[int, ...]:
+    """The next step; or two, as each end of a spell hides the other one while it counts as noise."""
+    splits = sorted(_splits(series, cuts))
+    if splits and splits[0][0] <= level:
+        return (splits[0][1],)
+    for _, first in splits if len(series.held) >= FEWEST_OF_SPELL else ():
+        p_value, second = min(_splits(series, sorted([*cuts, first])), default=(1.0, 0))
+        worse = max(p_value, _test(series, [*cuts, first, second], first))
+        if len(series.held) * worse <= level:  # either end was the best for each place of the other
+            return first, second
+    return ()
+
+
+def _splits(series: _Series, cuts: Sequence[int]) -> list[tuple[float, int]]:
+    """The best place for a step in each stretch between the known ones, with its p value."""
+    found = []
+    for first, last in pairwise([0, *cuts, len(series.held)]):
+        if last - first >= 2 * LEAST:
+            places = np.arange(first + LEAST, last - LEAST + 1)
+            energy = np.where(series.between[places], _energies(series.held[first:last]), -np.inf)
+            place = int(places[np.argmax(energy)])
+            if series.between[place]:
+                found.append((_test(series, cuts, place), place))
+    return found
+
+
+def _energies(values: Floats) -> Floats:
+    """Matteson and James' statistic with exponent 1 of each split that leaves LEAST values on both sides."""
+    count = len(values)
+    sums = np.zeros((count + 1, count + 1))
+    sums[1:, 1:] = np.abs(values[:, None] - values).cumsum(axis=0).cumsum(axis=1)
+    left = np.arange(LEAST, count - LEAST + 1)
+    right, inner, upto = count - left, sums[left, left], sums[left, count]
+    within = inner / (left * (left - 1)) + (sums[count, count] - 2 * upto + inner) / (right * (right - 1))
+    return np.asarray(left * right / count * (2 * (upto - inner) / (left * right) - within))
+
+
+def _test(series: _Series, cuts: Sequence[int], place: int) -> float:
+    """The p value of a step, as the best of all places between its neighbours."""
+    every = sorted({*cuts, place})
+    borders = [0, *every, len(series.held)]
+    at = borders.index(place, 1)
+    first, last = borders[at - 1], borders[at + 1]
+    if min(place - first, last - place) < 1:
+        return 1.0
+    shift = series.held[place:last].mean() - series.held[first:place].mean()
+    score = _measure_noise(series, every).score(shift, place - first, last - place)
+    return _best_of_all(score, last - first)
+
+
+def _best_of_all(score: float, count: int) -> float:
+    """How often the best of all splits of so many values has such a score: Bonferroni's bound, or a closer one."""
+    if not 1.5 < score < np.inf or count < 2 * LEAST:
+        return float(np.clip(2 * max(count - 2 * LEAST + 1, 1) * special.ndtr(-score), 0, 1))
+    density = np.exp(-(score**2) / 2) / np.sqrt(2 * np.pi)
+    closer = density * ((score - 1 / score) * 2 * np.log(count / LEAST - 1) + 4 / score)
+    return float(min(closer, 2 * (count - 2 * LEAST + 1) * special.ndtr(-score), 1))
+
+
+def _measure_noise(series: _Series, cuts: Sequence[int]) -> _Noise:
+    """Noise around the levels; no less than between recordings of one commit."""
+    stretches = [part for part in np.split(series.held, cuts) if len(part)]
+    rest = [part - part.mean() for part in stretches]
+    count, levels = len(series.held), len(stretches)
+    square = float(sum((part**2).sum() for part in rest))
+    freedom = max(count - levels, 1)
+    neighbours = max(count - levels, 1)
+    product = float(sum((part[1:] * part[:-1]).sum() for part in rest))
+    correlation = product / neighbours / (square / count) if square > 0 else 0.0
+    # Too low by (1 + 3 r) / n for each level (Marriott and Pope 1954); and half its error more, as it is not certain.
+    correlation = (count * correlation + levels) / max(count - 3 * levels, 1) + 0.5 / np.sqrt(count)
+    correlation = float(np.clip(correlation, 0, LARGEST_CORRELATION))
+    variance = square / freedom
+    independent = max(freedom * (1 - correlation) / (1 + correlation), 2.0)
+    if series.repeats[1] >= FEWEST_REPEATS and series.repeats[0] > variance:
+        return _Noise(series.repeats[0], correlation, max(independent, series.repeats[1]))
+    return _Noise(variance, correlation, independent)
+
+
+def _find_candidate(series: _Series, cuts: Sequence[int], noise: _Noise, level: float) -> int | None:
+    """The first of the last recordings that are too few for a level of their own, but off the one before them."""
+    first, last = (cuts[-1] if cuts else 0), len(series.raw)
+    scores = {
+        place: noise.score(
+            float(series.raw[place:].mean() - series.held[first:place].mean()), place - first, last - place
+        )
+        for place in range(max(last - LEAST + 1, first + LEAST), last)
+        if series.between[place]
+    }
+    place = max(scores, key=lambda each: scores[each], default=None)
+    if place is None or 2 * (LEAST - 1) * special.ndtr(-scores[place]) > level:
+        return None
+    return place
+
+
+def _hold_outliers(values: Floats) -> Floats:
+    """Values, those far from the median of their neighbours brought nearer to it."""
+    if len(values) < NEIGHBOURS:
+        return values
+    padded = np.pad(values, NEIGHBOURS // 2, constant_values=np.nan)
+    median = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, NEIGHBOURS), axis=1)
+    reach = FARTHEST * float(np.median(np.abs(values - median))) / _MEDIAN_DEVIATION
+    return np.clip(values, median - reach, median + reach) if reach > 0 else values
