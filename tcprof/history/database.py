@@ -136,9 +136,13 @@ class Database:
         )
 
 
-def no_store(name: str) -> InputError:
+class NoStoreError(InputError):
+    """There is no store yet."""
+
+
+def no_store(name: str) -> NoStoreError:
     """The error of a store that is not there."""
-    return InputError(f"There is no store {name}.", "Add a first run: tcprof history add RECORDING")
+    return NoStoreError(f"There is no store {name}.", "Add a first run: tcprof history add RECORDING")
 
 
 def _prepare_file(path: Path, create: bool) -> None:

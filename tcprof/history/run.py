@@ -16,6 +16,9 @@ from tcprof.comparison.matching.places import gpu_models
 from tcprof.errors import UsageError
 from tcprof.version import __version__
 
+# The facts of a run that split series; others are shown where a step falls together with their change.
+SPLITTING = ("gpu_name", "gpu_count", "power_limit_w", "program", "config", "rank")
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -71,8 +74,7 @@ def describe_run(analysis: Analysis, facts: Facts) -> dict[str, Any]:
 
 def fingerprint_of(run: Mapping[str, Any]) -> str:
     """The facts of a run that split series."""
-    names = ("gpu_name", "gpu_count", "power_limit_w", "program", "config", "rank")
-    return json.dumps({name: run[name] for name in names}, ensure_ascii=False)
+    return json.dumps({name: run[name] for name in SPLITTING}, ensure_ascii=False)
 
 
 def signed(marks: Marks) -> Any:

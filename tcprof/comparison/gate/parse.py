@@ -13,7 +13,7 @@
 import difflib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Literal
@@ -40,6 +40,9 @@ _BOUNDS = {
     "bytes": "a change of +5% or -5%, or a value with its unit (B, KiB, MiB, GiB, TiB), such as 30GiB",
 }
 _FINDING = re.compile(r"\s*finding\s+([\w-]+)\s*")
+_NO_FINDING = re.compile(r"\s*no\s+(finding\b.*)")
+_BASELINE = re.compile(r"\bbaseline(?:\s*([+-])\s*([0-9.]+)\s*(%|pt))?(?=\s*$)")
+_REVERSED = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
 _QUANTITY = re.compile(r"\s*(\w*)\s*")
 _CLOSING = re.compile(r"\](?=\s*[<>])")  # a range's name may hold brackets: the last one before an operator closes
 _OPERATOR = re.compile(r"\s*(>=|<=|>|<)")
@@ -92,6 +95,23 @@ def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | Find
         raise wrong_condition(text, _skip_blanks(text, at), "> or <, >= or <= is expected here", _EXAMPLES)
     scale, bound = _read_threshold(text, compares.end(), name)
     return Condition(text, CONDITIONS[name].name, path, compares[1], bound, scale)
+
+
+def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
+    """Parse what must hold, such as ``tensor_active > 40`` or ``time <= baseline + 3 %``: the reverse of a condition.
+
+    ``no finding NAME`` requires that the new side has no such finding.
+
+    Raises:
+        UsageError: It is no such expression; the message shows where.
+    """
+    if finding := _NO_FINDING.fullmatch(text):
+        return replace(parse_condition(finding[1], findings), text=text)
+    plain = _BASELINE.sub(lambda found: f"{found[1] or '+'}{found[2] or '0'}{found[3] or '%'}", text)
+    condition = parse_condition(plain, findings)
+    if isinstance(condition, FindingCondition):
+        raise wrong_condition(text, 0, "a test requires that there is no finding", f"Write 'no {text.strip()}'.")
+    return replace(condition, text=text, operator=_REVERSED[condition.operator])
 
 
 def _read_path(text: str, at: int) -> tuple[str | None, int]:

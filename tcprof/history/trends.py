@@ -1,0 +1,164 @@
+"""The trends of a store's series: where the figures of one program changed, and what changed with them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.comparison import Side, compare
+from tcprof.errors import InputError, TcprofError, UsageError
+from tcprof.findings.compared import judge_comparison
+from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
+from tcprof.history.figures import METRICS, STEP
+from tcprof.history.run import SPLITTING
+from tcprof.history.store import Store
+from tcprof.saved.reading import SavedAnalysis, load
+from tcprof.temporary import temporary_folder
+
+MOST_RUNS = 1000  # the newest that are looked at
+MOST_KEPT = 3  # saved analyses on each side of a step that are compared
+# What a run may have that its program does not determine.
+CIRCUMSTANCES = ("driver_version", "cuda_version", "torch_version", "tcprof_version")
+_CLOCK_DIFFERS = 0.01
+_SHORTEST_COMMIT = 4
+
+
+@dataclass(frozen=True)
+class SeriesTrend:
+    """A series of one program, and its levels."""
+
+    series: "pd.Series[object]"  # a row of ``tcprof.frames.SERIES``
+    # A row for each point, in order of time: value, low, high, n, the columns of ``tcprof.frames.HISTORY_RUNS``, and
+    # place, the position among all runs that were looked at.
+    points: pd.DataFrame
+    trend: Trend
+
+    @property
+    def shown(self) -> tuple[Change, ...]:
+        """The steps, without accepted commits at which this series does not change."""
+        return tuple(each for each in self.trend.changes if not each.accepted or each.p_value <= FALSE_ALARMS)
+
+    def around(self, change: Change) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The points of the levels before and after a step."""
+        borders = [0, *(each.index for each in self.trend.changes), len(self.points)]
+        place = borders.index(change.index, 1)
+        return self.points[borders[place - 1] : change.index], self.points[change.index : borders[place + 1]]
+
+
+def read_trends(
+    store: Store, branch: str | None = None, program: str | None = None, metrics: Sequence[str] = ()
+) -> list[SeriesTrend]:
+    """The trends of the series that the newest run of a branch and program is in, those of steps first.
+
+    All of them are tested together, and then those of ``metrics`` chosen.
+
+    Raises:
+        UsageError: There is no such branch, program or metric.
+    """
+    if unknown := [metric for metric in metrics if metric not in METRICS]:
+        raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
+    runs = store.runs(branch)
+    if branch is not None and runs.empty:
+        raise UsageError(f"The store has no run of the branch {branch!r}.", "'tcprof history list' lists the runs.")
+    chosen = runs if program is None else runs[runs["program"] == program]
+    if program is not None and chosen.empty:
+        known = ", ".join(dict.fromkeys(runs["program"]))
+        raise UsageError(f"The store has no run of the program {program!r}.", f"Programs: {known}.")
+    if chosen.empty:
+        raise InputError(f"The store {store.name} is empty.", "Add a run: tcprof history add RECORDING")
+    found = _join_points(store, chosen)
+    accepted = set(store.accepted()["commit"])
+    trends = find_trends(
+        [
+            (points["value"].to_numpy(), points["commit"].tolist(), _find_accepted(points, accepted))
+            for _, points in found
+        ]
+    )
+    together = [SeriesTrend(*each, trend) for each, trend in zip(found, trends, strict=True)]
+    wanted = [each for each in together if not metrics or each.series["metric"] in metrics]
+    order = list(METRICS)
+    return sorted(
+        wanted,
+        key=lambda each: (
+            each.series["scope"] != STEP,
+            each.series["scope"],
+            each.series["gpu"],
+            order.index(str(each.series["metric"])),
+        ),
+    )
+
+
+def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[object]", pd.DataFrame]]:
+    """The series of the newest run, each with its points in those runs."""
+    newest = runs.iloc[-1]
+    facts = {name: None if pd.isna(newest[name]) else newest[name] for name in SPLITTING}
+    series = store.series()
+    like = {text for text in series["fingerprint"].unique() if json.loads(text) == facts}
+    series = series[series["fingerprint"].isin(like)]
+    placed = runs.tail(MOST_RUNS).reset_index(drop=True).rename_axis("place").reset_index()
+    joined = placed.merge(store.points(series["series_id"]), on="run_id")
+    of_series = {number: rows.reset_index(drop=True) for number, rows in joined.groupby("series_id")}
+    current = joined.loc[joined["run_id"] == newest["run_id"], "series_id"]
+    return [(row, of_series[row["series_id"]]) for _, row in series.iterrows() if row["series_id"] in set(current)]
+
+
+def _find_accepted(points: pd.DataFrame, accepted: set[str]) -> list[int]:
+    """Where the levels begin that came with accepted commits."""
+    is_first = points["commit"].isin(accepted) & (points["commit"] != points["commit"].shift())
+    return [place for place in points.index[is_first] if place]
+
+
+def find_commit(store: Store, given: str) -> str:
+    """The commit of a store's runs that is meant: its whole name, or how it begins.
+
+    Raises:
+        UsageError: There is none, or several.
+    """
+    commits = [commit for commit in dict.fromkeys(store.runs()["commit"]) if commit]
+    found = [commit for commit in commits if commit == given] or [
+        commit for commit in commits if len(given) >= _SHORTEST_COMMIT and commit.startswith(given)
+    ]
+    if len(found) != 1:
+        what = "no run" if not found else f"runs of {len(found)} commits that begin like this"
+        raise UsageError(f"The store has {what}: {given!r}.", "'tcprof history list' lists the commits.")
+    return str(found[0])
+
+
+def find_circumstances(before: pd.DataFrame, after: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """What else changed between the last run before a step and the first one after it: which column, from, and to."""
+    last, first = before.iloc[-1], after.iloc[0]
+    found = [
+        (name, str(last[name]), str(first[name]))
+        for name in CIRCUMSTANCES
+        if last[name] and first[name] and last[name] != first[name]
+    ]
+    clocks = before["clock_hz"].median(), after["clock_hz"].median()
+    if abs(clocks[1] / clocks[0] - 1) > _CLOCK_DIFFERS:  # not where either is unknown
+        found.append(("clock_hz", units.format_hz(clocks[0]), units.format_hz(clocks[1])))
+    return found
+
+
+def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:
+    """What a comparison of the saved analyses on both sides says; empty where a side has none that can be read."""
+    kept = [before[before["kept"]].tail(MOST_KEPT), after[after["kept"]].head(MOST_KEPT)]
+    if kept[0].empty or kept[1].empty:
+        return ()
+    with temporary_folder() as folder:
+        base, new = (
+            Side(name, tuple(load_run(store, int(number), folder) for number in rows["run_id"]))
+            for name, rows in zip(("before", "after"), kept, strict=True)
+        )
+        try:
+            return judge_comparison(compare(base, new)).verdict
+        except TcprofError as error:
+            return (f"The saved analyses cannot be compared: {error.message}",)
+
+
+def load_run(store: Store, run_id: int, folder: Path) -> SavedAnalysis:
+    """The saved analysis of a run that is kept, whose frames are read from the folder when they are asked for."""
+    path = folder / f"run-{run_id}.tcprof"
+    path.write_bytes(store.blob(run_id) or b"")
+    return load(path, SavedAnalysis)

@@ -1,0 +1,225 @@
+"""Trends: each figure's level and its steps, with the commits they came with and what else changed there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.arrays import Floats
+from tcprof.frames import HISTORY_RUNS
+from tcprof.history.change_points import FEWEST, FEWEST_REPEATS, LEAST, Change
+from tcprof.history.figures import CAPTURE, METRICS, STEP
+from tcprof.history.trends import SeriesTrend, find_circumstances
+from tcprof.untrusted import one_line
+from tcprof.views.document import VERDICT, Commands, Document, Notes, Part, Section
+from tcprof.views.tables import Cell, Heading, Row, Table
+
+_BARS = "▁▂▃▄▅▆▇█"
+_MOST_BARS = 24
+_SHORT_COMMIT = 10
+SERIES_SHOWN = 20
+Step: TypeAlias = tuple[SeriesTrend, Change]
+Explain = Callable[[pd.DataFrame, pd.DataFrame], tuple[str, ...]]
+
+
+def view_trends(trends: Sequence[SeriesTrend], explain: Explain, confirm: bool, limit: int | None) -> Document:
+    """What changed when, the levels of all series, and of each change what else changed with it.
+
+    Args:
+        explain: What a comparison of the runs before and after a step says.
+        confirm: Whether to say what to record to confirm what is not sure.
+        limit: How many series to list; None for all.
+    """
+    steps = _join_steps(trends)
+    sections = tuple(_view_step(place, found, explain) for place, found in enumerate(steps, 1))
+    parts: tuple[Part, ...] = (Notes(_verdict(trends, steps), VERDICT), _list_series(trends, limit), *sections)
+    if confirm:
+        parts = (*parts, _confirm(trends))
+    rows = pd.concat([_rows(each) for each in trends], ignore_index=True) if trends else pd.DataFrame()
+    data = {"series": [_describe(each) for each in trends], "points": rows}
+    return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.")
+
+
+def name_series(trend: SeriesTrend) -> str:
+    """A series by what it is of and its figure: "step: Step time"."""
+    series = trend.series
+    title = METRICS[str(series["metric"])].title
+    subject = one_line(str(series["subject"])) or str(series["scope"])
+    place = subject if series["scope"] in (STEP, CAPTURE) else f"{series['scope']} {subject}"
+    gpu = f" (GPU {series['gpu']})" if series["gpu"] else ""
+    return f"{title}, {place}{gpu}"
+
+
+def name_run(run: pd.Series) -> str:
+    """A run by its commit, or by its number, with its date."""
+    commit = one_line(str(run["commit"]))[:_SHORT_COMMIT]
+    return f"{commit or 'run ' + str(run['run_id'])} ({str(run['ordered_utc'])[:10]})"
+
+
+def draw_line(values: Floats) -> str:
+    """Values as bars of eighths, their means where they are many."""
+    parts = [part.mean() for part in np.array_split(values, min(len(values), _MOST_BARS))]
+    low, high = min(parts), max(parts)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[round((part - low) * scale)] for part in parts)
+
+
+def _join_steps(trends: Sequence[SeriesTrend]) -> list[list[Step]]:
+    """Steps that may be of one change, since noise moves the place of a step; the newest change first."""
+    steps = sorted(((each, change) for each in trends for change in each.shown), key=_place)
+    found: list[list[Step]] = []
+    for step in steps:
+        if found and _place(step) - _place(found[-1][0]) < LEAST:
+            found[-1].append(step)
+        else:
+            found.append([step])
+    order = {int(each.series["series_id"]): number for number, each in enumerate(trends)}
+    return [sorted(each, key=lambda step: order[int(step[0].series["series_id"])]) for each in reversed(found)]
+
+
+def find_sides(found: list[Step]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The points before all of these steps, and after them, of the first one's levels."""
+    before, after = found[0][0].around(found[0][1])
+    places = [_place(step) for step in found]
+    return before[before["place"] < min(places)], after[after["place"] >= max(places)]
+
+
+def _place(step: Step) -> int:
+    return int(step[0].points["place"].iloc[step[1].index])
+
+
+def _tell(trend: SeriesTrend, change: Change) -> str:
+    """A step in a sentence."""
+    column = METRICS[str(trend.series["metric"])]
+    before, after = column.format(change.before), column.format(change.after)
+    difference = change.after - change.before
+    by = (
+        units.format_points(difference)
+        if column.unit == "pct"
+        else units.format_signed_pct(100 * difference / change.before)
+        if change.before
+        else ""
+    )
+    follows = units.format_things(len(trend.points) - change.index, "recording")
+    accepted = ", accepted" if change.accepted else ""
+    return f"{name_series(trend)}: {before} → {after} ({by}); {follows} since then{accepted}."
+
+
+def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[str, ...]:
+    lines = []
+    for found in steps:
+        new = [each for each in found if not each[1].accepted]
+        if new:
+            trend, change = new[0]
+            more = f" {units.format_things(len(new) - 1, 'more figure')} changed there." if len(new) > 1 else ""
+            lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {_tell(trend, change)}{more}")
+    lines += [
+        f"Unconfirmed: {name_series(each)} is off since {name_run(each.points.iloc[each.trend.candidate])}. More "
+        "recordings of that commit decide; --confirm says how."
+        for each in trends
+        if each.trend.candidate is not None
+    ]
+    few = [each for each in trends if each.trend.verdict == "too few"]
+    if len(few) == len(trends):
+        count = max((len(each.points) for each in trends), default=0)
+        return (
+            f"Too few: {units.format_things(count, 'recording')} cannot show how much runs differ. It takes {FEWEST}, "
+            f"or {2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
+        )
+    count = max(len(each.points) for each in trends)
+    return tuple(lines) or (f"Steady: no change in {units.format_things(count, 'recording')}.",)
+
+
+def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
+    headings = (
+        Heading("Trend", "Values in the order of their commits, the oldest first.", words=True),
+        Heading("Level", "Mean since the last change.", after=("95 % interval",), columns=("level", "low", "high")),
+        Heading("Runs differ by", "Deviation from run to run around the levels.", columns=("spread",), spare=2),
+        Heading("Recordings", columns=("recordings",), spare=1),
+        Heading("Verdict", words=True),
+    )
+    ordered = sorted(trends, key=lambda each: each.trend.verdict not in ("changed", "unconfirmed"))
+    shown = ordered if limit is None else ordered[:limit]
+    rows = tuple(Row(name_series(each), _cells(each)) for each in shown)
+    more = "those without a change. 'tcprof history trend --limit 0' lists all of them."
+    hidden = len(trends) - len(shown)
+    return Table("series", "Series, those that changed first", "Figure", headings, rows, hidden=hidden, more=more)
+
+
+def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
+    column, trend = METRICS[str(each.series["metric"])], each.trend
+    interval = f"{column.format(trend.low)} to {column.format(trend.high)}" if np.isfinite(trend.low) else units.UNKNOWN
+    values = each.points["value"].to_numpy()
+    relative = bool((values > 0).all())
+    spread = units.format_pct(100 * trend.spread) if relative else column.format(trend.spread)
+    return (
+        Cell.word(draw_line(values)),
+        Cell(column.format(trend.level), str(trend.level), after=(interval,)),
+        Cell(spread, str(trend.spread)),
+        Cell(units.format_count(len(values)), str(len(values))),
+        Cell.word(trend.verdict),
+    )
+
+
+def _view_step(place: int, found: list[Step], explain: Explain) -> Section:
+    """All that changed with one run."""
+    before, after = find_sides(found)
+    lines = tuple(_tell(*each) for each in found)
+    title = f"{name_run(before.iloc[-1])} → {name_run(after.iloc[0])}"
+    circumstances = [
+        f"{HISTORY_RUNS[name].title} changed there, too: {one_line(first)} → {one_line(second)}. To tell which it was, "
+        "record both commits under the same conditions."
+        for name, first, second in find_circumstances(before, after)
+    ]
+    why = explain(before, after) or ("No saved analyses of both sides are kept: 'tcprof history add --keep' does.",)
+    return Section(f"change-{place}", title, (Notes((), items=lines), Notes((*circumstances, *why))))
+
+
+def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
+    """What to record, of each commit that is not sure."""
+    commits: dict[str, SeriesTrend] = {}
+    for each in trends:
+        if each.trend.candidate is not None:
+            commits.setdefault(str(each.points["commit"].iloc[each.trend.candidate]), each)
+    items = []
+    for commit, each in commits.items():
+        program = one_line(str(each.points["program"].iloc[-1]))
+        what = (f"{units.format_things(LEAST, 'more recording')} of the commit tell a change from a run that is off.",)
+        command = f"tcprof profile --repeat {LEAST} -o confirm {program}"
+        items.append((one_line(commit)[:_SHORT_COMMIT] or "the newest run", what, command))
+    return Commands(tuple(items))
+
+
+def _describe(each: SeriesTrend) -> dict[str, object]:
+    trend = each.trend
+    changes = [
+        {
+            **vars(change),
+            "run_id": int(each.points["run_id"].iloc[change.index]),
+            "commit": each.points["commit"].iloc[change.index],
+        }
+        for change in each.shown
+    ]
+    return {**each.series.to_dict(), **vars(trend), "changes": changes}
+
+
+def _rows(each: SeriesTrend) -> pd.DataFrame:
+    """A row for each point, with the level that it belongs to."""
+    series = each.series
+    return pd.DataFrame(
+        {
+            **{name: series[name] for name in ("series_id", "metric", "scope", "subject", "gpu", "unit")},
+            **{name: each.points[name] for name in ("run_id", "ordered_utc", "commit", "value", "low", "high", "n")},
+            "level": list(_levels(each)),
+        }
+    )
+
+
+def _levels(each: SeriesTrend) -> Iterator[float]:
+    """The level of each point."""
+    changes = each.trend.changes
+    for place in range(len(each.points)):
+        passed = [change for change in changes if change.index <= place]
+        yield passed[-1].after if passed else changes[0].before if changes else each.trend.level
