@@ -83,7 +83,8 @@ def find_sides(found: list[Step]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The points before all of these steps, and after them, of the first one's levels."""
     before, after = found[0][0].around(found[0][1])
     places = [_place(step) for step in found]
-    return before[before["place"] < min(places)], after[after["place"] >= max(places)]
+    earlier, later = before[before["place"] < min(places)], after[after["place"] >= max(places)]
+    return (before if earlier.empty else earlier), (after if later.empty else later)
 
 
 def _place(step: Step) -> int:
@@ -121,6 +122,8 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
         for each in trends
         if each.trend.candidate is not None
     ]
+    if not trends:
+        return ()
     few = [each for each in trends if each.trend.verdict == "too few"]
     if len(few) == len(trends):
         count = max((len(each.points) for each in trends), default=0)

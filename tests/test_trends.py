@@ -1,0 +1,145 @@
+"""Trends of a store: which series are looked at, what is said of their steps, and what else changed there."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders import FIXTURES
+from histories import IDLE, STEP_TIME, make_store
+
+import tcprof
+from tcprof.errors import InputError, UsageError
+from tcprof.history.run import Facts
+from tcprof.history.store import open_store
+from tcprof.history.trends import explain_step, find_circumstances, find_commit, read_trends
+from tcprof.render.formats import Style, load_format
+from tcprof.views.document import Document
+from tcprof.views.trends import draw_line, view_trends
+
+
+def noise(count: int, seed: int = 0) -> np.ndarray:
+    return np.exp(0.01 * np.random.default_rng(seed).standard_normal(count))
+
+
+def stepping(seed: int, before: float, after: float, counts=(40, 20)) -> list[float]:
+    levels = np.repeat([before, after], counts)
+    return (levels * noise(sum(counts), seed)).tolist()
+
+
+def shown(document: Document, form: str = "text", width: int = 120) -> str:
+    stream = StringIO()
+    load_format(form).write(document, Style(width, False, False), stream)
+    return stream.getvalue()
+
+
+def view(store, confirm=False, **options) -> Document:
+    return view_trends(read_trends(store, **options), lambda *sides: explain_step(store, *sides), confirm, None)
+
+
+def test_a_change_is_told_with_its_commit_and_both_levels(tmp_path: Path) -> None:
+    drivers = ["570.1"] * 40 + ["580.2"] * 20
+    values = {STEP_TIME: stepping(0, 14e6, 14.9e6), IDLE: stepping(1, 20, 24)}
+    text = shown(view(make_store(tmp_path, values, driver_version=drivers)))
+    assert text.startswith("Changed at 00000040 (2026-02-13). Step time, train: 14.0 ms → 15.0 ms (+6.9 %)")
+    assert "1 more figure changed there." in " ".join(text.split())
+    assert "00000039 (2026-02-12) → 00000040 (2026-02-13)" in text
+    assert "Driver changed there, too: 570.1 → 580.2." in text
+    assert "tcprof history add --keep" in text
+
+
+def test_steady_and_too_few(tmp_path: Path) -> None:
+    (tmp_path / "few").mkdir()
+    steady = view(make_store(tmp_path, {STEP_TIME: (14e6 * noise(30)).tolist()}))
+    assert shown(steady).startswith("Steady: no change in 30 recordings.")
+    few = view(make_store(tmp_path / "few", {STEP_TIME: (14e6 * noise(5)).tolist()}))
+    assert shown(few).startswith("Too few: 5 recordings cannot show how much runs differ. It takes 12, or 6")
+
+
+def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {STEP_TIME: [*(14e6 * noise(30)).tolist(), 16e6]})
+    text = " ".join(shown(view(store, confirm=True)).split())
+    assert text.startswith("Unconfirmed: Step time, train is off since 00000030 (2026-02-03).")
+    assert "3 more recordings of the commit tell a change from a run that is off." in text
+    assert "tcprof profile --repeat 3 -o confirm train.py" in text
+
+
+def test_an_accepted_level_is_the_baseline(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6), IDLE: (20 * noise(60, 3)).tolist()})
+    store.accept(find_commit(store, "00000040"), "a larger model")
+    text = shown(view(store))
+    assert text.startswith("Steady: no change in 60 recordings.")
+    assert "20 recordings since then, accepted." in text
+    assert text.count("→") == 2  # the step time's, and the commits': idle did not change there
+
+
+def test_commits_are_found_by_how_they_begin(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {STEP_TIME: [1.0] * 4}, ["abcd11", "abcd22", "ffff00", "ffff00"])
+    assert find_commit(store, "abcd2") == "abcd22"
+    assert find_commit(store, "ffff") == "ffff00"
+    for wrong in ("abcd", "beef", "a"):
+        with pytest.raises(UsageError, match="'tcprof history list'"):
+            find_commit(store, wrong)
+
+
+def test_series_of_other_facts_are_others(tmp_path: Path) -> None:
+    values = {STEP_TIME: stepping(0, 14e6, 15e6)}
+    store = make_store(tmp_path, values, config=["batch=8"] * 59 + ["batch=16"])
+    assert read_trends(store) == []
+    assert "The store has no such series." in view(store).if_empty
+
+
+def test_what_is_asked_for_and_is_not_there(tmp_path: Path) -> None:
+    store = make_store(tmp_path, {STEP_TIME: [1.0] * 4})
+    for options in ({"branch": "none"}, {"program": "none"}, {"metrics": ["speed"]}):
+        with pytest.raises(UsageError):
+            read_trends(store, **options)
+    assert [str(each.series["metric"]) for each in read_trends(store, metrics=["step_ns"])] == ["step_ns"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="tcprof history add"):
+        read_trends(open_store(f"sqlite:///{tmp_path / 'empty' / 'history.db'}"))
+
+
+def test_kept_analyses_say_what_changed(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'history.db'}")
+    for commit, name in (("a" * 8, "mlp_fp32"), ("b" * 8, "mlp_fp16")):
+        store.add([tcprof.read(FIXTURES / f"{name}.sqlite")], Facts(commit=commit, program="mlp"), keep=True)
+    runs = store.runs()
+    lines = explain_step(store, runs[:1], runs[1:])
+    assert any("faster" in line or "shorter" in line for line in lines), lines
+    assert explain_step(store, runs[:1].assign(kept=False), runs[1:]) == ()
+
+
+def test_circumstances_are_those_that_differ_there(tmp_path: Path) -> None:
+    clocks = [1.98e9] * 4 + [1.41e9] * 4
+    store = make_store(tmp_path, {STEP_TIME: [1.0] * 8}, clock_hz=clocks, torch_version=["2.10"] * 2 + ["2.11"] * 6)
+    runs = store.runs()
+    assert find_circumstances(runs[:4], runs[4:]) == [("clock_hz", "1.98 GHz", "1.41 GHz")]
+    assert find_circumstances(runs[:2], runs[2:4]) == [("torch_version", "2.10", "2.11")]
+
+
+def test_names_of_a_store_cannot_act_on_a_terminal(tmp_path: Path) -> None:
+    hostile = ("step_ns", "step", "\x1b[31mred\nnext")
+    commits = [f"\x1b[2J{number:08d}" for number in range(60)]
+    text = shown(view(make_store(tmp_path, {hostile: stepping(0, 14e6, 15e6)}, commits), confirm=True))
+    assert "\x1b" not in text
+
+
+def test_json_and_csv_have_every_point_with_its_level(tmp_path: Path) -> None:
+    document = view(make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)}))
+    data = json.loads(shown(document, "json"))
+    (series,) = data["series"]
+    assert (series["verdict"], series["changes"][0]["commit"]) == ("changed", "00000040")
+    assert len(data["points"]) == 60
+    lines = shown(document, "csv").splitlines()
+    assert len(lines) == 61
+    assert lines[0].startswith(
+        "series_id,metric,scope,subject,gpu,unit,run_id,ordered_utc,commit,value,low,high,n,level"
+    )
+
+
+def test_lines_of_bars() -> None:
+    assert draw_line(np.array([0.0, 3.0, 7.0])) == "▁▄█"
+    assert draw_line(np.array([5.0, 5.0])) == "▁▁"
+    assert len(draw_line(np.arange(500.0))) == 24
