@@ -244,7 +244,7 @@ class TestTensorTime:
 class TestPage:
     def test_both_figures_stand_below_the_kernels(self, analysis):
         text = render_page(analysis)
-        assert text.index('id="part-kernels"') < text.index('id="roofline"') < text.index('id="tensor-time"')
+        assert text.index('id="part-table"') < text.index('id="roofline"') < text.index('id="tensor-time"')
         assert "no known FLOP, and so no place here" in text
 
     @pytest.mark.slow

@@ -5,10 +5,10 @@ frames and values that JSON and CSV have, whole, where a table may leave out row
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tcprof.views.tables import Table
+from tcprof.views.tables import Row, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tcprof.record.diagnosis import MachineCheck
 
 
+_MOST_PLAIN = 30  # rows of a table for readers without scripts
 VERDICT = "verdict"  # the role of notes that Markdown begins with
 
 
@@ -145,8 +146,54 @@ class Leads:
     more: str = ""
 
 
+@dataclass(frozen=True)
+class Site:
+    """The launches of one kernel in one place, by what a reader may ask for."""
+
+    phase: str  # such as forward; empty where neither a module nor a range tells it
+    precision: str
+    time_class: str
+    is_tensor: bool  # whether the kernel executes matrix instructions
+    ns: float  # sum of their durations, as the table's times are
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row, what a click on it selects, and the line that it lies in."""
+
+    row: Row
+    kind: str  # module, modules, range or kernel; empty for nothing
+    parent: int = -1  # place of that line; -1 for none
+    site: Site | None = None  # where it is a kernel in a place, below what the table is grouped by
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The table of one GPU, grouped by modules, ranges or kernels; ``table`` has its headings and no rows."""
+
+    by: str
+    table: Table
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def plain(self) -> Table:
+        """The table for readers without scripts: its first rows, without the kernels below them."""
+        rows = [line.row for line in self.lines if not line.site and (line.kind or line.parent < 0)]
+        hidden = self.table.hidden + max(len(rows) - _MOST_PLAIN, 0)
+        return replace(self.table, rows=tuple(rows)[:_MOST_PLAIN], hidden=hidden, search="")
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """One table that its reader groups, filters and opens: see ``web/src/explorer``."""
+
+    groupings: tuple[Grouping, ...]
+
+
 Part: TypeAlias = (
-    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Table | Figure | Facts | Checklist | Commands | Section"
+    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Table | Explorer | Figure | Facts | Checklist |"
+    "Commands | Section"
 )
 
 

@@ -180,7 +180,6 @@ class Table:
     more: str = ""  # what is left out, and how to see it, as a sentence behind their number; empty where nothing is
     gpu: int = 0
     caption: str = ""  # for those who see the table alone
-    items: str = ""  # ranges, kernels or modules, which a page can select; empty for none of them
     search: str = ""  # what can be searched in it; empty where that is of no use
     total: bool = False  # whether the last row is the sum of the others
     folded: bool = False  # whether a medium that can fold shows its title alone at first

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from explorer import ROWS, group
 from report_inputs import HOSTILE, Pages, write_page
 
 import tcprof
@@ -56,11 +57,12 @@ def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
     assert places.is_hidden()
     opened.locator(f"{BARS}.bar-kernel").first.click()
     places.wait_for(state="visible")
-    assert opened.locator("#table-kernels-0 tr[aria-current]").count() == 1
+    group(opened, "kernel")
+    assert opened.locator(f"{ROWS}[aria-current]").count() == 1
     names = places.locator("button").evaluate_all("bars => bars.map(bar => bar.title.split('\\n')[0])")
     assert "step (mean of 10)" in names[2:]
     assert names[0] in places.locator("h4").text_content()
-    opened.locator("#table-kernels-0 tbody tr").nth(1).locator("td").first.click()
+    opened.locator(ROWS).nth(1).click()
     assert places.locator("h4").text_content() != f"Where {names[0]} is launched from"
 
 

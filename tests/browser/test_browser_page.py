@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from explorer import ROWS, group
 from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_page
 from slow import first, slow
 
@@ -95,13 +97,14 @@ def test_an_option_in_a_note_stays_in_one_line(visit, pages):
 
 
 @pytest.mark.slow
-def test_time_classes_fill_each_bar(visit, pages):
+def test_time_classes_fill_each_range(visit, pages):
     opened = visit(pages / "recorded.html")
-    assert opened.locator("#classes .barlayer .point path").count() >= 6 * 4
-    rows = opened.locator("#table-time-0 tbody tr")
-    assert rows.count() == 6
-    shares = rows.evaluate_all("rows => rows.map(r => [...r.cells].slice(2).map(c => Number(c.dataset.sort)))")
-    assert [sum(row) for row in shares] == pytest.approx([100] * 6)
+    with opened.expect_download() as download:
+        opened.locator("[data-save]").click()
+    saved = pd.read_csv(download.value.path())
+    shares = saved[[f"{name.removesuffix('_ns')}_pct" for name in saved if f"{name.removesuffix('_ns')}_pct" in saved]]
+    of_classes = shares.loc[:, "tensor_kernel_pct":"idle_pct"]
+    assert of_classes.sum(axis=1).tolist() == pytest.approx([100] * 6)
 
 
 @pytest.mark.slow
@@ -190,7 +193,7 @@ def test_theme_works_without_storage(visit, pages):
 
 def test_prints_light_with_everything_open(visit, pages):
     opened = visit(pages / "recorded.html", width=711, scheme="dark")
-    opened.locator("button.fold").first.click()
+    opened.locator(f"{ROWS} .fold").nth(1).click()
     opened.emulate_media(media="print", color_scheme="dark")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert opened.evaluate(BACKGROUND) == LIGHT
@@ -201,12 +204,10 @@ def test_prints_light_with_everything_open(visit, pages):
         "button[data-scale]",
         "button.theme",
         "nav",
-        "button.fold",
     ):
         assert not [each for each in opened.locator(hidden).all() if each.is_visible()], hidden
     assert opened.locator("details:not([open])").count() == 0
-    rows = opened.locator("#table-ranges-0 tbody tr")
-    assert rows.evaluate_all("rows => rows.filter(row => row.getClientRects().length).length") == rows.count()
+    assert opened.locator(f"{ROWS} >> nth=1").get_attribute("aria-expanded") == "true"
     assert opened.evaluate("document.documentElement.scrollWidth") <= 711
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.locator("details[open]").count() == 0
@@ -262,6 +263,7 @@ def test_show_selects_what_a_finding_is_about(visit, pages):
     button.click()
     assert opened.evaluate("location.hash").startswith(f"#{link}")
     about = opened.locator(f"[data-finding={link.removeprefix('finding=')}]").get_attribute("data-about").split(" ")
+    group(opened, "kernel")
     rows = opened.locator("tr[aria-current]").count()
     assert rows == len(about) > 1, "all that it is about is selected"
     title = opened.locator(".panel-title").text_content()
@@ -269,8 +271,9 @@ def test_show_selects_what_a_finding_is_about(visit, pages):
     opened.reload()
     opened.wait_for_selector("html[data-drawn]", state="attached")
     assert opened.locator(".panel-title").text_content() == title
+    group(opened, "kernel")
     assert opened.locator("tr[aria-current]").count() == rows
-    opened.locator("tr[data-item] button.goto").first.click()
+    opened.locator(f"{ROWS}[data-item]").first.click()
     opened.go_back()
     opened.wait_for_function("title => document.querySelector('.panel-title').textContent === title", arg=title)
     assert opened.messages == []

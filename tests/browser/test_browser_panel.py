@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import FIXTURES
 from clicks import find_rest
+from explorer import ROWS, group
 from report_inputs import write_page
 from slow import slow
 
@@ -128,8 +129,8 @@ def test_an_iteration_and_a_module(visit, pages):
     listed = [int(note.split(" ×")[0].replace(",", "")) for _, note in lines(opened, "Its kernels")]
     assert len(listed) == 8
     assert sum(listed) <= module["kernel_count"]
-    row = opened.locator("#table-modules-0 tr[data-item]").nth(1)
-    row.locator("button.goto").click()
+    row = opened.locator(f"{ROWS}[data-kind=module]").nth(1)
+    row.click()
     settle(opened)
     chosen = modules.set_index("module_id").loc[int(row.get_attribute("data-item"))]
     assert row.get_attribute("aria-current") == "true"
@@ -142,7 +143,8 @@ def test_an_iteration_and_a_module(visit, pages):
 def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, width):
     opened = visit(pages / "modules.html", width=width)
     opened.set_viewport_size({"width": width, "height": 800})
-    rows = opened.locator("#table-kernels-0 tbody tr")
+    group(opened, "kernel")
+    rows = opened.locator(ROWS)
     for number in (0, 3):
         rows.nth(number).evaluate(
             "row => { row.scrollIntoView({block: 'center'}); scrollBy(0, row.getBoundingClientRect().top - 300) }"
@@ -216,7 +218,7 @@ def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
 def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step&instance=6")
     before = settle(opened)
-    opened.locator("#table-kernels-0").scroll_into_view_if_needed()
+    opened.locator(".explorer").scroll_into_view_if_needed()
     box = opened.locator(".strip-map").bounding_box()
     assert 0 <= box["y"] < 100
     low, high = opened.evaluate("[window.tcprof.shown.whole[0], window.tcprof.shown.whole[1]]")

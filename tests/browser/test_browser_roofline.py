@@ -1,6 +1,7 @@
 """The roofline and time against Tensor Active as a browser shows them."""
 
 import pytest
+from explorer import ROWS, group
 from slow import slow
 from test_roofline import write_trace
 
@@ -47,7 +48,8 @@ def test_a_click_on_a_circle_selects_its_kernel(visit, pages):
 @pytest.mark.slow
 def test_a_lasso_shows_its_kernels_alone_in_the_table(visit, pages, tmp_path):
     tab = visit(pages / "circles.html")
-    rows = tab.locator("#table-kernels-0 tbody tr")
+    group(tab, "kernel")
+    rows = tab.locator(f"{ROWS}:not(.site)")
     everything = rows.count()
     figure = tab.locator("#tensor-time")
     figure.scroll_into_view_if_needed()

@@ -4,6 +4,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from explorer import ROWS, group, rows_with
 from report_inputs import HOSTILE, write_page
 from slow import slow
 
@@ -36,7 +37,7 @@ def selected(opened):
 
 
 def click_range(opened, name):
-    row = opened.locator("#table-ranges-0 tbody tr", has_text=name)
+    row = rows_with(opened, name)
     row.scroll_into_view_if_needed()
     before = opened.evaluate("scrollY")
     row.locator("td").nth(3).click()
@@ -66,7 +67,8 @@ def test_a_row_is_selected_without_scrolling_and_back_undoes_it(visit, pages):
 
 def test_a_reload_and_a_pasted_link_restore_window_and_selection(visit, pages):
     opened = visit(pages / "recorded.html")
-    opened.locator("#table-kernels-0 button.goto").nth(2).click()
+    group(opened, "kernel")
+    opened.locator(ROWS).nth(2).click()
     opened.locator("[data-action=out]").click()
     shown, name = window(opened), selected(opened)
     link = opened.url
@@ -135,7 +137,7 @@ def test_a_section_leaves_the_selection_in_the_address_and_a_new_window_closes_t
 def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
     opened = visit(pages / "plain.html")
     shown = click_range(opened, "forward")
-    assert go(opened, "#part-kernels") == shown
+    assert go(opened, "#part-table") == shown
     assert selected(opened) == ["forward"]
 
 
@@ -180,7 +182,7 @@ def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
 def test_hostile_names_in_an_address_are_text(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
     for name in HOSTILE[:3]:
-        opened.locator("#table-ranges-0 tbody tr", has_text=name).locator("button.goto").click()
+        rows_with(opened, name).click()
         window(opened)
         assert selected(opened) == [name]
         shown = fragment(opened)

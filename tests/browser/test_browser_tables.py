@@ -5,7 +5,9 @@ import io
 from pathlib import Path
 
 import pytest
+from explorer import ROWS, column, group, whole_names
 from report_inputs import HOSTILE, Pages, make_analysis, write_page
+from slow import slow
 
 import tcprof
 
@@ -20,11 +22,6 @@ def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     names = [f"range {number}" for number in range(80)]
     return Pages(folder, pages, many=lambda path: write_page(make_analysis(names=names), path))
-
-
-def names(opened, table="#table-ranges-0"):
-    rows = opened.locator(f"{table} tbody tr").all()
-    return [" ".join(row.locator("bdi").first.text_content().split()) for row in rows if row.is_visible()]
 
 
 def saved(opened, button):
@@ -45,73 +42,80 @@ def shown_window(opened):
 TREE = ["whole capture", "step", "step / forward", "step / backward"]
 
 
-def test_headings_sort_by_mouse_and_keyboard(visit, pages):
+def heading(opened, title):
+    return opened.locator(".explorer thead").get_by_role("button", name=title, exact=True)
+
+
+def test_headings_sort_by_mouse_and_keyboard_within_what_rows_lie_in(visit, pages):
     opened = visit(pages / "plain.html")
-    assert names(opened) == TREE
-    heading = opened.locator("#table-ranges-0").get_by_role("button", name="Tensor Active", exact=True)
-    heading.click()
-    assert names(opened) == ["step / forward", "step", "whole capture", "step / backward"]
+    assert whole_names(opened) == TREE
+    heading(opened, "Tensor Active").click()
+    assert whole_names(opened) == ["whole capture", "step", "step / forward", "step / backward"]
     assert opened.locator("th[aria-sort=descending]").count() == 1
-    heading.focus()
     opened.keyboard.press("Enter")
-    assert names(opened) == ["whole capture", "step", "step / forward", "step / backward"]
-    assert opened.locator("th[aria-sort=ascending]").count() == 1
-    opened.keyboard.press("Enter")
-    assert names(opened) == TREE
-    assert opened.locator("th[aria-sort=none]").count() == 16
+    assert opened.locator(".explorer th[aria-sort=ascending]").count() == 1
+    assert whole_names(opened) == TREE, "unknown is last, whichever way"
+    opened.locator("[data-flat]").click()
+    assert whole_names(opened) == ["whole capture", "step", "step / forward", "step / backward"]
+    heading(opened, "Tensor Active").click()
+    assert whole_names(opened) == ["step / forward", "step", "whole capture", "step / backward"]
 
 
 @pytest.mark.slow
 def test_names_and_words_are_sorted_upwards_first(visit, pages):
     opened = visit(pages / "recorded.html")
-    opened.locator("#table-ranges-0").get_by_role("button", name="Range (sums)", exact=True).click()
-    found = names(opened)
+    group(opened, "kernel")
+    heading(opened, "Kernel (sums)").click()
+    found = opened.locator(f"{ROWS} .name").all_text_contents()
     assert [name.lower() for name in found] == sorted(name.lower() for name in found)
-    chooser = opened.locator(".table-tools:has([data-csv=table-kernels-0]) .columns")
-    chooser.locator("summary").click()
-    chooser.get_by_label("Counter and name").check()
-    opened.keyboard.press("Escape")
-    table = opened.locator("#table-kernels-0")
-    heading = table.get_by_role("button", name="Counter and name")
-    heading.click()
-    column = heading.evaluate("button => button.closest('th').cellIndex") + 1
-    verdicts = table.locator(f"tbody tr :nth-child({column}) .value").all_text_contents()
-    assert verdicts == sorted(verdicts)
-    assert len(set(verdicts)) > 1
+    heading(opened, "Bound by").click()
+    bound = column(opened, "Bound by")
+    assert bound == sorted(bound)
+    assert len(set(bound)) > 1
 
 
-def test_search(visit, pages):
+def test_search_shows_what_it_finds_and_what_that_lies_in(visit, pages):
     opened = visit(pages / "plain.html")
-    opened.get_by_label("Search").fill("FORW")
-    assert names(opened) == ["step / forward"]
-    assert opened.locator("output").text_content() == "1 of 4 rows"
-    opened.get_by_label("Search").fill("")
-    assert names(opened) == TREE
+    search = opened.get_by_label("Search the table")
+    search.fill("FORW")
+    assert whole_names(opened) == TREE[:3]
+    assert opened.locator(".explorer output").text_content() == "1 of 4 rows"
+    search.fill("")
+    assert whole_names(opened) == TREE
 
 
-@pytest.mark.slow
-def test_tree_is_folded_by_keyboard(visit, pages):
+def test_the_table_is_moved_opened_and_chosen_from_by_keyboard(visit, pages):
     opened = visit(pages / "recorded.html")
-    tree = names(opened)
-    step = opened.get_by_role("button", name="Ranges within step", exact=True)
-    step.focus()
-    opened.keyboard.press("Enter")
-    assert step.get_attribute("aria-expanded") == "false"
-    assert names(opened) == [name for name in tree if not name.startswith("step / ")]
-    assert len(names(opened)) < len(tree)
-    opened.keyboard.press("Space")
-    assert names(opened) == tree
+    opened.locator(".explorer table").focus()
+    tree = whole_names(opened)
+    press = opened.keyboard.press
+    press("Home")
+    press("ArrowDown")
+    current = opened.locator(".explorer tr.cursor")
+    assert current.get_attribute("id") == opened.locator(".explorer table").get_attribute("aria-activedescendant")
+    assert (current.locator(".name").text_content(), current.get_attribute("aria-expanded")) == ("step", "true")
+    press("ArrowLeft")
+    assert current.get_attribute("aria-expanded") == "false"
+    assert whole_names(opened) == [name for name in tree if not name.startswith("step / ")]
+    press("ArrowRight")
+    assert whole_names(opened) == tree
+    press("ArrowDown")
+    press("Enter")
+    assert opened.locator("aside.panel").is_visible()
+    assert opened.locator("tr[aria-current]").get_attribute("id") == current.get_attribute("id")
+    assert opened.messages == []
 
 
 @pytest.mark.slow
 def test_large_tree_shows_its_first_two_levels(visit, pages):
     opened = visit(pages / "many.html")
-    assert opened.locator("#table-ranges-0 tbody tr").count() == 82
-    assert len(names(opened)) == 82, "all of depth 2"
-    opened.locator("button.fold").first.click()
-    assert names(opened) == ["whole capture", "step"]
-    opened.get_by_label("Search").fill("range 7")
-    assert len(names(opened)) == 11
+    table = opened.locator(".explorer table")
+    assert table.get_attribute("aria-rowcount") == "83", "all of depth 2, and the head"
+    assert opened.locator(ROWS).count() < 60, "of which those in view are in the page"
+    opened.locator(f"{ROWS} .fold").nth(1).click()
+    assert whole_names(opened) == ["whole capture", "step"]
+    opened.get_by_label("Search the table").fill("range 7")
+    assert len(whole_names(opened)) == 2 + 17
 
 
 @pytest.mark.slow
@@ -129,7 +133,8 @@ def test_click_on_an_iteration_moves_the_timeline(visit, pages):
 def test_click_on_a_kernel_moves_the_timeline(visit, pages):
     opened = visit(pages / "recorded.html", reduced_motion="reduce")
     analysis = tcprof.read(FIXTURE)
-    opened.locator("#table-kernels-0 button.goto").first.click()
+    group(opened, "kernel")
+    opened.locator(ROWS).first.click()
     low, high = shown_window(opened)
     length = max(analysis.kernels["median_ns"].iloc[0], 20 * analysis.samples["start_ns"].diff().median()) * 1e-9
     assert 0.9 * length <= high - low < 2 * length, "a sample says nothing of what is shorter"
@@ -139,24 +144,27 @@ def test_click_on_a_kernel_moves_the_timeline(visit, pages):
 
 def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
     opened = visit(pages / "plain.html")
-    everything, within = opened.locator("[data-whole]"), opened.locator("#table-ranges-0 .within")
+    everything, within = opened.locator("[data-whole]"), opened.locator(".explorer .within")
     assert everything.is_hidden()
     opened.evaluate(f"window.tcprof.showWindow(0, {1.01 * STEP_S}, {1.02 * STEP_S})")
     everything.wait_for(state="visible")
     opened.wait_for_timeout(300)
-    assert [text[:3] for text in within.all_text_contents()] == ["1 ×", "", ""], "only the step is there"
-    assert opened.locator("#table-ranges-0 tr.outside .name").all_text_contents() == ["forward", "backward"]
+    assert [text[:3] for text in within.all_text_contents()] == ["1 ×"], "only the step is there"
+    assert opened.locator(".explorer tr.outside .name").all_text_contents() == ["forward", "backward"]
     everything.click()
     everything.wait_for(state="hidden")
     opened.wait_for_timeout(300)
     assert opened.locator("tr.outside").count() == 0
-    assert set(within.all_text_contents()) == {""}
+    assert within.count() == 0
     assert opened.messages == []
 
 
 @pytest.mark.slow
 def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
     opened = visit(pages / "recorded.html")
+    group(opened, "kernel")
+    opened.set_viewport_size({"width": 1280, "height": 2400})
+    opened.add_style_tag(content=".explorer .table-box { max-height: none; }")
     analysis = tcprof.read(FIXTURE)
     step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[4]
     low, high = step["gpu_start_ns"] * 1e-9, step["gpu_end_ns"] * 1e-9
@@ -165,37 +173,34 @@ def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
     opened.wait_for_timeout(300)
     kernels = analysis.activities[analysis.activities["kind"] == "kernel"]
     inside = kernels[(kernels["end_ns"] * 1e-9 > low) & (kernels["start_ns"] * 1e-9 < high)]
-    told = opened.locator("#table-kernels-0 .within").all_text_contents()
+    told = opened.locator(".explorer .within").all_text_contents()
     assert sum(int(text.split(" ")[0]) for text in told if text) == len(inside)
 
 
 def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
-    rows = saved(opened, opened.locator("[data-csv=table-kernels-0]"))
+    group(opened, "kernel")
+    rows = saved(opened, opened.locator("[data-save]"))
     assert len(rows) == 1 + len(analysis.kernels)
     assert {len(row) for row in rows} == {len(rows[0])}
-    assert rows[0][:6] == [
-        "Kernel (sums)",
-        "total_ns",
-        "share_pct",
-        *(f"tensor_active_{end}pct" for end in ("", "low_", "high_")),
-    ]
+    active = [f"tensor_active_{end}pct" for end in ("", "low_", "high_")]
+    assert rows[0][:7] == ["Kernel (sums)", "total_ns", "share_pct", "lost_time_ns", *active]
     first = analysis.kernels.iloc[0]
     assert rows[1][0] == f"{first['name']} {first['launch_geometry']}"[:600]
-    assert [float(text) for text in rows[1][1:4]] == pytest.approx(
-        [first["total_ns"], first["share_pct"], first["tensor_active_pct"]]
+    lost = first["total_ns"] * (1 - first["tensor_active_pct"] / 100)
+    assert [float(text) for text in rows[1][1:5]] == pytest.approx(
+        [first["total_ns"], first["share_pct"], lost, first["tensor_active_pct"]]
     )
     assert "–" not in {text for row in rows for text in row}
     ledger = saved(opened, opened.locator("[data-csv=table-ledger-0]"))
     assert sum(float(row[1]) for row in ledger[1:] if ":" in row[0]) == pytest.approx(analysis.ledger["seconds"].sum())
 
 
-@pytest.mark.slow
-def test_search_is_what_is_saved(visit, pages):
+def test_what_is_asked_for_is_what_is_saved(visit, pages):
     opened = visit(pages / "plain.html")
-    opened.get_by_label("Search").fill("forward")
-    rows = saved(opened, opened.locator("[data-csv=table-ranges-0]"))
+    opened.get_by_label("Search the table").fill("forward")
+    rows = saved(opened, opened.locator("[data-save]"))
     assert [row[0] for row in rows] == ["Range (sums)", "step / forward"]
 
 
@@ -220,35 +225,44 @@ def test_figures_are_saved_as_csv(visit, pages):
 @pytest.mark.slow
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
-    rows = saved(opened, opened.locator("[data-csv=table-ranges-0]"))
+    rows = saved(opened, opened.locator("[data-save]"))
     assert any(HOSTILE[0] in row[0] for row in rows)
     assert {len(row) for row in rows} == {len(rows[0])}
     assert not [text for row in rows for text in row if text[:1] in ("=", "@")]
 
 
-def headings(opened, table):
-    cells = opened.locator(f"{table} thead th").all()
-    return [cell.text_content().strip() for cell in cells if cell.is_visible()]
+def headings(opened):
+    return [text.strip() for text in opened.locator(".explorer thead th").all_text_contents()]
 
 
 OVERFLOW = "box => box.scrollWidth - box.clientWidth"
 
 
-def test_tables_show_eight_columns_that_fit_and_others_on_request(visit, pages):
-    opened = visit(pages / "recorded.html")
-    for table in ("#table-ranges-0", "#table-kernels-0"):
-        assert len(headings(opened, table)) <= 9, "the name, and eight columns"
-        assert opened.locator(f".table-box:has({table})").evaluate(OVERFLOW) == 0
-    table = "#table-kernels-0"
-    assert headings(opened, table)[3:] == [
-        *("Precision", "Bound by", "Launches", "Tensor FLOP/s", "Lost to the peak", "Mostly in")
+@pytest.mark.parametrize("name", ["recorded", *slow(["modules"])])
+def test_the_table_shows_eight_columns_that_fit_and_others_on_request(visit, pages, name):
+    opened = visit(pages / f"{name}.html")
+    for way in opened.locator("[data-group-by]:not([hidden])").all():
+        way.click()
+        assert len(headings(opened)) <= 9, "the name, and eight columns"
+        assert opened.locator(".explorer .table-box").evaluate(OVERFLOW) == 0
+    assert headings(opened)[1:] == [
+        *(
+            "Kernel time",
+            "Lost time",
+            "Tensor Active",
+            "Precision",
+            "Bound by",
+            "Launches",
+            "Tensor FLOP/s",
+            "Mostly in",
+        )
     ]
-    chooser = opened.locator(".table-tools:has([data-csv=table-kernels-0]) .columns")
+    chooser = opened.locator(".columns")
     chooser.locator("summary").click()
     chooser.get_by_label("HFU").check()
     chooser.get_by_label("Launches").uncheck()
-    assert "HFU" in headings(opened, table)
-    assert "Launches" not in headings(opened, table)
+    assert "HFU" in headings(opened)
+    assert "Launches" not in headings(opened)
     opened.keyboard.press("Escape")
     assert chooser.get_by_label("HFU").is_hidden()
     assert opened.evaluate("document.activeElement.textContent").startswith("Columns (8 of")
@@ -270,22 +284,32 @@ def test_a_box_of_the_columns_stands_before_its_words(visit, pages, width):
     assert 0 <= menu["x"] <= menu["x"] + menu["width"] <= width
 
 
+def test_rows_are_24_pixels_and_a_name_keeps_its_end_and_is_copied_whole(visit, pages):
+    opened = visit(pages / "recorded.html")
+    group(opened, "kernel")
+    heights = opened.locator(ROWS).evaluate_all("rows => rows.map(row => row.getBoundingClientRect().height)")
+    assert set(heights) == {24}
+    names = tcprof.read(FIXTURE).kernels["name"]
+    place = next(place for place, name in enumerate(names) if len(name) > 60 and "<" not in name)
+    row = opened.locator(ROWS).nth(place)
+    name = row.locator(".name")
+    whole, start, tail = name.text_content(), name.locator(".start"), name.locator(".tail")
+    assert start.evaluate("each => each.scrollWidth > each.clientWidth"), "its middle is left out"
+    assert whole.endswith(tail.text_content())
+    assert tail.is_visible()
+    copied = name.evaluate("each => { getSelection().selectAllChildren(each); return String(getSelection()); }")
+    assert copied == whole
+    assert names[place] in row.locator("th").get_attribute("title")
+
+
 @pytest.mark.slow
 def test_kernels_are_sorted_by_lost_time(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
-    opened.locator("#table-kernels-0").get_by_role("button", name="Lost to the peak").click()
-    items = [int(row.get_attribute("data-item")) for row in opened.locator("#table-kernels-0 tbody tr").all()]
-    lost = analysis.kernels["lost_ns"].loc[items]
+    group(opened, "kernel")
+    heading(opened, "Lost time").click()
+    items = [int(row.get_attribute("data-item")) for row in opened.locator(ROWS).all()]
+    kernels = analysis.kernels.loc[items]
+    lost = kernels["total_ns"] * (1 - kernels["tensor_active_pct"] / 100)
     assert lost.dropna().is_monotonic_decreasing
     assert lost.isna().to_numpy().argmax() in (0, lost.notna().sum()), "unknown is last"
-
-
-@pytest.mark.slow
-def test_a_click_on_a_kernel_shows_its_whole_name(visit, pages):
-    opened = visit(pages / "recorded.html")
-    rows = opened.locator("#table-kernels-0 tbody tr")
-    for number in (1, 0):
-        rows.nth(number).locator("td").first.click()
-        (whole,) = opened.locator("#table-kernels-0 .whole-name").all_text_contents()
-        assert whole == rows.nth(number).locator("th").get_attribute("title")

@@ -1,4 +1,5 @@
 /** What a page saves as CSV: lines of it, and a figure as rows. */
+import { download, find } from "./dom";
 import { ARRAY_TYPES, type Figure, type Value, type Values } from "./plotly";
 
 export type Cells = readonly (Value | undefined)[];
@@ -11,6 +12,14 @@ export function csvLine(cells: Cells): string {
     const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   }).join(",");
+}
+
+/** Save rows as a file, named after the page and what they are. */
+export function saveCsv(name: string, rows: readonly Cells[]): void {
+  const page = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
+  const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
+  download(url, `${page}-${name}.csv`);
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 /** A figure as rows: the table that it carries, or else the points of its traces; gaps are left out. */

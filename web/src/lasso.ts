@@ -1,12 +1,11 @@
-/** A lasso or a box around circles selects their kernels: alone in the tables, marked in the timeline and in all figures. */
+/** A lasso or a box around circles selects their kernels: alone in the table, marked in the timeline and in all figures. */
 import { find, findAll } from "./dom";
 import { formatCount } from "./format";
 import type { Figure, PlotElement } from "./plotly";
 import { onSelection, select } from "./selection";
-import { rowsOf } from "./table";
 import type { Subjects } from "./timeline/subjects";
 
-/** Whether a figure has circles that stand for rows of a table. */
+/** Whether a figure has circles that stand for kernels. */
 export function hasItems({ data }: Partial<Figure>): boolean {
   return data?.some(({ meta }) => meta?.items) ?? false;
 }
@@ -34,12 +33,11 @@ export function followLasso(subjects: Subjects, drawn: Promise<unknown>): void {
   const show = (ids: ReadonlySet<number> | null, launches: number) => {
     if (!chosen && !ids) return;
     chosen = ids;
-    const shown = filterTables(ids);
-    void drawn.then(() => { if (chosen === ids) mark(ids, shown, launches); });
+    void drawn.then(() => { if (chosen === ids) mark(ids, launches); });
   };
-  const mark = (ids: ReadonlySet<number> | null, shown: number, launches: number) => {
+  const mark = (ids: ReadonlySet<number> | null, launches: number) => {
     for (const plot of findAll<PlotElement & Partial<Figure>>("[data-figure]").filter(hasItems)) {
-      tell(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
+      tell(plot, ids && `The table shows ${formatCount(ids.size)} kernel${ids.size === 1 ? "" : "s"} of these`, launches);
       const selectedpoints = plot.data!.map(({ meta }) =>
         ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items![place])) : null);
       void Plotly.restyle(plot, { selectedpoints }).then(() => (ids ? null : Plotly.relayout(plot, { selections: [] })));
@@ -56,17 +54,6 @@ export function followLasso(subjects: Subjects, drawn: Promise<unknown>): void {
   });
 }
 
-/** Show the rows of these kernels alone, or all. */
-function filterTables(ids: ReadonlySet<number> | null): number {
-  let shown = 0;
-  for (const row of findAll<HTMLTableElement>('table[data-items="kernels"]').flatMap(rowsOf)) {
-    const isShown = !ids || ids.has(Number(row.dataset.item));
-    row.classList.toggle("other-group", !isShown);
-    shown += isShown ? 1 : 0;
-  }
-  return shown;
-}
-
 /** Say below a figure, which may be far from both, what the table and the timeline show. */
 function tell(plot: PlotElement, text: string | null, launches: number): void {
   const said = find(".chosen", HTMLElement, plot.parentElement!);
@@ -75,6 +62,6 @@ function tell(plot: PlotElement, text: string | null, launches: number): void {
   const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
   all.addEventListener("click", () => select(null, { from: "figure" }));
   said.replaceChildren(
-    link("#part-kernels", text), "; ",
+    link("#part-table", text), "; ",
     link("#part-timeline", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`), " ", all);
 }

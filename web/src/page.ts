@@ -2,12 +2,14 @@
 import { chooseTheme, isDark, systemDark } from "./colors";
 import { startBaselines } from "./comparison/baselines";
 import { find, findAll, whenParsed } from "./dom";
+import { startExplorer } from "./explorer/tools";
 import { fitFigures, restyle, startFigures } from "./figures";
 import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
 import { followLasso } from "./lasso";
 import { openAround, openLinkedParts } from "./links";
 import { readFindings } from "./panel/findings";
+import { startKeys } from "./panel/keys";
 import { startGpuChoice } from "./panel/gpu_choice";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
@@ -62,6 +64,7 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
   startGpuChoice(timeline, subjects);
   startPanel(subjects);
+  startKeys();
   startStrip(subjects, shown, currentGpu);
   startSearch(subjects, currentGpu);
   startSelection((selection) => subjects.find(selection) !== null);
@@ -84,6 +87,7 @@ function startContent(): void {
   startTables(timeline);
   startIcicles();
   const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
-  void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
-  void Promise.all([...drawn, timeline?.drawn, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
+  const explored = startExplorer(timeline);
+  void timeline?.drawn.then(() => explored).then(() => startSelecting(timeline, Promise.all(drawn)));
+  void Promise.all([...drawn, timeline?.drawn, explored, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
 }

@@ -1,22 +1,17 @@
-/** Tables of the pages: sorting, filtering, folding, saving, and their rows in the timeline.
- *
- * A table with data-items ("ranges" or "kernels") has rows with data-item: the id that the timeline's data has for what
- * they stand for. A click on a row moves the timeline there; the timeline's window dims the rows without work in it.
- */
+/** Tables whose rows are all in the page: sorting, filtering, folding, saving. */
 import { startColumns } from "./columns";
 import { startGroups } from "./comparison/groups";
-import { csvLine, figureRows, type Cells } from "./csv";
-import { download, find, findAll, keepInPlace } from "./dom";
+import { figureRows, saveCsv, type Cells } from "./csv";
+import { find, findAll, keepInPlace } from "./dom";
 import { makeFoldable } from "./folding";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
 import { nameOf, rowsOf } from "./table";
-import { linkTables } from "./table_links";
 import type { Timeline } from "./timeline/timeline";
 
 const DIRECTIONS: Record<string, Direction> = { none: 0, ascending: 1, descending: -1 };
 
-/** Start all that the tables of a page can do. */
+/** Start all that these tables can do. */
 export function startTables(timeline: Timeline | null): void {
   for (const table of findAll<HTMLTableElement>("table.paths")) {
     rowsOf(table).forEach((row, place) => { row.dataset.place = String(place); });
@@ -33,7 +28,6 @@ export function startTables(timeline: Timeline | null): void {
   }
   startGroups();
   startSaving(timeline);
-  linkTables(timeline);
 }
 
 /** Kernels stand beside each other; ranges and modules lie in each other. */
@@ -88,7 +82,6 @@ function filter(table: HTMLTableElement, wanted: string): void {
 }
 
 function startSaving(timeline: Timeline | null): void {
-  const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
   for (const button of findAll<HTMLButtonElement>("[data-csv]")) {
     const id = button.dataset.csv!;
     const target = document.getElementById(id)!;
@@ -97,14 +90,8 @@ function startSaving(timeline: Timeline | null): void {
       if (timeline && id === "timeline") return figureRows({ data: timeline.curves() });
       return figureRows(target as Partial<Figure>); // plotly leaves data and layout on the element
     };
-    button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
+    button.addEventListener("click", () => saveCsv(id, rows()));
   }
-}
-
-function save(name: string, rows: readonly Cells[]): void {
-  const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
-  download(url, `${name}.csv`);
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 /** What a search and the choice of a group leave, with the numbers as they are behind the texts. */

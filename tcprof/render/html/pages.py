@@ -21,10 +21,11 @@ from tcprof.findings import Findings
 from tcprof.findings.judge import keep_busiest
 from tcprof.outputs import replace_file
 from tcprof.render.html import USUAL, PageOptions, PlotlyScript
+from tcprof.render.html.explorer import pack_explorer
 from tcprof.render.html.timeline import pack_timeline
 from tcprof.units import join_units
 from tcprof.version import __version__
-from tcprof.views.document import Figure, Icicle, Leads, Notes, Part, Section, Summary
+from tcprof.views.document import Explorer, Figure, Icicle, Leads, Notes, Part, Section, Summary
 from tcprof.views.recording.report import view_report
 
 # plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
@@ -110,6 +111,8 @@ def _with_kind(part: Part) -> dict[str, Any]:
     drawn = _draw(part) if isinstance(part, Figure) else ""
     if isinstance(part, Icicle):
         drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
+    if isinstance(part, Explorer):
+        drawn = pack_explorer(part)
     inner = [_with_kind(each) for each in part.parts] if isinstance(part, Section) else []
     return {"kind": _kind(part), "value": part, "json": drawn, "parts": inner}
 
@@ -173,6 +176,7 @@ def render_report(analysis: Analysis, findings: Findings, options: PageOptions =
         "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
         **split_parts(document.parts),
         "timeline": pack_timeline(analysis),
+        "explorer_style": read_asset("explorer.css"),
         "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
     }
     return render_page("report.html", values, options)

@@ -32,7 +32,7 @@ EXPLAINED = (
     "A bar is as wide as the GPU's time, idle time included; what lies below it is what it consists of: ranges, then "
     "what the time was spent on, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
     "Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. Where several kernels run at once, one "
-    "of them has the time, as in “Where the time went”. A click on a bar zooms in and selects; on a bar above, out "
+    "of them has the time, as in the table of ranges. A click on a bar zooms in and selects; on a bar above, out "
     "again. Of a kernel it shows all places that it is launched from."
 )
 

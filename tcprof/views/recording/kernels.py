@@ -39,7 +39,7 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
     "median_ns": {"spare": 5, "shown": False},
     "tensor_tflops": {"spare": 6},
     "name_verdict": {"spare": 3, "shown": False},
-    "lost_ns": {"brief": False},
+    "lost_ns": {"brief": False, "shown": False},
     **{name: {"brief": False, "shown": False} for name in _FURTHER},
     "path": {"brief": False},
 }
@@ -90,7 +90,7 @@ def list_kernels(
                 title = one_line(without_repeats(path), LONGEST_NAME) or "(no range)"
                 below.setdefault(path, [Row(title, ())]).append(replace(row, depth=2, nested=True, tag=""))
             listed = [row for several in below.values() for row in several]
-        further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "items": "kernels", "search": "part of a name"}
+        further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "search": "part of a name"}
         tables.append(make_table(analysis, gpu, "Kernels on", "Kernel (sums)", _HEADINGS, listed, **further))
     return tables
 

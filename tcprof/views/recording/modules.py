@@ -42,8 +42,8 @@ _FURTHER = ("tensor_kernel_share_pct", "hfu_pct", "mfu_pct", "uncovered_cycles_p
 _SUMS = ("useful_flop", "tensor_flop", "lost_ns", "kernel_count")  # over all steps
 _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 # On a page, before its reader has chosen.
-_HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "kernel_count", *_ACTIVE}
-_HIDDEN |= {f"{phase}_kernel_ns" for phase in _PER_PHASE}
+_HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "lost_ns"}
+_HIDDEN |= {"tensor_kernel_share_pct", *(f"{phase}_kernel_ns" for phase in _PER_PHASE)}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = "more modules hidden: tcprof modules --limit 0"
 NONE = (
@@ -97,7 +97,7 @@ def list_modules(
         further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
         headings = _headings(steps, useful)
         what = "Module (mean per step)" if steps else "Module (sums)"
-        tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, items="modules", **further))
+        tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, **further))
     return tables
 
 

@@ -32,7 +32,9 @@ _TENSOR_KERNELS = "tensor_kernel_share_pct"
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops", "hfu_pct")
 _USEFUL = ("useful_flop", "mfu_pct")  # where the sizes of the ops' operands were recorded
-_HIDDEN = ("tensor_active_s", "useful_flop")  # of these, on a page, before its reader has chosen
+# On a page, before its reader has chosen.
+_SHOWN = {"kernel_ns", "kernel_count"}
+_HIDDEN = {"tensor_active_s", "tensor_active_peak_pct", "hfu_pct", "useful_flop"}
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
     *("tensor_peak_pct", "uncovered_cycles_pct", "coverage_pct"),
@@ -90,8 +92,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
         hidden = int((every["gpu"] == gpu).sum()) - int(kept["alike_count"].sum() if fold else len(kept))
         cells = [_cells(row, columns, float(wholes[gpu]), is_estimated) for row in kept.to_dict("records")]
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
-        further = {"hidden": hidden, "more": LEFT_OUT.format(command="ranges --all")}
-        further |= {"items": "ranges", "search": "part of a path"}
+        further = {"hidden": hidden, "more": LEFT_OUT.format(command="ranges --all"), "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Ranges on", "Range (sums)", headings, listed, **further))
     return tables
 
@@ -115,7 +116,7 @@ def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, 
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
-            shown = name not in (*_FURTHER, *_HIDDEN)
+            shown = name in _SHOWN or name not in _HIDDEN.union(_FURTHER)
             made = Heading.of(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
             found.append((column, made))
     return found

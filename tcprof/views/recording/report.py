@@ -8,14 +8,10 @@ from tcprof.arrays import return_freed_memory
 from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
 from tcprof.findings.notes import (
-    describe_homes,
-    describe_modules,
     describe_peaks,
-    describe_useful,
 )
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
-from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -26,11 +22,10 @@ from tcprof.views.recording import (
     make_document,
 )
 from tcprof.views.recording.advice import list_leads, view_sections
+from tcprof.views.recording.explorer import list_explorer
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
-from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
+from tcprof.views.recording.kernels import describe_fit, list_rooflines
 from tcprof.views.recording.kinds import list_kind_tables
-from tcprof.views.recording.modules import list_modules
-from tcprof.views.recording.ranges import list_ranges
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import (
     MEANING,
@@ -38,7 +33,6 @@ from tcprof.views.recording.time import (
     describe_iterations,
     figure_iteration_strip,
     list_ledger,
-    list_time,
 )
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
@@ -48,14 +42,11 @@ _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
     "on an iteration shows it in the timeline."
 )
-_TREE = "A click on a row shows a typical instance in the timeline. Headings sort; a third click brings the tree back."
 _ACCOUNT = (
     "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
     "out."
 )
-_NAMES = (
-    "“Counter and name” agree where both say that a kernel uses the Tensor Cores. Point at a name to read it in full."
-)
+_NAMES = "“Counter and name” agree where both say that a kernel uses the Tensor Cores."
 
 
 def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
@@ -72,13 +63,13 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section(TIMELINE, "Timeline", ()),
         Section("consists", "What the time consists of", icicles),
         Section("iterations", "Iterations", _iterations(analysis)),
-        Section("modules", "Modules", _modules(analysis)),
         Section(
-            "ranges", "Ranges", (Notes((_about_ranges(analysis),)), *list_ranges(analysis, analysis.ranges, MOST_ROWS))
+            "table",
+            "Modules, ranges and kernels",
+            list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis)),
+            "Table",
         ),
-        Section("kernels", "Kernels", _kernels(analysis)),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
-        Section("time", "Where the time went", _time(analysis)),
         Section("ledger", _LEDGER, _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger"),
         Section("provenance", "Where the figures come from", (Facts(provenance),)),
     )
@@ -106,34 +97,18 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     return Notes(notes, "paragraph"), strip, *list_kind_tables(analysis)
 
 
-def _modules(analysis: Analysis) -> tuple[Part, ...]:
-    tables = list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
-    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
-    return (Notes(notes, "paragraph"), *tables) if tables else ()
-
-
 def _about_ranges(analysis: Analysis) -> str:
     interval = " Each mean has its 95 % interval, from five instances on."
     return (
         f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
         f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
-        f"its share of the GPU's time from first activity to last beside it; bars reach from 0 to 100 %. {_TREE}"
+        f"its share of the GPU's time from first activity to last beside it."
     )
 
 
-def _kernels(analysis: Analysis) -> tuple[Part, ...]:
-    tables = list_kernels(analysis, analysis.kernels, limit=MOST_ROWS // max(analysis.kernels["gpu"].nunique(), 1))
-    if not tables:
-        return ()
+def _about_kernels(analysis: Analysis) -> str:
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
-    said = f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
-    return Notes((said,)), *tables
-
-
-def _time(analysis: Analysis) -> tuple[Part, ...]:
-    if not (analysis.timeline["window_ns"] > 0).any():
-        return ()
-    return Notes((MEANING,)), *list_time(analysis, analysis.timeline, MOST_ROWS)
+    return f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
 
 
 def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:

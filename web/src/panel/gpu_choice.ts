@@ -1,14 +1,12 @@
-/** One GPU at a time: the timeline and the tables show that which is chosen. On paper all tables stand. */
+/** One GPU at a time: the timeline and the table show that which is chosen. */
 import { findAll } from "../dom";
 import type { Subjects } from "../timeline/subjects";
 import type { Timeline } from "../timeline/timeline";
 
 export function startGpuChoice(timeline: Timeline, subjects: Subjects): void {
   const buttons = findAll<HTMLButtonElement>("[data-show-gpu]");
-  const tables = findAll("[data-of-gpu]");
   const show = (chosen: number) => {
     buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
-    tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen));
   };
   for (const button of buttons) {
     const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));

@@ -31,6 +31,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   };
   const drawAnew = () => { curve = null; draw(); };
   strip.hidden = false;
+  find("[data-whole]", HTMLButtonElement, strip).addEventListener("click", shown.showAll);
   document.documentElement.classList.add("with-strip"); // which leaves space above what is scrolled to
   onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
   document.addEventListener("tcprof:window", draw);

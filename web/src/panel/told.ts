@@ -1,11 +1,12 @@
 /** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Selection } from "../selection_fragment";
-import type { Figures, Totals } from "../timeline/details";
+import type { Figures } from "../timeline/details";
 import { MOST } from "../timeline/highlights";
 import { activeOf, busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import { figureOf, launchingModules, phaseFacts, sumOf } from "./modules";
 import { stepsOf, type Steps } from "./steps";
 
 /** A class of work and its time. */
@@ -99,11 +100,6 @@ function meanFacts({ gpu: { curves }, place }: Subject): Told["facts"] {
   });
 }
 
-function figureOf({ rowOf, figures }: Totals, id: number): (name: string) => number {
-  const row = rowOf.get(id);
-  return (name) => (row === undefined ? NaN : figures[name]?.[row] ?? NaN);
-}
-
 function pathFacts({ gpu: { details }, id }: Subject): Told["facts"] {
   const of = figureOf(details.paths, id);
   const count = of("instance_count");
@@ -185,27 +181,20 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
   ];
 }
 
-function moduleFacts({ gpu: { details }, id, parts }: Subject): Told["facts"] {
+function moduleFacts(subject: Subject): Told["facts"] {
+  const { gpu: { details }, id, parts } = subject;
   const of = parts ? (name: string) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
   const seconds = 1e-9 * of("kernel_ns");
   return [
     ["Total time of its kernels", formatSeconds(seconds)],
     ["Share of all kernels' time", formatPercent(of("share_pct"))],
+    ...phaseFacts(subject),
     ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
     ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
     ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
     ["Device memory", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(of("kernel_count"))],
   ];
-}
-
-/** A figure of several modules: their sum, or of a percentage of their time the mean by time; no interval of it. */
-function sumOf(modules: Totals, parts: readonly Subject[], name: string): number {
-  const sum = (weight: (of: (name: string) => number) => number) =>
-    parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
-  if (/_(low|high)_pct$/.test(name)) return NaN;
-  if (!name.startsWith("tensor_active")) return sum((of) => of(name));
-  return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
 }
 
 /** Time by class; of one time on the GPU its idle time too. */
@@ -296,5 +285,5 @@ function launcherLists(subjects: Subjects, subject: Subject): Told["lists"] {
     const name = subjects.header.links.ranges[id];
     return { name, note: `${formatCount(count)} launches`, selection: { kind: "range" as const, gpu: gpu.gpu, name } };
   });
-  return [{ title: "Launched in", lines, more: all.length - lines.length }];
+  return [launchingModules(subject, MOST_LINES), { title: "Launched in", lines, more: all.length - lines.length }];
 }

@@ -41,7 +41,7 @@ export interface Modules extends Totals {
   names: readonly string[];
   parents: readonly number[];
   ids: Uint32Array;
-  own: { module: number; share: WorkShare }[];
+  own: { module: number; phase: string; share: WorkShare }[];
 }
 
 export function readDetails(read: ReadArray, packed: PackedGpu): Details {
@@ -76,11 +76,12 @@ function readTotals(read: ReadArray, { ids, figures }: PackedTotals): Totals {
 }
 
 function readModules(read: ReadArray, packed: PackedModules): Modules {
-  const { module, kernel, count, ...figures } = packed.own;
+  const { module, kernel, count, phases, ...figures } = packed.own;
   const [ids, modules, kernels, counts] = [packed.ids, module, kernel, count].map((number) => read(number, Uint32Array));
   const { ns, active_ns: active } = readFigures(read, figures);
   const own = Array.from(modules, (id, i) => ({
     module: id,
+    phase: phases[i],
     share: { id: kernels[i], count: counts[i], seconds: 1e-9 * ns[i], activeSeconds: 1e-9 * active[i] },
   }));
   return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, own };

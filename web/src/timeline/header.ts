@@ -40,7 +40,7 @@ export interface PackedModules extends PackedTotals {
   names: readonly string[];
   parents: readonly number[];
   /** The kernels of each that belong to no module within it. */
-  own: Record<"module" | "kernel" | "count" | "ns" | "active_ns", ArrayNumber>;
+  own: Record<"module" | "kernel" | "count" | "ns" | "active_ns", ArrayNumber> & { phases: readonly string[] };
 }
 
 export interface PackedGpu {

@@ -311,6 +311,66 @@
     find("main", HTMLElement).innerHTML = body;
   }
 
+  // src/plotly.ts
+  var ARRAY_TYPES = {
+    f8: Float64Array,
+    f4: Float32Array,
+    i4: Int32Array,
+    u4: Uint32Array,
+    i2: Int16Array,
+    u2: Uint16Array,
+    i1: Int8Array,
+    u1: Uint8Array
+  };
+  function keepLabels(layout) {
+    for (const [name, axis] of Object.entries(layout)) {
+      if (name.startsWith("yaxis")) axis.ticklabeloverflow = "allow";
+    }
+  }
+
+  // src/csv.ts
+  function csvLine(cells) {
+    return cells.map((cell) => {
+      const text = String(cell ?? "");
+      const isNumber = text !== "" && Number.isFinite(Number(text));
+      const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+      return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    }).join(",");
+  }
+  function saveCsv(name, rows) {
+    const page = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
+    const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
+    download(url, `${page}-${name}.csv`);
+    setTimeout(() => URL.revokeObjectURL(url), 1e3);
+  }
+  function figureRows({ data = [], layout }) {
+    const table = layout?.meta?.csv;
+    if (table) return [table.columns, ...table.rows];
+    const isTimeline = data.some(({ meta }) => meta?.unit !== void 0);
+    const rows = [isTimeline ? ["series", "time_s", "value", "unit"] : ["series", "x", "y"]];
+    for (const trace of data) {
+      if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue;
+      const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
+      const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
+      for (let i = 0; i < Math.max(x.length, y.length); i++) {
+        const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
+        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i], ...isTimeline ? [trace.meta?.unit] : []]);
+      }
+    }
+    return rows;
+  }
+  function valuesOf(values) {
+    if (!values) return [];
+    if (!("bdata" in values)) return values;
+    const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
+    return new ARRAY_TYPES[values.dtype](bytes.buffer);
+  }
+  var MARKS = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
+  function plainText(label) {
+    const [line = ""] = label.split("<br>");
+    return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
+  }
+
   // src/format.ts
   function formatSeconds(seconds) {
     const size = Math.abs(Number(seconds.toPrecision(3)));
@@ -498,584 +558,6 @@
   function writeAddress2(how) {
     clearTimeout(waiting);
     writeAddress(toFragment2(state), how);
-  }
-
-  // src/lasso.ts
-  function hasItems({ data }) {
-    return data?.some(({ meta }) => meta?.items) ?? false;
-  }
-  function startLasso(plot) {
-    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
-    said.setAttribute("role", "status");
-    plot.after(said);
-    plot.on("plotly_selected", (event) => {
-      const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
-      select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
-    });
-    plot.on("plotly_deselect", () => select(null, { from: "figure" }));
-  }
-  var shownGpu = () => 0;
-  function followLasso(subjects, drawn) {
-    let chosen2 = null;
-    const show2 = (ids, launches) => {
-      if (!chosen2 && !ids) return;
-      chosen2 = ids;
-      const shown = filterTables(ids);
-      void drawn.then(() => {
-        if (chosen2 === ids) mark(ids, shown, launches);
-      });
-    };
-    const mark = (ids, shown, launches) => {
-      for (const plot of findAll("[data-figure]").filter(hasItems)) {
-        tell3(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
-        const selectedpoints = plot.data.map(({ meta }) => ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items[place])) : null);
-        void Plotly.restyle(plot, { selectedpoints }).then(() => ids ? null : Plotly.relayout(plot, { selections: [] }));
-      }
-    };
-    shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
-    onSelection(({ selection, from }) => {
-      const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
-      if (subject) {
-        const { merged } = subject.gpu.lanes.work;
-        const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
-        show2(new Set(subject.parts.map(({ id }) => id)), launches);
-      } else if (!selection || from === "address") show2(null, 0);
-    });
-  }
-  function filterTables(ids) {
-    let shown = 0;
-    for (const row of findAll('table[data-items="kernels"]').flatMap(rowsOf)) {
-      const isShown = !ids || ids.has(Number(row.dataset.item));
-      row.classList.toggle("other-group", !isShown);
-      shown += isShown ? 1 : 0;
-    }
-    return shown;
-  }
-  function tell3(plot, text, launches) {
-    const said = find(".chosen", HTMLElement, plot.parentElement);
-    if (!text) {
-      said.replaceChildren();
-      return;
-    }
-    const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
-    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
-    all.addEventListener("click", () => select(null, { from: "figure" }));
-    said.replaceChildren(
-      link("#part-kernels", text),
-      "; ",
-      link("#part-timeline", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`),
-      " ",
-      all
-    );
-  }
-
-  // src/media.ts
-  var narrowScreen = matchMedia("(max-width: 40rem)");
-  var coarsePointer = matchMedia("(pointer: coarse)");
-
-  // src/plotly.ts
-  var ARRAY_TYPES = {
-    f8: Float64Array,
-    f4: Float32Array,
-    i4: Int32Array,
-    u4: Uint32Array,
-    i2: Int16Array,
-    u2: Uint16Array,
-    i1: Int8Array,
-    u1: Uint8Array
-  };
-  function keepLabels(layout) {
-    for (const [name, axis] of Object.entries(layout)) {
-      if (name.startsWith("yaxis")) axis.ticklabeloverflow = "allow";
-    }
-  }
-
-  // src/figures.ts
-  var CONFIG = {
-    responsive: true,
-    displaylogo: false,
-    scrollZoom: false,
-    plotlyServerURL: "",
-    topojsonURL: "",
-    showSendToCloud: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
-    toImageButtonOptions: { filename: "tcprof", scale: 2 }
-  };
-  var SETTLED = 300;
-  var PAPER = 690;
-  function startFigures(timeline2) {
-    const plots = findPlots();
-    let last = timeline2;
-    const drawn = plots.map((plot) => {
-      const mine = last.then(pause).then(() => drawFigure(plot));
-      last = mine.catch(() => {
-      });
-      return mine;
-    });
-    void Promise.allSettled(drawn).then(unsettle);
-    return drawn;
-  }
-  function restyle() {
-    relayout(findPlots(), appearance());
-  }
-  function fitFigures() {
-    systemDark.addEventListener("change", restyle);
-    narrowScreen.addEventListener("change", restyle);
-    addEventListener("beforeprint", restyle);
-    addEventListener("afterprint", restyle);
-    afterResize();
-    afterOpening();
-    onPaper2();
-  }
-  var findPlots = () => findAll("[data-figure]");
-  function afterResize() {
-    let [width, waiting2] = [innerWidth, 0];
-    addEventListener("resize", () => {
-      unsettle();
-      if (innerWidth === width) return;
-      width = innerWidth;
-      clearTimeout(waiting2);
-      waiting2 = setTimeout(restyle, SETTLED);
-    });
-  }
-  function afterOpening() {
-    document.addEventListener("toggle", ({ target }) => {
-      if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
-      unsettle();
-      if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
-    }, { capture: true });
-  }
-  function onPaper2() {
-    const resize = (width, change) => {
-      const printed = findAll("[data-figure], #timeline");
-      printed.forEach((plot) => {
-        plot.style.width = width;
-      });
-      relayout(printed, change);
-    };
-    addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
-    addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
-  }
-  var pause = () => new Promise((done) => {
-    setTimeout(done);
-  });
-  var isDrawn = (plot) => plot._fullLayout !== void 0;
-  var settling = 0;
-  function unsettle() {
-    document.documentElement.classList.remove("settled");
-    clearTimeout(settling);
-    settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
-  }
-  function relayout(plots, change) {
-    unsettle();
-    plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
-  }
-  async function drawFigure(plot) {
-    if (!plot.isConnected) return;
-    const packed = document.getElementById(plot.dataset.figure ?? "");
-    const figure = JSON.parse(packed?.textContent ?? "");
-    plot.style.height = `${figure.layout.height}px`;
-    keepLabels(figure.layout);
-    for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
-    const lasso = hasItems(figure);
-    await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
-    if (lasso) startLasso(plot);
-    if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
-    plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-      if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
-      if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata);
-    });
-    if (figure.layout.meta?.seconds) {
-      plot.on("plotly_relayout", (change) => {
-        const [low, high] = plot._fullLayout.xaxis.range;
-        const { tickvals, ticktext } = timeTicks(low, high, 8);
-        const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
-        if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
-      });
-    }
-    plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
-      const trace = figure.data.find(({ meta }) => meta?.chooses);
-      const groups = trace?.customdata?.[Number(name)];
-      if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
-    });
-    if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
-  }
-  function appearance() {
-    return {
-      "font.color": readColor("--ink"),
-      "hoverlabel.bgcolor": readColor("--card"),
-      "hoverlabel.bordercolor": readColor("--soft"),
-      "hoverlabel.font.color": readColor("--ink"),
-      "hoverlabel.align": "left",
-      "modebar.bgcolor": "rgba(0,0,0,0)",
-      "modebar.color": readColor("--soft"),
-      "modebar.activecolor": readColor("--accent"),
-      "font.size": narrowScreen.matches ? 11 : 12,
-      dragmode: coarsePointer.matches ? false : "zoom"
-    };
-  }
-  function put(target, [name = "", ...rest], value) {
-    const values = target;
-    if (rest.length) put(values[name] ??= {}, rest, value);
-    else values[name] = value;
-  }
-
-  // src/heatmap.ts
-  var LEFT = 56;
-  var BELOW = 22;
-  var ROW = { least: 1, most: 20, all: 640 };
-  var LABEL = { row: 14, column: 48 };
-  var GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
-  var BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
-  async function startHeatmap() {
-    const element2 = document.querySelector("[data-heatmap]");
-    if (!element2) return;
-    const { header, read } = await unpack(document.getElementById(element2.dataset.heatmap).textContent);
-    const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
-    const [canvas, cell] = [find("canvas", HTMLCanvasElement, element2), find("[data-cell]", HTMLElement, element2)];
-    const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find(name, HTMLSelectElement, element2));
-    const columns = header.steps.length;
-    const cursor = { row: 0, column: 0, isSet: false };
-    const metric = () => header.metrics[Number(metricOf.value)];
-    const rankAt = (row) => orderOf.value === "cost" ? header.order[row] : row;
-    const height = () => Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
-    function readValue(number, cell2) {
-      const { scale, least } = header.metrics[number];
-      const stored = values[number][cell2];
-      return stored ? least + (stored - 1) * scale : NaN;
-    }
-    function valueAt(place, column) {
-      return readValue(Number(metricOf.value), place * columns + column);
-    }
-    function paintCells() {
-      const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
-      const context = cells.getContext("2d");
-      const image = context.createImageData(columns, header.ranks.length);
-      const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
-      const { low, high, bad: muchIsBad } = metric();
-      for (let row = 0; row < header.ranks.length; row++) {
-        for (let column = 0; column < columns; column++) {
-          const value = valueAt(rankAt(row), column);
-          if (Number.isNaN(value)) continue;
-          const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
-          const share = muchIsBad ? part : 1 - part;
-          const at = 4 * (row * columns + column);
-          for (let k = 0; k < 3; k++) image.data[at + k] = good[k] + (bad[k] - good[k]) * share;
-          image.data[at + 3] = 255;
-        }
-      }
-      context.putImageData(image, 0, 0);
-      return cells;
-    }
-    function draw() {
-      const [width, rows] = [Math.max(canvas.clientWidth - LEFT, 1), height() * header.ranks.length];
-      const ratio = devicePixelRatio || 1;
-      canvas.style.height = `${rows + BELOW}px`;
-      Object.assign(canvas, { width: (width + LEFT) * ratio, height: (rows + BELOW) * ratio });
-      const context = canvas.getContext("2d");
-      context.scale(ratio, ratio);
-      context.imageSmoothingEnabled = height() < 1 || columns > width;
-      context.drawImage(paintCells(), LEFT, 0, width, rows);
-      context.fillStyle = getComputedStyle(canvas).color;
-      context.font = "12px system-ui, sans-serif";
-      context.textAlign = "right";
-      context.textBaseline = "middle";
-      const everyRow = Math.ceil(LABEL.row / height());
-      for (let row = 0; row < header.ranks.length; row += everyRow) {
-        context.fillText(String(header.ranks[rankAt(row)]), LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
-      }
-      context.textAlign = "center";
-      const everyColumn = Math.ceil(LABEL.column * columns / width);
-      for (let column = 0; column < columns; column += everyColumn) {
-        context.fillText(String(header.steps[column]), LEFT + (column + 0.5) * width / columns, rows + BELOW / 2);
-      }
-      if (!cursor.isSet) return;
-      context.lineWidth = 2;
-      context.strokeStyle = context.fillStyle;
-      context.strokeRect(LEFT + cursor.column * width / columns, cursor.row * height(), width / columns, height());
-    }
-    function say() {
-      const place = rankAt(cursor.row);
-      const texts = header.metrics.map(({ title, unit }, number) => `${title} ${format(readValue(number, place * columns + cursor.column), unit)}`);
-      const opens = header.links[place] ? ". Click: its page" : "";
-      cell.textContent = `Rank ${header.ranks[place]}, step ${header.steps[cursor.column]}: ${texts.join(", ")}${opens}`;
-    }
-    function show2() {
-      const { low, high, unit } = metric();
-      find("[data-low]", HTMLElement, element2).textContent = format(low, unit);
-      find("[data-high]", HTMLElement, element2).textContent = format(high, unit);
-      const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
-      const ends = metric().bad ? [good, bad] : [bad, good];
-      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends.join()})`;
-      draw();
-    }
-    function moveTo(row, column) {
-      cursor.row = Math.min(Math.max(row, 0), header.ranks.length - 1);
-      cursor.column = Math.min(Math.max(column, 0), columns - 1);
-      cursor.isSet = true;
-      draw();
-      say();
-    }
-    function open() {
-      const link = header.links[rankAt(cursor.row)];
-      if (link) location.href = link;
-    }
-    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
-      const width = canvas.clientWidth - LEFT;
-      if (offsetX < LEFT || offsetY > height() * header.ranks.length) return;
-      moveTo(Math.floor(offsetY / height()), Math.floor((offsetX - LEFT) / width * columns));
-    });
-    canvas.addEventListener("click", open);
-    canvas.addEventListener("keydown", (event) => {
-      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      if (event.key === "Enter") open();
-      if (!step) return;
-      event.preventDefault();
-      moveTo(cursor.row + step[0], cursor.column + step[1]);
-    });
-    for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show2);
-    new ResizeObserver(draw).observe(find(".table-tools", HTMLElement, element2));
-    new MutationObserver(show2).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    systemDark.addEventListener("change", show2);
-    show2();
-    find(".undrawn", HTMLElement, element2).remove();
-  }
-  function format(value, unit) {
-    if (unit === "ns") return formatSeconds(value * 1e-9);
-    return unit === "pct" ? formatPercent(value) : formatScaled(value, "Hz");
-  }
-
-  // src/icicle_tree.ts
-  var KINDS = ["range", "module", "class", "kernel", "idle"];
-  function childrenOf(tree, order) {
-    const children = tree.parent.map(() => []);
-    tree.parent.forEach((parent, node) => {
-      if (parent >= 0) children[parent].push(node);
-    });
-    const key = order === "time" ? (node) => -tree.time[node] : (node) => tree.start[node];
-    children.forEach((nodes) => nodes.sort((a, b) => key(a) - key(b) || a - b));
-    return children;
-  }
-  function chainOf(tree, node) {
-    const chain = [];
-    for (let at = node; at >= 0; at = tree.parent[at]) chain.unshift(at);
-    return chain;
-  }
-  function layOut(tree, focus, order, narrowest) {
-    const children = childrenOf(tree, order);
-    const chain = chainOf(tree, focus);
-    const bars = chain.map((node, row) => ({ node, row, left: 0, width: 1 }));
-    const add = (parent) => {
-      let left = parent.left;
-      for (const node of children[parent.node]) {
-        const bar = { node, row: parent.row + 1, left, width: parent.width * tree.time[node] / tree.time[parent.node] };
-        left += bar.width;
-        if (bar.width < narrowest) continue;
-        bars.push(bar);
-        add(bar);
-      }
-    };
-    add(bars[bars.length - 1]);
-    return bars;
-  }
-  function turnAround(tree, link, normal2 = (text) => text) {
-    const found = {
-      kind: [],
-      parent: [],
-      time: [],
-      launches: [],
-      start: [],
-      active: [],
-      name: [],
-      link: [],
-      texts: tree.texts
-    };
-    const known = /* @__PURE__ */ new Map();
-    const isWanted = (node) => KINDS[tree.kind[node]] === "kernel" && normal2(tree.texts[tree.link[node]]) === link;
-    tree.parent.forEach((_, leaf) => {
-      if (!isWanted(leaf)) return;
-      const chain = chainOf(tree, leaf).reverse().filter((node) => KINDS[tree.kind[node]] !== "class");
-      let place = -1;
-      for (const node of chain) {
-        const key = `${place} ${tree.name[node]}`;
-        const next = known.get(key) ?? found.kind.length;
-        if (!known.has(key)) {
-          known.set(key, next);
-          for (const column of ["kind", "name", "link"]) found[column].push(tree[column][node]);
-          found.active.push(tree.active[leaf]);
-          found.parent.push(place);
-          found.time.push(0);
-          found.launches.push(0);
-          found.start.push(tree.start[leaf]);
-        }
-        place = next;
-        found.time[place] += tree.time[leaf];
-        found.launches[place] += tree.launches[leaf];
-      }
-    });
-    return found.kind.length ? found : null;
-  }
-
-  // src/icicle.ts
-  var ROW2 = 26;
-  var NARROWEST = 3;
-  var LEAST_LABEL = 28;
-  function startIcicles() {
-    findAll("[data-icicle]").forEach(startIcicle);
-  }
-  function startIcicle(element2) {
-    const data = JSON.parse(document.getElementById(element2.dataset.icicle).textContent);
-    const [bars, places] = [find(".bars", HTMLElement, element2), find(".places", HTMLElement, element2)];
-    const title = find("h4", HTMLElement, places);
-    const below = find(".bars", HTMLElement, places);
-    const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element2.querySelector(name));
-    let focus = 0;
-    let kernel = "";
-    const tree = () => data.trees[Number(treeOf?.value ?? 0)];
-    const order = () => orderOf?.value ?? "start";
-    function show2() {
-      drawBars(bars, tree(), data, focus, order());
-      const turned = kernel ? turnAround(tree(), kernel, normal) : null;
-      places.hidden = !turned;
-      if (!turned) return;
-      title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
-      drawBars(below, turned, data, 0, "time");
-    }
-    function choose2(chosen2, node) {
-      if (chosen2 === tree()) focus = node;
-      const link = chosen2.texts[chosen2.link[node]];
-      if (KINDS[chosen2.kind[node]] === "kernel") kernel = normal(link);
-      show2();
-      const selection = parseSelection(link);
-      if (selection) select(selection, { from: "figure" });
-    }
-    bars.addEventListener("click", ({ target }) => {
-      const node = nodeOf(target);
-      if (node >= 0) choose2(tree(), node);
-    });
-    below.addEventListener("click", ({ target }) => {
-      const selection = target instanceof HTMLElement ? parseSelection(target.dataset.link ?? "") : null;
-      if (selection) select(selection, { from: "figure" });
-    });
-    for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
-    treeOf?.addEventListener("change", () => {
-      focus = 0;
-      show2();
-    });
-    orderOf?.addEventListener("change", show2);
-    onSelection(({ selection }) => {
-      kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
-      show2();
-    });
-    new ResizeObserver(show2).observe(bars);
-    onColors(show2);
-    find(".undrawn", HTMLElement, element2).remove();
-  }
-  function normal(link) {
-    const selection = parseSelection(link);
-    return selection ? toFragment2({ selection, view: null }) : link;
-  }
-  var nodeOf = (target) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
-  function drawBars(box, tree, data, focus, order) {
-    const width = box.clientWidth || 1;
-    const drawn = layOut(tree, focus, order, NARROWEST / width);
-    const had = box.contains(document.activeElement) ? document.activeElement.dataset.node : void 0;
-    const chain = new Set(chainOf(tree, focus));
-    box.style.height = `${ROW2 * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
-    box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
-    const again = box.querySelector(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
-    if (again) again.tabIndex = 0;
-    if (had !== void 0) again?.focus({ preventScroll: true });
-  }
-  function makeBar({ node, row, left, width }, tree, data, pixels, chain) {
-    const kind = KINDS[tree.kind[node]];
-    const name = tree.texts[tree.name[node]];
-    const active = tree.active[node];
-    const colors = data.colors[isDark() ? "dark" : "light"];
-    const last = colors.length - 1;
-    const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
-    const bar = Object.assign(document.createElement("button"), {
-      type: "button",
-      className: `bar-${kind}`,
-      tabIndex: -1,
-      title: describe(tree, node, data.unit),
-      textContent: width * pixels >= LEAST_LABEL ? name : ""
-    });
-    bar.classList.toggle("unnamed", !bar.textContent);
-    bar.setAttribute("aria-label", bar.title);
-    if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
-    Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
-    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW2 * row}px` });
-    if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
-    return bar;
-  }
-  function describe(tree, node, unit) {
-    const active = tree.active[node];
-    const share = formatPercent(100 * tree.time[node] / tree.time[0]);
-    const count = tree.launches[node];
-    return [
-      tree.texts[tree.name[node]],
-      `${formatSeconds(tree.time[node] * 1e-9)}, ${share} ${unit}`,
-      ...KINDS[tree.kind[node]] === "idle" ? [] : [`Tensor Active ${active === null ? "–" : formatPercent(active)}`],
-      ...count ? [`${count} launch${count === 1 ? "" : "es"}`] : []
-    ].join("\n");
-  }
-  function moveFocus(box, event) {
-    const at = document.activeElement;
-    if (!(at instanceof HTMLElement) || !box.contains(at)) return;
-    const all = findAll("button", box);
-    const place = (bar) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
-    const { row, left } = place(at);
-    const near = (wanted2) => all.filter((bar) => place(bar).row === wanted2).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
-    const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const next = step ? inRow[inRow.indexOf(at) + step] : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : void 0;
-    if (!next) return;
-    event.preventDefault();
-    at.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
-  }
-
-  // src/links.ts
-  function openLinkedParts() {
-    document.addEventListener("click", (event) => {
-      const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
-      if (!link) return;
-      openAround(link.hash.slice(1));
-      if (!readAddress()) return;
-      event.preventDefault();
-      document.getElementById(link.hash.slice(1))?.scrollIntoView();
-    });
-    openAround(location.hash.slice(1));
-  }
-  function openAround(id) {
-    const target = document.getElementById(id);
-    for (let part = target?.closest("details"); part; part = part.parentElement?.closest("details")) part.open = true;
-  }
-
-  // src/panel/findings.ts
-  function readFindings() {
-    return new Map(findAll("[data-finding]").map(({ dataset: { finding = "", title = "", gain = "", about = "" } }) => {
-      const selections = about.split(" ").map(parseSelection).filter((selection) => selection !== null);
-      return [finding, { name: finding, title, gain, about: selections }];
-    }));
-  }
-
-  // src/panel/gpu_choice.ts
-  function startGpuChoice(timeline2, subjects) {
-    const buttons = findAll("[data-show-gpu]");
-    const tables = findAll("[data-of-gpu]");
-    const show2 = (chosen2) => {
-      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen2)));
-      tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen2));
-    };
-    for (const button of buttons) {
-      const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
-      if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
-    }
-    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
-    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
   }
 
   // src/timeline/search.ts
@@ -1563,6 +1045,41 @@
     return found;
   }
 
+  // src/panel/modules.ts
+  function phaseFacts({ gpu: { details: { modules } }, id, parts }) {
+    const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
+    const mine = modules.own.filter(({ module }) => within.has(module));
+    const phases = [...new Set(mine.map(({ phase }) => phase))];
+    return phases.length < 2 ? [] : phases.map((phase) => {
+      const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
+      const { percent, isLeast } = activeOf(shares);
+      const seconds = shares.reduce((sum, share) => sum + share.seconds, 0);
+      const active = Number.isFinite(percent) ? `, Tensor Active ${isLeast ? "≥ " : ""}${formatPercent(percent)}` : "";
+      return [`Of it ${phase}`, `${formatSeconds(seconds)}${active}`];
+    });
+  }
+  function launchingModules({ gpu, id }, most) {
+    const { modules } = gpu.details;
+    const mine = modules.own.filter(({ share }) => share.id === id).sort((a, b) => b.share.seconds - a.share.seconds);
+    const whole = mine.reduce((sum, { share }) => sum + share.seconds, 0);
+    const lines = mine.slice(0, most).map(({ module, phase, share: { count, seconds } }) => {
+      const name = modules.names[modules.rowOf.get(module) ?? -1] ?? "";
+      const note = `${phase}: ${formatPercent(100 * seconds / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;
+      return { name, note, selection: name ? { kind: "module", gpu: gpu.gpu, name } : null };
+    });
+    return { title: "Modules that launch it", lines, more: mine.length - lines.length };
+  }
+  function figureOf({ rowOf, figures }, id) {
+    const row = rowOf.get(id);
+    return (name) => row === void 0 ? NaN : figures[name]?.[row] ?? NaN;
+  }
+  function sumOf(modules, parts, name) {
+    const sum = (weight) => parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
+    if (/_(low|high)_pct$/.test(name)) return NaN;
+    if (!name.startsWith("tensor_active")) return sum((of) => of(name));
+    return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
+  }
+
   // src/panel/steps.ts
   var NOWHERE = { previous: null, next: null, longest: null, least: null };
   function stepsOf(subjects, subject) {
@@ -1610,7 +1127,7 @@
 
   // src/panel/told.ts
   var MOST_LINES = 8;
-  function tell4(subjects, subject) {
+  function tell3(subjects, subject) {
     const { selection, gpu, at, instances } = subject;
     const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
     const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
@@ -1677,10 +1194,6 @@
       const mean = meanWithin(levels[0], levels[0].curves[curve](), step, place.start, place.end);
       return [`${name}, mean`, unit === "%" ? formatPercent(mean) : formatScaled(mean, unit)];
     });
-  }
-  function figureOf({ rowOf, figures }, id) {
-    const row = rowOf.get(id);
-    return (name) => row === void 0 ? NaN : figures[name]?.[row] ?? NaN;
   }
   function pathFacts({ gpu: { details }, id }) {
     const of = figureOf(details.paths, id);
@@ -1756,24 +1269,20 @@
       ]
     ];
   }
-  function moduleFacts({ gpu: { details }, id, parts }) {
+  function moduleFacts(subject) {
+    const { gpu: { details }, id, parts } = subject;
     const of = parts ? (name) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
     const seconds = 1e-9 * of("kernel_ns");
     return [
       ["Total time of its kernels", formatSeconds(seconds)],
       ["Share of all kernels' time", formatPercent(of("share_pct"))],
+      ...phaseFacts(subject),
       ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
       ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
       ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
       ["Device memory", formatBytes(of("dram_bytes"))],
       ["Kernels", formatCount(of("kernel_count"))]
     ];
-  }
-  function sumOf(modules, parts, name) {
-    const sum = (weight) => parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
-    if (/_(low|high)_pct$/.test(name)) return NaN;
-    if (!name.startsWith("tensor_active")) return sum((of) => of(name));
-    return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
   }
   function classesOf({ header }, subject) {
     const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
@@ -1853,7 +1362,7 @@
       const name = subjects.header.links.ranges[id];
       return { name, note: `${formatCount(count)} launches`, selection: { kind: "range", gpu: gpu.gpu, name } };
     });
-    return [{ title: "Launched in", lines, more: all.length - lines.length }];
+    return [launchingModules(subject, MOST_LINES), { title: "Launched in", lines, more: all.length - lines.length }];
   }
 
   // src/panel/panel.ts
@@ -1866,7 +1375,7 @@
     };
     onSelection(({ selection }) => {
       const subject = selection && subjects.find(selection);
-      const told = subject && tell4(subjects, subject);
+      const told = subject && tell3(subjects, subject);
       steps = told ? told.steps : NOWHERE;
       show(panel, told);
     });
@@ -1947,6 +1456,1304 @@
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...content);
     return made;
+  }
+
+  // src/explorer/data.ts
+  async function readGroupings(packed) {
+    const { header } = await unpack(packed.textContent);
+    packed.remove();
+    return header.groupings;
+  }
+
+  // src/explorer/drawing.ts
+  var TAIL = 14;
+  var MATCHING = "Time of the kernels that the filters ask for.";
+  function shownColumns(model, isShown) {
+    const found = model.grouping.columns.flatMap((column, key) => isShown(column.title) ? [{ key, title: column.title, meaning: column.meaning, words: column.words, column }] : []);
+    return model.isFiltered ? [{ key: "matching", title: "Filtered", meaning: MATCHING, words: false, column: null }, ...found] : found;
+  }
+  function makeHead(table, model, columns, sortBy) {
+    const { grouping: { first, caption, by, gpu }, order } = model;
+    const heading = (key, title, meaning, className) => {
+      const button = element("button", { type: "button", title: meaning }, title, element("span", { className: "arrow", ariaHidden: "true" }));
+      const cell = element("th", { scope: "col", className }, button);
+      cell.setAttribute("aria-sort", order.key !== key ? "none" : order.direction > 0 ? "ascending" : "descending");
+      button.addEventListener("click", () => sortBy(key));
+      return cell;
+    };
+    table.caption.textContent = caption;
+    const widths3 = columns.map(({ column }) => column ? widthOf(column) : 11);
+    const name = element("col", {});
+    table.querySelector("colgroup").replaceChildren(name, ...widths3.map((width) => {
+      const made = element("col", {});
+      made.style.width = `${width}ch`;
+      return made;
+    }));
+    table.style.minWidth = `calc(14.5rem + ${widths3.reduce((sum, width) => sum + width, 0)}ch)`;
+    Object.assign(table.dataset, { by, gpu });
+    table.tHead.replaceChildren(element(
+      "tr",
+      {},
+      heading("name", first, "", "first"),
+      ...columns.map(({ key, title, meaning, words }) => heading(key, title, meaning, words ? "word" : "number"))
+    ));
+  }
+  var widths = /* @__PURE__ */ new WeakMap();
+  function widthOf(column) {
+    const known = widths.get(column);
+    if (known) return known;
+    const longest = (texts2) => texts2.reduce((most, text) => Math.max(most, text.length), 0);
+    const texts = column.text.map((text, row) => `${text} ${column.note?.[row] ?? ""}`.trim());
+    const title = Math.max(longest(column.title.split(" ")) + 2, column.title.length / 2);
+    const made = Math.min(Math.ceil(Math.max(0.85 * longest(texts) + (column.bar ? 7 : 0), title) + 2), column.words ? 18 : 28);
+    widths.set(column, made);
+    return made;
+  }
+  function makeRow(model, { row, depth, open }, place, columns) {
+    const { rows } = model.grouping;
+    const made = element("tr", { id: `line-${place}`, className: place % 2 ? "odd" : "" });
+    made.dataset.place = String(place);
+    made.setAttribute("aria-rowindex", String(place + 2));
+    made.setAttribute("aria-level", String(depth + 1));
+    if (rows.kind[row] && rows.item[row] >= 0) Object.assign(made.dataset, { kind: rows.kind[row], item: rows.item[row] });
+    if (open !== void 0) made.setAttribute("aria-expanded", String(open));
+    if (model.isSite(row)) made.classList.add("site");
+    const title = [rows.full[row] || rows.name[row], rows.tag[row]].filter(Boolean).join("\n");
+    const head = element(
+      "div",
+      { className: "line" },
+      element("span", { className: `fold${open === void 0 ? " none" : ""}`, ariaHidden: "true" }),
+      elided(model.isFlat ? rows.full[row] || rows.name[row] : rows.name[row])
+    );
+    if (rows.tag[row]) head.append(element("span", { className: "tag" }, rows.tag[row]));
+    head.style.setProperty("--depth", String(depth));
+    made.append(element("th", { scope: "row", title }, head), ...columns.map((shown) => makeCell(model, row, shown)));
+    return made;
+  }
+  function markRow(made, { row, open }, { current, holding, within }) {
+    if (current.has(row)) made.setAttribute("aria-current", "true");
+    else made.removeAttribute("aria-current");
+    made.classList.toggle("holding", !current.has(row) && holding.has(row) && open !== true);
+    const told = within?.(row);
+    made.classList.toggle("outside", told === "");
+    made.querySelector(".within")?.remove();
+    if (told) made.querySelector(".line").append(element("span", { className: "within" }, told));
+  }
+  function elided(name) {
+    const letters = Array.from(name);
+    const tail = letters.length > 2 * TAIL ? letters.splice(-TAIL).join("") : "";
+    return element(
+      "bdi",
+      { className: "name" },
+      element("span", { className: tail ? "start" : "start all" }, letters.join("")),
+      ...tail ? [element("span", { className: "tail" }, tail)] : []
+    );
+  }
+  function makeCell(model, row, { column, words }) {
+    if (!column) return element("td", {}, model.matching[row] ? formatSeconds(model.matching[row] * 1e-9) : "");
+    const cell = element("td", { className: words ? "word" : "" });
+    const bar = column.bar?.[row] ?? -1;
+    if (bar >= 0) {
+      const length = element("i", {});
+      length.style.width = `${bar}%`;
+      cell.append(element("span", { className: column.columns[0] === "lost_time_ns" ? "bar lost" : "bar", ariaHidden: "true" }, length));
+    }
+    cell.append(element("span", { className: "value" }, column.text[row]));
+    const note = column.note?.[row];
+    if (note) cell.append(element("span", { className: "note-in" }, note));
+    if (words) cell.title = column.text[row];
+    return cell;
+  }
+
+  // src/explorer/model.ts
+  var EVERYTHING2 = { phases: /* @__PURE__ */ new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null };
+  var FEW2 = 60;
+  var Model = class {
+    grouping;
+    /** Time of the launches that are asked for in each row, in ns. */
+    matching;
+    wanted = EVERYTHING2;
+    order = { key: 0, direction: -1 };
+    isFlat = false;
+    /** Whether all is open but kernels in their places, as on paper. */
+    isUnfolded = false;
+    children;
+    siteOf;
+    texts;
+    opened;
+    toggled = /* @__PURE__ */ new Set();
+    kept;
+    found;
+    keys = /* @__PURE__ */ new Map();
+    constructor(grouping) {
+      const { rows: { parent, name, full, tag }, sites } = grouping;
+      this.grouping = grouping;
+      this.siteOf = new Int32Array(name.length).fill(-1);
+      sites.line.forEach((row, site) => {
+        this.siteOf[row] = site;
+      });
+      this.children = name.map(() => []);
+      parent.forEach((around2, row) => {
+        if (around2 >= 0) this.children[around2].push(row);
+      });
+      this.texts = name.map((text, row) => `${text}
+${full[row]}
+${tag[row]}`.toLowerCase());
+      this.matching = new Float64Array(name.length);
+      this.kept = new Uint8Array(name.length);
+      this.found = new Uint8Array(name.length);
+      this.opened = this.openFew();
+      this.want(EVERYTHING2);
+    }
+    /** Whether launches of kernels are asked for, and not all of them. */
+    get isFiltered() {
+      const { phases, noTensor, timeClass, precision, kernels } = this.wanted;
+      return phases.size > 0 || noTensor || timeClass !== "" || precision !== "" || kernels !== null;
+    }
+    isSite(row) {
+      return this.siteOf[row] >= 0;
+    }
+    /** Ask for something: rows with nothing of it are left out, and what has it is opened. */
+    want(wanted2) {
+      this.wanted = wanted2;
+      this.toggled.clear();
+      this.keys.delete("matching");
+      const { rows: { parent }, sites } = this.grouping;
+      const words = wanted2.words.toLowerCase().split(/\s+/).filter(Boolean);
+      const isNamed = (row) => words.every((word) => this.texts[row].includes(word));
+      const named = Uint8Array.from(parent, () => 0);
+      this.kept.fill(0);
+      this.found.fill(0);
+      this.matching.fill(0);
+      const keep = (row) => {
+        this.found[row] = 1;
+        for (let at = row; at >= 0 && !this.kept[at]; at = parent[at]) this.kept[at] = 1;
+      };
+      parent.forEach((around2, row) => {
+        named[row] = Number(around2 >= 0 && named[around2] || isNamed(row));
+        const site = this.siteOf[row];
+        if (this.isFiltered ? site >= 0 && named[row] && this.asksFor(site) : named[row]) {
+          if (!words.length || isNamed(row) || this.isFiltered) keep(row);
+          else this.kept[row] = 1;
+          for (let at = row; site >= 0 && at >= 0; at = parent[at]) this.matching[at] += sites.ns[site];
+        }
+      });
+    }
+    asksFor(site) {
+      const { sites, rows } = this.grouping;
+      const { phases, noTensor, timeClass, precision, kernels } = this.wanted;
+      const row = sites.line[site];
+      return (!phases.size || phases.has(sites.phase[site])) && !(noTensor && sites.isTensor[site]) && (!timeClass || sites.timeClass[site] === timeClass) && (!precision || sites.precision[site] === precision) && (!kernels || kernels.has(rows.item[rows.kind[row] === "kernel" ? row : rows.parent[row]]));
+    }
+    /** How many rows have what is asked for, and of how many. */
+    count() {
+      const counts = (row) => this.isFiltered || !this.isSite(row);
+      let [found, all] = [0, 0];
+      for (let row = 0; row < this.found.length; row++) {
+        if (this.isFiltered ? this.isSite(row) : counts(row)) {
+          all++;
+          found += this.found[row];
+        }
+      }
+      return { found, all };
+    }
+    toggle(row) {
+      if (!this.toggled.delete(row)) this.toggled.add(row);
+    }
+    /** Open all that a row lies in. */
+    reveal(row) {
+      const { parent } = this.grouping.rows;
+      for (let at = parent[row]; at >= 0; at = parent[at]) if (!this.isOpen(at)) this.toggle(at);
+    }
+    isOpen(row) {
+      if (this.isUnfolded) return this.children[row].some((child) => !this.isSite(child));
+      const byItself = this.isFiltered || this.wanted.words ? this.children[row].some((child) => this.holdsFound(child)) : Boolean(this.opened[row]);
+      return byItself !== this.toggled.has(row);
+    }
+    holdsFound(row) {
+      return this.found[row] > 0 || this.children[row].some((child) => this.kept[child] > 0 && this.holdsFound(child));
+    }
+    /** The rows that are seen, from the top. */
+    seen() {
+      const { parent } = this.grouping.rows;
+      if (this.isFlat) {
+        const flat = parent.map((_, row) => row).filter((row) => this.found[row] && (this.isFiltered || !this.isSite(row)));
+        return this.sort(flat).map((row) => ({ row, depth: 0 }));
+      }
+      const lines = [];
+      const add = (rows, depth) => {
+        for (const row of this.sort(rows)) {
+          const inside = this.children[row].filter((child) => this.kept[child]);
+          const open = inside.length ? this.isOpen(row) : void 0;
+          lines.push({ row, depth, open });
+          if (open) add(inside, depth + 1);
+        }
+      };
+      add(parent.flatMap((around2, row) => around2 < 0 && this.kept[row] ? [row] : []), 0);
+      return lines;
+    }
+    /** All rows that have what is asked for; launches of kernels only where they are asked for. */
+    all() {
+      const { parent, kind } = this.grouping.rows;
+      const isThing = (row) => kind[row] !== "" || parent[row] < 0;
+      const isListed = (row) => (this.isFiltered ? this.kept[row] : this.found[row] && !this.isSite(row)) && isThing(row);
+      const listed = [];
+      const add = (rows) => this.sort(rows).forEach((row) => {
+        if (isListed(row)) listed.push(row);
+        add(this.children[row]);
+      });
+      add(parent.flatMap((around2, row) => around2 < 0 ? [row] : []));
+      return listed;
+    }
+    /** Rows beside each other: the largest first, or as is asked for; unknown last, and then as they were. */
+    sort(rows) {
+      const { key, direction } = this.order;
+      const values = this.keysOf(key);
+      const time = (row) => this.siteOf[row] < 0 ? 0 : this.grouping.sites.ns[this.siteOf[row]];
+      const isUnknown = (value) => value === "" || Number.isNaN(value);
+      return [...rows].sort((a, b) => {
+        const [first, second] = [values[a], values[b]];
+        const unknown = Number(isUnknown(first)) - Number(isUnknown(second));
+        const known = first < second ? -1 : Number(first > second);
+        return unknown || (isUnknown(first) ? 0 : direction * known) || time(b) - time(a) || a - b;
+      });
+    }
+    keysOf(key) {
+      const known = this.keys.get(key);
+      if (known) return known;
+      const { rows, columns } = this.grouping;
+      const column = typeof key === "number" ? columns[key] : null;
+      const made = key === "name" ? rows.name.map((name) => name.toLowerCase()) : !column ? this.matching : column.words ? column.sort.map((word) => word.toLowerCase()) : Float64Array.from(column.sort, (text) => text ? Number(text) : NaN);
+      this.keys.set(key, made);
+      return made;
+    }
+    /** Open rows level by level, as long as few are seen; kernels in places, and alike modules, are opened by the reader. */
+    openFew() {
+      const { parent, kind } = this.grouping.rows;
+      const opened = new Uint8Array(parent.length);
+      let level = parent.flatMap((around2, row) => around2 < 0 ? [row] : []);
+      let seen = level.length;
+      for (let depth = 0; ; depth++) {
+        const opening = level.filter((row) => this.children[row].some((child) => !this.isSite(child)));
+        const inside = opening.flatMap((row) => this.children[row]);
+        seen += inside.length;
+        if (!opening.length || seen > FEW2 && depth > 1) return opened;
+        opening.forEach((row) => {
+          opened[row] = 1;
+        });
+        level = inside.filter((row) => kind[row] !== "");
+      }
+    }
+  };
+
+  // src/explorer/virtual.ts
+  var ROW = 24;
+  var AROUND = 12;
+  var VirtualRows = class {
+    box;
+    body;
+    make;
+    count = 0;
+    rows = /* @__PURE__ */ new Map();
+    above = makeSpacer();
+    below = makeSpacer();
+    isWhole = false;
+    waiting = 0;
+    /** @param make - Makes the row of a place. */
+    constructor(box, body, make) {
+      [this.box, this.body, this.make] = [box, body, make];
+      box.addEventListener("scroll", () => {
+        if (!this.waiting) this.waiting = requestAnimationFrame(this.draw);
+      }, { passive: true });
+      new ResizeObserver(this.draw).observe(box);
+    }
+    /** Show so many rows, made anew. */
+    show(count) {
+      this.count = count;
+      this.rows = /* @__PURE__ */ new Map();
+      stretch(this.above, 0);
+      stretch(this.below, count);
+      this.body.replaceChildren(this.above, this.below);
+      this.draw();
+    }
+    /** Show all at once, as on paper. */
+    showWhole(isWhole) {
+      this.isWhole = isWhole;
+      this.draw();
+    }
+    /** Bring a row into the box's window, below its head. */
+    reach(place) {
+      const head = this.body.offsetTop;
+      const [top, bottom] = [place * ROW, (place + 1) * ROW];
+      if (top < this.box.scrollTop) this.box.scrollTop = top;
+      else if (bottom > this.box.scrollTop + this.box.clientHeight - head) this.box.scrollTop = bottom - this.box.clientHeight + head;
+      this.draw();
+    }
+    /** The rows that are in the page, with their places. */
+    drawn() {
+      return this.rows;
+    }
+    /** The element of a row that is in the page. */
+    at(place) {
+      return this.rows.get(place);
+    }
+    draw = () => {
+      cancelAnimationFrame(this.waiting);
+      this.waiting = 0;
+      const first = this.isWhole ? 0 : Math.max(0, Math.floor(this.box.scrollTop / ROW) - AROUND);
+      const last = this.isWhole ? this.count : Math.min(this.count, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + AROUND);
+      for (const [place, row] of this.rows) {
+        if (place >= first && place < last) continue;
+        row.remove();
+        this.rows.delete(place);
+      }
+      let next = this.above.nextSibling;
+      for (let place = first; place < last; place++) {
+        const known = this.rows.get(place);
+        const row = known ?? this.make(place);
+        if (known) next = row.nextSibling;
+        else this.body.insertBefore(row, next);
+        this.rows.set(place, row);
+      }
+      stretch(this.above, first);
+      stretch(this.below, this.count - last);
+    };
+  };
+  function makeSpacer() {
+    const row = Object.assign(document.createElement("tr"), { className: "spacer" });
+    row.setAttribute("aria-hidden", "true");
+    return row;
+  }
+  function stretch(spacer, rows) {
+    spacer.hidden = rows <= 0;
+    spacer.style.height = `${rows * ROW}px`;
+  }
+
+  // src/explorer/explorer.ts
+  var PAUSE2 = 150;
+  var Explorer = class {
+    models;
+    timeline;
+    table;
+    rows;
+    told;
+    hidden = /* @__PURE__ */ new Map();
+    // columns that the reader hides or shows, by grouping
+    gpu;
+    by;
+    seen = [];
+    selection = null;
+    marks = { current: /* @__PURE__ */ new Set(), holding: /* @__PURE__ */ new Set(), within: null };
+    window = null;
+    cursor = -1;
+    // the row that the keyboard is at
+    /** @param told - Is called after each change of what is shown. */
+    constructor(box, groupings, timeline2, told) {
+      this.models = groupings.map((grouping) => new Model(grouping));
+      this.timeline = timeline2;
+      this.told = told;
+      [{ gpu: this.gpu, by: this.by }] = groupings;
+      this.table = find("table", HTMLTableElement, box);
+      this.rows = new VirtualRows(find(".table-box", HTMLElement, box), this.table.tBodies[0], (place) => this.makeRow(place));
+      this.listen();
+      this.show();
+    }
+    get model() {
+      return this.models.find(({ grouping }) => grouping.gpu === this.gpu && grouping.by === this.by) ?? this.models.find(({ grouping }) => grouping.gpu === this.gpu) ?? this.models[0];
+    }
+    /** What the rows of the GPU that is shown can be grouped by. */
+    get ways() {
+      return this.models.filter(({ grouping }) => grouping.gpu === this.gpu).map(({ grouping }) => grouping.by);
+    }
+    groupBy(by) {
+      const { wanted: wanted2 } = this.model;
+      this.by = by;
+      if (this.model.wanted !== wanted2) this.model.want(wanted2);
+      this.mark();
+      this.show();
+    }
+    ask(change) {
+      this.model.want({ ...this.model.wanted, ...change });
+      this.show();
+    }
+    flatten(isFlat) {
+      this.model.isFlat = isFlat;
+      this.show();
+    }
+    isShown(title) {
+      const column = this.model.grouping.columns.find((each) => each.title === title);
+      return Boolean(column?.shown) !== Boolean(this.hidden.get(this.by)?.has(title));
+    }
+    showColumn(title) {
+      const changed = this.hidden.get(this.by) ?? /* @__PURE__ */ new Set();
+      if (!changed.delete(title)) changed.add(title);
+      this.hidden.set(this.by, changed);
+      this.show();
+    }
+    /** What is saved: all that is asked for, with the numbers behind the texts. */
+    lines() {
+      const { grouping: { first, columns, rows } } = this.model;
+      const values = (row) => columns.flatMap(({ columns: names, sort, values: several }) => names.map((_, place) => (several ? several[row][place] : place ? "" : sort[row]) ?? ""));
+      const name = (row) => rows.full[row] || rows.name[row];
+      return [[first, ...columns.flatMap((column) => column.columns)], ...this.model.all().map((row) => [name(row), ...values(row)])];
+    }
+    show() {
+      const { model } = this;
+      this.seen = model.seen();
+      const columns = shownColumns(model, (title) => this.isShown(title));
+      makeHead(this.table, model, columns, (key) => this.sortBy(key));
+      this.table.setAttribute("aria-rowcount", String(this.seen.length + 1));
+      this.rows.show(this.seen.length);
+      this.pointAt(Math.min(this.cursor, this.seen.length - 1));
+      this.told();
+    }
+    sortBy(key) {
+      const { order } = this.model;
+      const isWord = key === "name" || typeof key === "number" && this.model.grouping.columns[key].words;
+      const first = isWord ? 1 : -1;
+      this.model.order = { key, direction: order.key === key ? -order.direction : first };
+      this.show();
+      const again = this.table.tHead.querySelector("[aria-sort]:not([aria-sort=none]) button");
+      again?.focus({ preventScroll: true });
+    }
+    makeRow(place) {
+      const columns = shownColumns(this.model, (title) => this.isShown(title));
+      const row = makeRow(this.model, this.seen[place], place, columns);
+      markRow(row, this.seen[place], this.marks);
+      row.classList.toggle("cursor", place === this.cursor);
+      return row;
+    }
+    listen() {
+      const body = this.table.tBodies[0];
+      body.addEventListener("click", ({ target }) => {
+        if (!(target instanceof Element) || !getSelection()?.isCollapsed) return;
+        const row = target.closest("tr[data-place]");
+        if (!row) return;
+        this.pointAt(Number(row.dataset.place));
+        const { open } = this.seen[this.cursor];
+        if (target.closest(".fold") || open !== void 0 && !this.kindOf(this.cursor)) this.toggle();
+        else this.choose(row);
+      });
+      this.table.addEventListener("keydown", (event) => this.press(event));
+      onSelection(({ selection, from }) => {
+        this.selection = selection;
+        this.mark();
+        if (from !== "table" && selection) this.reveal();
+        else this.redraw();
+      });
+      document.addEventListener("tcprof:gpu", ({ detail }) => {
+        this.gpu = detail;
+        this.mark();
+        this.show();
+      });
+      let waiting2 = 0;
+      document.addEventListener("tcprof:window", ({ detail }) => {
+        clearTimeout(waiting2);
+        waiting2 = setTimeout(() => {
+          this.window = detail;
+          this.mark();
+          this.redraw();
+        }, PAUSE2);
+      });
+      addEventListener("beforeprint", () => this.print(true));
+      addEventListener("afterprint", () => this.print(false));
+    }
+    print(isPrinted) {
+      this.model.isUnfolded = isPrinted;
+      this.rows.showWhole(isPrinted);
+      this.show();
+    }
+    redraw() {
+      for (const [place, row] of this.rows.drawn()) markRow(row, this.seen[place], this.marks);
+    }
+    choose(row) {
+      const selection = this.selectionOf(this.seen[this.cursor]?.row ?? -1);
+      if (selection) keepInPlace(row ?? null, () => select(selection, { from: "table" }));
+      this.rows.at(this.cursor)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+    toggle() {
+      this.model.toggle(this.seen[this.cursor].row);
+      this.show();
+    }
+    press(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.table) return;
+      const { open, depth } = this.seen[this.cursor] ?? { open: void 0, depth: 0 };
+      const around2 = () => {
+        for (let at = this.cursor; at > 0; at--) if (this.seen[at].depth < depth) return at;
+        return 0;
+      };
+      const moves = {
+        ArrowDown: () => this.pointAt(this.cursor + 1),
+        ArrowUp: () => this.pointAt(this.cursor - 1),
+        Home: () => this.pointAt(0),
+        End: () => this.pointAt(this.seen.length - 1),
+        PageDown: () => this.pointAt(this.cursor + 20),
+        PageUp: () => this.pointAt(this.cursor - 20),
+        ArrowRight: () => {
+          if (open === false) this.toggle();
+          else this.pointAt(this.cursor + 1);
+        },
+        ArrowLeft: () => {
+          if (open) this.toggle();
+          else this.pointAt(around2());
+        },
+        Enter: () => {
+          if (this.kindOf(this.cursor)) this.choose(this.rows.at(this.cursor));
+          else if (open !== void 0) this.toggle();
+        }
+      };
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      moves[event.key]();
+    }
+    /** Move the keyboard's place to a row. */
+    pointAt(place) {
+      const before = this.rows.at(this.cursor);
+      before?.classList.remove("cursor");
+      this.cursor = this.seen.length ? Math.max(-1, Math.min(place, this.seen.length - 1)) : -1;
+      if (this.cursor < 0) {
+        this.table.removeAttribute("aria-activedescendant");
+        return;
+      }
+      this.rows.reach(this.cursor);
+      this.rows.at(this.cursor)?.classList.add("cursor");
+      this.table.setAttribute("aria-activedescendant", `line-${this.cursor}`);
+    }
+    kindOf(place) {
+      return this.model.grouping.rows.kind[this.seen[place]?.row] ?? "";
+    }
+    /** What a row stands for. */
+    selectionOf(row) {
+      const { rows: { kind, item, alike }, gpu } = this.model.grouping;
+      const mine = kind[row];
+      if (!mine) return null;
+      if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
+      const name = this.timeline?.subjects?.nameOf(mine, gpu, item[row]);
+      return name === void 0 ? null : { kind: mine, gpu, name };
+    }
+    /** Find the rows of what is selected, those that these lie in, and what is in the timeline's window. */
+    mark() {
+      const { grouping: { rows, gpu } } = this.model;
+      const subject = this.selection && this.timeline?.subjects?.find(this.selection);
+      const several = subject ? [subject, ...subject.parts ?? []].filter((each) => each.gpu.gpu === gpu) : [];
+      const wanted2 = new Set(several.map(({ selection, id }) => `${selection.kind} ${id}`));
+      const together = this.selection?.kind === "modules" ? nameOfSame(this.selection) : null;
+      const isWanted = (row) => rows.kind[row] === "modules" ? together !== null && nameOfSame(this.selectionOf(row)) === together : wanted2.has(`${rows.kind[row]} ${rows.item[row]}`);
+      const current = new Set(wanted2.size ? rows.kind.flatMap((kind, row) => kind && isWanted(row) ? [row] : []) : []);
+      const holding = /* @__PURE__ */ new Set();
+      for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
+      this.marks = { current, holding, within: this.countWithin() };
+    }
+    /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
+    countWithin() {
+      const gpu = this.timeline?.data?.gpus.find((each) => each.gpu === this.gpu);
+      if (!gpu || !this.window || this.window.whole) return null;
+      const { start: start2, end } = this.window;
+      const ranges = preferred(gpu.windows, gpu.ranges);
+      const [inRanges, inKernels] = [ranges, gpu.kernels].map((each) => countWithin(each, start2, end));
+      const { rows: { kind, item } } = this.model.grouping;
+      return (row) => {
+        if (this.model.isSite(row) || kind[row] !== "range" && kind[row] !== "kernel") return void 0;
+        const share = (kind[row] === "range" ? inRanges : inKernels).get(item[row]);
+        return share ? `${share.count} × here, ${formatSeconds(share.seconds)}` : "";
+      };
+    }
+    /** Open what the selection lies in, and bring it into the box's window; the page stays where it is. */
+    reveal() {
+      const [row] = this.marks.current;
+      if (row === void 0 || this.model.isSite(row) && this.marks.current.size > 1) {
+        this.redraw();
+        return;
+      }
+      this.model.reveal(row);
+      this.show();
+      this.pointAt(this.seen.findIndex((each) => each.row === row));
+    }
+  };
+  function columnBox(explorer, title, meaning) {
+    const box = element("input", { type: "checkbox", checked: explorer.isShown(title) });
+    box.addEventListener("change", () => explorer.showColumn(title));
+    return element("label", { title: meaning }, box, ` ${title}`);
+  }
+
+  // src/explorer/tools.ts
+  var NOUNS = { module: "Modules", range: "Ranges", kernel: "Kernels" };
+  async function startExplorer(timeline2) {
+    const box = document.querySelector(".explorer");
+    const packed = document.getElementById("explorer-data");
+    if (!box || !packed) return;
+    const groupings = await readGroupings(packed);
+    await timeline2?.drawn;
+    const tell5 = () => {
+      if (explorer) update(box, explorer);
+    };
+    let explorer = null;
+    explorer = new Explorer(box, groupings, timeline2, tell5);
+    startTools(box, explorer, groupings);
+    update(box, explorer);
+    box.hidden = false;
+  }
+  function startTools(box, explorer, groupings) {
+    for (const button of findAll("[data-group-by]", box)) {
+      button.addEventListener("click", () => explorer.groupBy(button.dataset.groupBy));
+    }
+    const search2 = find("input[type=search]", HTMLInputElement, box);
+    search2.addEventListener("input", () => explorer.ask({ words: search2.value.trim() }));
+    for (const button of findAll("[data-phase]", box)) {
+      const phase = button.dataset.phase;
+      button.hidden = !groupings.some(({ sites }) => sites.phase.includes(phase));
+      button.addEventListener("click", () => {
+        const phases = new Set(explorer.model.wanted.phases);
+        if (!phases.delete(phase)) phases.add(phase);
+        explorer.ask({ phases });
+      });
+    }
+    find("[data-no-tensor]", HTMLButtonElement, box).addEventListener("click", () => explorer.ask({ noTensor: !explorer.model.wanted.noTensor }));
+    for (const [key, name] of [["timeClass", "class"], ["precision", "precision"]]) {
+      const choice = find(`[data-choose=${name}]`, HTMLSelectElement, box);
+      const values = [...new Set(groupings.flatMap(({ sites }) => sites[key]))].filter(Boolean).sort();
+      choice.append(...values.map((value) => element("option", { value }, key === "precision" ? value.toUpperCase() : value)));
+      choice.parentElement.hidden = values.length < 2;
+      choice.addEventListener("change", () => explorer.ask({ [key]: choice.value }));
+    }
+    find("[data-flat]", HTMLButtonElement, box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
+    find("[data-save]", HTMLButtonElement, box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
+    find("[data-all]", HTMLButtonElement, box).addEventListener("click", () => {
+      explorer.ask({ phases: /* @__PURE__ */ new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null });
+    });
+    startColumns(find(".columns", HTMLDetailsElement, box));
+    onSelection(({ selection }) => {
+      if (selection?.kind === "kernels") {
+        explorer.groupBy("kernel");
+        explorer.ask({ kernels: new Set(selection.ids) });
+      } else if (!selection && explorer.model.wanted.kernels) explorer.ask({ kernels: null });
+    });
+  }
+  function update(box, explorer) {
+    const { model: { grouping, wanted: wanted2, isFiltered, isFlat }, model, ways } = explorer;
+    const press = (button, isPressed) => button.setAttribute("aria-pressed", String(isPressed));
+    for (const button of findAll("[data-group-by]", box)) {
+      const by = button.dataset.groupBy;
+      button.hidden = !ways.includes(by);
+      button.textContent = NOUNS[by];
+      press(button, by === grouping.by);
+    }
+    findAll("[data-phase]", box).forEach((button) => press(button, wanted2.phases.has(button.dataset.phase)));
+    press(find("[data-no-tensor]", HTMLElement, box), wanted2.noTensor);
+    press(find("[data-flat]", HTMLElement, box), isFlat);
+    find("[data-choose=class]", HTMLSelectElement, box).value = wanted2.timeClass;
+    find("[data-choose=precision]", HTMLSelectElement, box).value = wanted2.precision;
+    const search2 = find("input[type=search]", HTMLInputElement, box);
+    if (search2.value.trim() !== wanted2.words) search2.value = wanted2.words;
+    find("[data-all]", HTMLElement, box).hidden = !isFiltered && !wanted2.words;
+    const { found, all } = model.count();
+    find("output", HTMLElement, box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places` : wanted2.words ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
+    find(".explorer-notes", HTMLElement, box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
+    find(".columns summary", HTMLElement, box).textContent = `Columns (${grouping.columns.filter(({ title }) => explorer.isShown(title)).length} of ${grouping.columns.length})`;
+    const list = find(".columns div", HTMLElement, box);
+    if (list.dataset.of === grouping.name) return;
+    list.dataset.of = grouping.name;
+    list.replaceChildren(...grouping.columns.map(({ title, meaning }) => columnBox(explorer, title, meaning)));
+    find(".meanings", HTMLElement, box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) => element("div", {}, element("dt", {}, title), element("dd", {}, meaning))));
+  }
+  function startColumns(chooser) {
+    chooser.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || !chooser.open) return;
+      chooser.open = false;
+      find("summary", HTMLElement, chooser).focus();
+      event.stopPropagation();
+    });
+    document.addEventListener("click", ({ target }) => {
+      if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
+    });
+  }
+
+  // src/lasso.ts
+  function hasItems({ data }) {
+    return data?.some(({ meta }) => meta?.items) ?? false;
+  }
+  function startLasso(plot) {
+    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
+    said.setAttribute("role", "status");
+    plot.after(said);
+    plot.on("plotly_selected", (event) => {
+      const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
+      select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
+    });
+    plot.on("plotly_deselect", () => select(null, { from: "figure" }));
+  }
+  var shownGpu = () => 0;
+  function followLasso(subjects, drawn) {
+    let chosen2 = null;
+    const show2 = (ids, launches) => {
+      if (!chosen2 && !ids) return;
+      chosen2 = ids;
+      void drawn.then(() => {
+        if (chosen2 === ids) mark(ids, launches);
+      });
+    };
+    const mark = (ids, launches) => {
+      for (const plot of findAll("[data-figure]").filter(hasItems)) {
+        tell4(plot, ids && `The table shows ${formatCount(ids.size)} kernel${ids.size === 1 ? "" : "s"} of these`, launches);
+        const selectedpoints = plot.data.map(({ meta }) => ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items[place])) : null);
+        void Plotly.restyle(plot, { selectedpoints }).then(() => ids ? null : Plotly.relayout(plot, { selections: [] }));
+      }
+    };
+    shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
+    onSelection(({ selection, from }) => {
+      const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
+      if (subject) {
+        const { merged } = subject.gpu.lanes.work;
+        const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
+        show2(new Set(subject.parts.map(({ id }) => id)), launches);
+      } else if (!selection || from === "address") show2(null, 0);
+    });
+  }
+  function tell4(plot, text, launches) {
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    if (!text) {
+      said.replaceChildren();
+      return;
+    }
+    const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
+    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+    all.addEventListener("click", () => select(null, { from: "figure" }));
+    said.replaceChildren(
+      link("#part-table", text),
+      "; ",
+      link("#part-timeline", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`),
+      " ",
+      all
+    );
+  }
+
+  // src/media.ts
+  var narrowScreen = matchMedia("(max-width: 40rem)");
+  var coarsePointer = matchMedia("(pointer: coarse)");
+
+  // src/figures.ts
+  var CONFIG = {
+    responsive: true,
+    displaylogo: false,
+    scrollZoom: false,
+    plotlyServerURL: "",
+    topojsonURL: "",
+    showSendToCloud: false,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    toImageButtonOptions: { filename: "tcprof", scale: 2 }
+  };
+  var SETTLED = 300;
+  var PAPER = 690;
+  function startFigures(timeline2) {
+    const plots = findPlots();
+    let last = timeline2;
+    const drawn = plots.map((plot) => {
+      const mine = last.then(pause).then(() => drawFigure(plot));
+      last = mine.catch(() => {
+      });
+      return mine;
+    });
+    void Promise.allSettled(drawn).then(unsettle);
+    return drawn;
+  }
+  function restyle() {
+    relayout(findPlots(), appearance());
+  }
+  function fitFigures() {
+    systemDark.addEventListener("change", restyle);
+    narrowScreen.addEventListener("change", restyle);
+    addEventListener("beforeprint", restyle);
+    addEventListener("afterprint", restyle);
+    afterResize();
+    afterOpening();
+    onPaper2();
+  }
+  var findPlots = () => findAll("[data-figure]");
+  function afterResize() {
+    let [width, waiting2] = [innerWidth, 0];
+    addEventListener("resize", () => {
+      unsettle();
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(waiting2);
+      waiting2 = setTimeout(restyle, SETTLED);
+    });
+  }
+  function afterOpening() {
+    document.addEventListener("toggle", ({ target }) => {
+      if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
+      unsettle();
+      if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+    }, { capture: true });
+  }
+  function onPaper2() {
+    const resize = (width, change) => {
+      const printed = findAll("[data-figure], #timeline");
+      printed.forEach((plot) => {
+        plot.style.width = width;
+      });
+      relayout(printed, change);
+    };
+    addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
+    addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
+  }
+  var pause = () => new Promise((done) => {
+    setTimeout(done);
+  });
+  var isDrawn = (plot) => plot._fullLayout !== void 0;
+  var settling = 0;
+  function unsettle() {
+    document.documentElement.classList.remove("settled");
+    clearTimeout(settling);
+    settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
+  }
+  function relayout(plots, change) {
+    unsettle();
+    plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
+  }
+  async function drawFigure(plot) {
+    if (!plot.isConnected) return;
+    const packed = document.getElementById(plot.dataset.figure ?? "");
+    const figure = JSON.parse(packed?.textContent ?? "");
+    plot.style.height = `${figure.layout.height}px`;
+    keepLabels(figure.layout);
+    for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
+    const lasso = hasItems(figure);
+    await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
+    if (lasso) startLasso(plot);
+    if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
+    plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+      if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
+      if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata);
+    });
+    if (figure.layout.meta?.seconds) {
+      plot.on("plotly_relayout", (change) => {
+        const [low, high] = plot._fullLayout.xaxis.range;
+        const { tickvals, ticktext } = timeTicks(low, high, 8);
+        const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
+        if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
+      });
+    }
+    plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
+      const trace = figure.data.find(({ meta }) => meta?.chooses);
+      const groups = trace?.customdata?.[Number(name)];
+      if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
+    });
+    if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
+  }
+  function appearance() {
+    return {
+      "font.color": readColor("--ink"),
+      "hoverlabel.bgcolor": readColor("--card"),
+      "hoverlabel.bordercolor": readColor("--soft"),
+      "hoverlabel.font.color": readColor("--ink"),
+      "hoverlabel.align": "left",
+      "modebar.bgcolor": "rgba(0,0,0,0)",
+      "modebar.color": readColor("--soft"),
+      "modebar.activecolor": readColor("--accent"),
+      "font.size": narrowScreen.matches ? 11 : 12,
+      dragmode: coarsePointer.matches ? false : "zoom"
+    };
+  }
+  function put(target, [name = "", ...rest], value) {
+    const values = target;
+    if (rest.length) put(values[name] ??= {}, rest, value);
+    else values[name] = value;
+  }
+
+  // src/heatmap.ts
+  var LEFT = 56;
+  var BELOW = 22;
+  var ROW2 = { least: 1, most: 20, all: 640 };
+  var LABEL = { row: 14, column: 48 };
+  var GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
+  var BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
+  async function startHeatmap() {
+    const element2 = document.querySelector("[data-heatmap]");
+    if (!element2) return;
+    const { header, read } = await unpack(document.getElementById(element2.dataset.heatmap).textContent);
+    const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
+    const [canvas, cell] = [find("canvas", HTMLCanvasElement, element2), find("[data-cell]", HTMLElement, element2)];
+    const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find(name, HTMLSelectElement, element2));
+    const columns = header.steps.length;
+    const cursor = { row: 0, column: 0, isSet: false };
+    const metric = () => header.metrics[Number(metricOf.value)];
+    const rankAt = (row) => orderOf.value === "cost" ? header.order[row] : row;
+    const height = () => Math.min(Math.max(ROW2.all / header.ranks.length, ROW2.least), ROW2.most);
+    function readValue(number, cell2) {
+      const { scale, least } = header.metrics[number];
+      const stored = values[number][cell2];
+      return stored ? least + (stored - 1) * scale : NaN;
+    }
+    function valueAt(place, column) {
+      return readValue(Number(metricOf.value), place * columns + column);
+    }
+    function paintCells() {
+      const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
+      const context = cells.getContext("2d");
+      const image = context.createImageData(columns, header.ranks.length);
+      const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
+      const { low, high, bad: muchIsBad } = metric();
+      for (let row = 0; row < header.ranks.length; row++) {
+        for (let column = 0; column < columns; column++) {
+          const value = valueAt(rankAt(row), column);
+          if (Number.isNaN(value)) continue;
+          const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
+          const share = muchIsBad ? part : 1 - part;
+          const at = 4 * (row * columns + column);
+          for (let k = 0; k < 3; k++) image.data[at + k] = good[k] + (bad[k] - good[k]) * share;
+          image.data[at + 3] = 255;
+        }
+      }
+      context.putImageData(image, 0, 0);
+      return cells;
+    }
+    function draw() {
+      const [width, rows] = [Math.max(canvas.clientWidth - LEFT, 1), height() * header.ranks.length];
+      const ratio = devicePixelRatio || 1;
+      canvas.style.height = `${rows + BELOW}px`;
+      Object.assign(canvas, { width: (width + LEFT) * ratio, height: (rows + BELOW) * ratio });
+      const context = canvas.getContext("2d");
+      context.scale(ratio, ratio);
+      context.imageSmoothingEnabled = height() < 1 || columns > width;
+      context.drawImage(paintCells(), LEFT, 0, width, rows);
+      context.fillStyle = getComputedStyle(canvas).color;
+      context.font = "12px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      const everyRow = Math.ceil(LABEL.row / height());
+      for (let row = 0; row < header.ranks.length; row += everyRow) {
+        context.fillText(String(header.ranks[rankAt(row)]), LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
+      }
+      context.textAlign = "center";
+      const everyColumn = Math.ceil(LABEL.column * columns / width);
+      for (let column = 0; column < columns; column += everyColumn) {
+        context.fillText(String(header.steps[column]), LEFT + (column + 0.5) * width / columns, rows + BELOW / 2);
+      }
+      if (!cursor.isSet) return;
+      context.lineWidth = 2;
+      context.strokeStyle = context.fillStyle;
+      context.strokeRect(LEFT + cursor.column * width / columns, cursor.row * height(), width / columns, height());
+    }
+    function say() {
+      const place = rankAt(cursor.row);
+      const texts = header.metrics.map(({ title, unit }, number) => `${title} ${format(readValue(number, place * columns + cursor.column), unit)}`);
+      const opens = header.links[place] ? ". Click: its page" : "";
+      cell.textContent = `Rank ${header.ranks[place]}, step ${header.steps[cursor.column]}: ${texts.join(", ")}${opens}`;
+    }
+    function show2() {
+      const { low, high, unit } = metric();
+      find("[data-low]", HTMLElement, element2).textContent = format(low, unit);
+      find("[data-high]", HTMLElement, element2).textContent = format(high, unit);
+      const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
+      const ends = metric().bad ? [good, bad] : [bad, good];
+      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends.join()})`;
+      draw();
+    }
+    function moveTo(row, column) {
+      cursor.row = Math.min(Math.max(row, 0), header.ranks.length - 1);
+      cursor.column = Math.min(Math.max(column, 0), columns - 1);
+      cursor.isSet = true;
+      draw();
+      say();
+    }
+    function open() {
+      const link = header.links[rankAt(cursor.row)];
+      if (link) location.href = link;
+    }
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+      const width = canvas.clientWidth - LEFT;
+      if (offsetX < LEFT || offsetY > height() * header.ranks.length) return;
+      moveTo(Math.floor(offsetY / height()), Math.floor((offsetX - LEFT) / width * columns));
+    });
+    canvas.addEventListener("click", open);
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (event.key === "Enter") open();
+      if (!step) return;
+      event.preventDefault();
+      moveTo(cursor.row + step[0], cursor.column + step[1]);
+    });
+    for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show2);
+    new ResizeObserver(draw).observe(find(".table-tools", HTMLElement, element2));
+    new MutationObserver(show2).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", show2);
+    show2();
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function format(value, unit) {
+    if (unit === "ns") return formatSeconds(value * 1e-9);
+    return unit === "pct" ? formatPercent(value) : formatScaled(value, "Hz");
+  }
+
+  // src/icicle_tree.ts
+  var KINDS = ["range", "module", "class", "kernel", "idle"];
+  function childrenOf(tree, order) {
+    const children = tree.parent.map(() => []);
+    tree.parent.forEach((parent, node) => {
+      if (parent >= 0) children[parent].push(node);
+    });
+    const key = order === "time" ? (node) => -tree.time[node] : (node) => tree.start[node];
+    children.forEach((nodes) => nodes.sort((a, b) => key(a) - key(b) || a - b));
+    return children;
+  }
+  function chainOf(tree, node) {
+    const chain = [];
+    for (let at = node; at >= 0; at = tree.parent[at]) chain.unshift(at);
+    return chain;
+  }
+  function layOut(tree, focus, order, narrowest) {
+    const children = childrenOf(tree, order);
+    const chain = chainOf(tree, focus);
+    const bars = chain.map((node, row) => ({ node, row, left: 0, width: 1 }));
+    const add = (parent) => {
+      let left = parent.left;
+      for (const node of children[parent.node]) {
+        const bar = { node, row: parent.row + 1, left, width: parent.width * tree.time[node] / tree.time[parent.node] };
+        left += bar.width;
+        if (bar.width < narrowest) continue;
+        bars.push(bar);
+        add(bar);
+      }
+    };
+    add(bars[bars.length - 1]);
+    return bars;
+  }
+  function turnAround(tree, link, normal2 = (text) => text) {
+    const found = {
+      kind: [],
+      parent: [],
+      time: [],
+      launches: [],
+      start: [],
+      active: [],
+      name: [],
+      link: [],
+      texts: tree.texts
+    };
+    const known = /* @__PURE__ */ new Map();
+    const isWanted = (node) => KINDS[tree.kind[node]] === "kernel" && normal2(tree.texts[tree.link[node]]) === link;
+    tree.parent.forEach((_, leaf) => {
+      if (!isWanted(leaf)) return;
+      const chain = chainOf(tree, leaf).reverse().filter((node) => KINDS[tree.kind[node]] !== "class");
+      let place = -1;
+      for (const node of chain) {
+        const key = `${place} ${tree.name[node]}`;
+        const next = known.get(key) ?? found.kind.length;
+        if (!known.has(key)) {
+          known.set(key, next);
+          for (const column of ["kind", "name", "link"]) found[column].push(tree[column][node]);
+          found.active.push(tree.active[leaf]);
+          found.parent.push(place);
+          found.time.push(0);
+          found.launches.push(0);
+          found.start.push(tree.start[leaf]);
+        }
+        place = next;
+        found.time[place] += tree.time[leaf];
+        found.launches[place] += tree.launches[leaf];
+      }
+    });
+    return found.kind.length ? found : null;
+  }
+
+  // src/icicle.ts
+  var ROW3 = 26;
+  var NARROWEST = 3;
+  var LEAST_LABEL = 28;
+  function startIcicles() {
+    findAll("[data-icicle]").forEach(startIcicle);
+  }
+  function startIcicle(element2) {
+    const data = JSON.parse(document.getElementById(element2.dataset.icicle).textContent);
+    const [bars, places] = [find(".bars", HTMLElement, element2), find(".places", HTMLElement, element2)];
+    const title = find("h4", HTMLElement, places);
+    const below = find(".bars", HTMLElement, places);
+    const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element2.querySelector(name));
+    let focus = 0;
+    let kernel = "";
+    const tree = () => data.trees[Number(treeOf?.value ?? 0)];
+    const order = () => orderOf?.value ?? "start";
+    function show2() {
+      drawBars(bars, tree(), data, focus, order());
+      const turned = kernel ? turnAround(tree(), kernel, normal) : null;
+      places.hidden = !turned;
+      if (!turned) return;
+      title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
+      drawBars(below, turned, data, 0, "time");
+    }
+    function choose2(chosen2, node) {
+      if (chosen2 === tree()) focus = node;
+      const link = chosen2.texts[chosen2.link[node]];
+      if (KINDS[chosen2.kind[node]] === "kernel") kernel = normal(link);
+      show2();
+      const selection = parseSelection(link);
+      if (selection) select(selection, { from: "figure" });
+    }
+    bars.addEventListener("click", ({ target }) => {
+      const node = nodeOf(target);
+      if (node >= 0) choose2(tree(), node);
+    });
+    below.addEventListener("click", ({ target }) => {
+      const selection = target instanceof HTMLElement ? parseSelection(target.dataset.link ?? "") : null;
+      if (selection) select(selection, { from: "figure" });
+    });
+    for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
+    treeOf?.addEventListener("change", () => {
+      focus = 0;
+      show2();
+    });
+    orderOf?.addEventListener("change", show2);
+    onSelection(({ selection }) => {
+      kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      show2();
+    });
+    new ResizeObserver(show2).observe(bars);
+    onColors(show2);
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function normal(link) {
+    const selection = parseSelection(link);
+    return selection ? toFragment2({ selection, view: null }) : link;
+  }
+  var nodeOf = (target) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
+  function drawBars(box, tree, data, focus, order) {
+    const width = box.clientWidth || 1;
+    const drawn = layOut(tree, focus, order, NARROWEST / width);
+    const had = box.contains(document.activeElement) ? document.activeElement.dataset.node : void 0;
+    const chain = new Set(chainOf(tree, focus));
+    box.style.height = `${ROW3 * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
+    box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
+    const again = box.querySelector(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
+    if (again) again.tabIndex = 0;
+    if (had !== void 0) again?.focus({ preventScroll: true });
+  }
+  function makeBar({ node, row, left, width }, tree, data, pixels, chain) {
+    const kind = KINDS[tree.kind[node]];
+    const name = tree.texts[tree.name[node]];
+    const active = tree.active[node];
+    const colors = data.colors[isDark() ? "dark" : "light"];
+    const last = colors.length - 1;
+    const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
+    const bar = Object.assign(document.createElement("button"), {
+      type: "button",
+      className: `bar-${kind}`,
+      tabIndex: -1,
+      title: describe(tree, node, data.unit),
+      textContent: width * pixels >= LEAST_LABEL ? name : ""
+    });
+    bar.classList.toggle("unnamed", !bar.textContent);
+    bar.setAttribute("aria-label", bar.title);
+    if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
+    Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
+    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW3 * row}px` });
+    if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
+    return bar;
+  }
+  function describe(tree, node, unit) {
+    const active = tree.active[node];
+    const share = formatPercent(100 * tree.time[node] / tree.time[0]);
+    const count = tree.launches[node];
+    return [
+      tree.texts[tree.name[node]],
+      `${formatSeconds(tree.time[node] * 1e-9)}, ${share} ${unit}`,
+      ...KINDS[tree.kind[node]] === "idle" ? [] : [`Tensor Active ${active === null ? "–" : formatPercent(active)}`],
+      ...count ? [`${count} launch${count === 1 ? "" : "es"}`] : []
+    ].join("\n");
+  }
+  function moveFocus(box, event) {
+    const at = document.activeElement;
+    if (!(at instanceof HTMLElement) || !box.contains(at)) return;
+    const all = findAll("button", box);
+    const place = (bar) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
+    const { row, left } = place(at);
+    const near = (wanted2) => all.filter((bar) => place(bar).row === wanted2).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
+    const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const next = step ? inRow[inRow.indexOf(at) + step] : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : void 0;
+    if (!next) return;
+    event.preventDefault();
+    at.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  // src/links.ts
+  function openLinkedParts() {
+    document.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+      if (!link) return;
+      openAround(link.hash.slice(1));
+      if (!readAddress()) return;
+      event.preventDefault();
+      document.getElementById(link.hash.slice(1))?.scrollIntoView();
+    });
+    openAround(location.hash.slice(1));
+  }
+  function openAround(id) {
+    const target = document.getElementById(id);
+    for (let part = target?.closest("details"); part; part = part.parentElement?.closest("details")) part.open = true;
+  }
+
+  // src/panel/findings.ts
+  function readFindings() {
+    return new Map(findAll("[data-finding]").map(({ dataset: { finding = "", title = "", gain = "", about = "" } }) => {
+      const selections = about.split(" ").map(parseSelection).filter((selection) => selection !== null);
+      return [finding, { name: finding, title, gain, about: selections }];
+    }));
+  }
+
+  // src/panel/keys.ts
+  var KEYS2 = [
+    ["/", "search for a range, a module or a kernel"],
+    ["f", "show what is selected in the timeline"],
+    ["n, p", "the next instance of it, and the one before"],
+    ["l, a", "the longest instance, and the least active one"],
+    ["Esc", "select nothing"],
+    ["↑ ↓ Home End", "in the table: move between rows"],
+    ["← →", "in the table: close and open a row; in the timeline: move"],
+    ["Enter", "in the table: select the row"],
+    ["+ − 0", "in the timeline: zoom in and out, and show everything"],
+    ["?", "this list"]
+  ];
+  function startKeys() {
+    const dialog = element(
+      "dialog",
+      { className: "keys" },
+      element("h2", {}, "Keys"),
+      element("dl", {}, ...KEYS2.map(([keys, meaning]) => element("div", {}, element("dt", {}, element("kbd", {}, keys)), element("dd", {}, meaning)))),
+      element("form", { method: "dialog" }, element("button", { type: "submit" }, "Close"))
+    );
+    dialog.setAttribute("aria-label", "Keys");
+    find("main", HTMLElement).append(dialog);
+    const open = element("button", { type: "button", title: "Keys (?)" }, "Keys");
+    open.addEventListener("click", () => dialog.showModal());
+    find(".strip-row", HTMLElement).append(open);
+    document.addEventListener("keydown", (event) => {
+      const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
+      if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+      const selection = currentSelection();
+      if (event.key === "/") find("#find", HTMLInputElement).focus();
+      else if (event.key === "?") dialog.showModal();
+      else if (event.key === "f" && selection) select(selection, { from: "element" });
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  // src/panel/gpu_choice.ts
+  function startGpuChoice(timeline2, subjects) {
+    const buttons = findAll("[data-show-gpu]");
+    const show2 = (chosen2) => {
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen2)));
+    };
+    for (const button of buttons) {
+      const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
+      if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
+    }
+    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
+    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
   }
 
   // src/panel/search.ts
@@ -2139,12 +2946,12 @@
     if (!pen) throw new Error("this browser cannot draw on a canvas");
     return pen;
   }
-  var widths = /* @__PURE__ */ new Map();
+  var widths2 = /* @__PURE__ */ new Map();
   function longestFitting(pen, cuts, available) {
     for (let i = cuts.length - 1; i >= 0; i--) {
       const text = cuts[i];
-      const width = widths.get(text) ?? pen.measureText(text).width;
-      widths.set(text, width);
+      const width = widths2.get(text) ?? pen.measureText(text).width;
+      widths2.set(text, width);
       if (width <= available) return text;
     }
     return "";
@@ -2174,6 +2981,7 @@
       draw();
     };
     strip.hidden = false;
+    find("[data-whole]", HTMLButtonElement, strip).addEventListener("click", shown.showAll);
     document.documentElement.classList.add("with-strip");
     onSelection(({ selection }) => {
       subject = selection && subjects.find(selection);
@@ -2317,7 +3125,7 @@
   }
 
   // src/columns.ts
-  function startColumns(table) {
+  function startColumns2(table) {
     const headings = Array.from(table.tHead.rows[0].cells);
     const tools = document.querySelector(`[data-csv="${table.id}"]`)?.parentElement;
     if (!tools || !headings.some((heading) => heading.classList.contains("further"))) return;
@@ -2352,43 +3160,6 @@
     label.append(box, ` ${heading.textContent.trim()}`);
     list.append(label);
     return box;
-  }
-
-  // src/csv.ts
-  function csvLine(cells) {
-    return cells.map((cell) => {
-      const text = String(cell ?? "");
-      const isNumber = text !== "" && Number.isFinite(Number(text));
-      const safe = !isNumber && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-      return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-    }).join(",");
-  }
-  function figureRows({ data = [], layout }) {
-    const table = layout?.meta?.csv;
-    if (table) return [table.columns, ...table.rows];
-    const isTimeline = data.some(({ meta }) => meta?.unit !== void 0);
-    const rows = [isTimeline ? ["series", "time_s", "value", "unit"] : ["series", "x", "y"]];
-    for (const trace of data) {
-      if (trace.meta?.role === "band" || trace.meta?.role === "lanes") continue;
-      const [x, y] = [valuesOf(trace.x), valuesOf(trace.y)];
-      const labels = trace.orientation === "h" ? trace.hovertext ?? [] : [];
-      for (let i = 0; i < Math.max(x.length, y.length); i++) {
-        const name = [trace.name ?? "", labels[i] ?? ""].filter(Boolean).map(plainText).join(": ");
-        if (![x[i], y[i]].some((value) => value === null || Number.isNaN(value))) rows.push([name, x[i], y[i], ...isTimeline ? [trace.meta?.unit] : []]);
-      }
-    }
-    return rows;
-  }
-  function valuesOf(values) {
-    if (!values) return [];
-    if (!("bdata" in values)) return values;
-    const bytes = Uint8Array.from(atob(values.bdata), (letter) => letter.charCodeAt(0));
-    return new ARRAY_TYPES[values.dtype](bytes.buffer);
-  }
-  var MARKS = { "&lt;": "<", "&gt;": ">", "&#36;": "$", "&amp;": "&" };
-  function plainText(label) {
-    const [line = ""] = label.split("<br>");
-    return line.replaceAll(/<[^>]*>/g, "").replaceAll(/&(?:lt|gt|amp|#36);/g, (mark) => MARKS[mark] ?? mark);
   }
 
   // src/rows.ts
@@ -2438,73 +3209,6 @@
     show2();
   }
 
-  // src/table_links.ts
-  var PAUSE2 = 150;
-  function linkTables(timeline2) {
-    findAll("[data-whole]").forEach((button) => {
-      button.addEventListener("click", () => document.querySelector("[data-action=whole]")?.click());
-    });
-    if (!timeline2) return;
-    const itemsOf = makeItems(timeline2);
-    const linked = findAll("table[data-items]");
-    for (const table of linked) {
-      table.tBodies[0].addEventListener("click", ({ target }) => {
-        if (!(target instanceof Element) || target.closest("button.fold") || !getSelection()?.isCollapsed) return;
-        const row = target.closest("tr[data-item]");
-        if (!row) return;
-        const name = row.querySelector(".name");
-        keepInPlace(name, () => select(selectionOf2(timeline2, table, row), { from: "table" }));
-        chosen2 = name;
-        name?.scrollIntoView({ block: "nearest", inline: "nearest" });
-      });
-    }
-    let chosen2 = null;
-    onSelection(({ selection, from }) => {
-      if (from !== "table" || !selection) chosen2 = null;
-    });
-    onSelection(({ selection }) => linked.forEach((table) => markSelected(timeline2, table, selection)));
-    let waiting2 = 0;
-    document.addEventListener("tcprof:window", ({ detail }) => {
-      clearTimeout(waiting2);
-      waiting2 = setTimeout(() => keepInPlace(chosen2, () => linked.forEach((table) => showWithin(table, itemsOf(table), detail))), PAUSE2);
-    });
-  }
-  function selectionOf2(timeline2, { dataset: { gpu, items } }, row) {
-    if (row.dataset.alike) return { kind: "modules", gpu: Number(gpu), ids: row.dataset.alike.split(" ").map(Number) };
-    const kind = items === "kernels" ? "kernel" : items === "modules" ? "module" : "range";
-    const name = timeline2.subjects?.nameOf(kind, Number(gpu), Number(row.dataset.item));
-    return name === void 0 ? null : { kind, gpu: Number(gpu), name };
-  }
-  function markSelected(timeline2, table, selection) {
-    const parts = selection && timeline2.subjects?.find(selection)?.parts?.map((part) => part.selection);
-    const wanted2 = new Set([...parts ?? [], ...selection ? [selection] : []].map(nameOfSame));
-    for (const row of rowsOf(table)) {
-      const mine = wanted2.size && row.dataset.item ? selectionOf2(timeline2, table, row) : null;
-      if (mine && wanted2.has(nameOfSame(mine))) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-    }
-  }
-  function makeItems(timeline2) {
-    const known = /* @__PURE__ */ new Map();
-    return ({ dataset: { gpu: wanted2, items } }) => {
-      const gpu = timeline2.data?.gpus.find((each) => each.gpu === Number(wanted2));
-      if (items === "modules") return void 0;
-      if (!gpu || items === "kernels") return gpu?.kernels;
-      if (!known.has(gpu)) known.set(gpu, preferred(gpu.windows, gpu.ranges));
-      return known.get(gpu);
-    };
-  }
-  function showWithin(table, items, { start: start2, end, whole }) {
-    if (!items) return;
-    const found = whole ? null : countWithin(items, start2, end);
-    for (const row of rowsOf(table)) {
-      const note = row.querySelector(".within");
-      const entry = found?.get(Number(row.dataset.item));
-      row.classList.toggle("outside", Boolean(found && row.dataset.item && !entry));
-      if (note) note.textContent = entry ? `${entry.count} × here, ${formatSeconds(entry.seconds)}` : "";
-    }
-  }
-
   // src/tables.ts
   var DIRECTIONS = { none: 0, ascending: 1, descending: -1 };
   function startTables(timeline2) {
@@ -2516,7 +3220,7 @@
         button.addEventListener("click", () => arrange(table, button.closest("th")));
       }
       if (isTree(table)) makeFoldable(table);
-      startColumns(table);
+      startColumns2(table);
       startNames(table);
     }
     for (const input of findAll("[data-filter]")) {
@@ -2525,7 +3229,6 @@
     }
     startGroups();
     startSaving(timeline2);
-    linkTables(timeline2);
   }
   var isTree = (table) => /^table-(ranges|modules)-/.test(table.id);
   function startNames(table) {
@@ -2570,7 +3273,6 @@
     count.textContent = wanted2 ? `${shown} of ${rows.length} rows` : "";
   }
   function startSaving(timeline2) {
-    const fileName = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
     for (const button of findAll("[data-csv]")) {
       const id = button.dataset.csv;
       const target = document.getElementById(id);
@@ -2579,13 +3281,8 @@
         if (timeline2 && id === "timeline") return figureRows({ data: timeline2.curves() });
         return figureRows(target);
       };
-      button.addEventListener("click", () => save(`${fileName}-${id}`, rows()));
+      button.addEventListener("click", () => saveCsv(id, rows()));
     }
-  }
-  function save(name, rows) {
-    const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
-    download(url, `${name}.csv`);
-    setTimeout(() => URL.revokeObjectURL(url), 1e3);
   }
   function tableRows(table) {
     const [first, ...headings] = Array.from(table.tHead.rows[0].cells);
@@ -3098,11 +3795,12 @@
     return { rowOf, figures: readFigures(read, figures) };
   }
   function readModules(read, packed) {
-    const { module, kernel, count, ...figures } = packed.own;
+    const { module, kernel, count, phases, ...figures } = packed.own;
     const [ids, modules, kernels, counts] = [packed.ids, module, kernel, count].map((number) => read(number, Uint32Array));
     const { ns, active_ns: active } = readFigures(read, figures);
     const own = Array.from(modules, (id, i) => ({
       module: id,
+      phase: phases[i],
       share: { id: kernels[i], count: counts[i], seconds: 1e-9 * ns[i], activeSeconds: 1e-9 * active[i] }
     }));
     return { ...readTotals(read, packed), names: packed.names, parents: packed.parents, ids, own };
@@ -3266,7 +3964,7 @@
     }
     return best;
   }
-  function selectionOf3(subjects, gpu, { lane, bar }) {
+  function selectionOf2(subjects, gpu, { lane, bar }) {
     if (lane === "work") {
       return subjects.instanceAt(gpu, "kernel", bar) ?? { kind: "window", gpu: gpu.gpu, ...spanOf(gpu.lanes.work, bar) };
     }
@@ -3462,13 +4160,13 @@
       from = null;
       const at = isClick ? drawing.locate(event) : null;
       const found = at && barAt(drawing.gpu.lanes, at.row, at.time, at.pixel);
-      if (found) select(selectionOf3(subjects, drawing.gpu, found), { from: "timeline" });
+      if (found) select(selectionOf2(subjects, drawing.gpu, found), { from: "timeline" });
     }, true);
     tellOfPointed(plot, drawing);
     followCrosshair(plot, drawing);
   }
   var LEAST_DRAG2 = 4;
-  var KEYS2 = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
+  var KEYS3 = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
   function listenToReader(plot, box, drawing, shown) {
     const actions = {
       in: () => shown.zoom(0.5),
@@ -3482,9 +4180,9 @@
       button.addEventListener("click", actions[button.dataset.action]);
     }
     box.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS2)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS3)) return;
       event.preventDefault();
-      actions[KEYS2[event.key]]();
+      actions[KEYS3[event.key]]();
     });
     plot.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
@@ -3558,6 +4256,7 @@
     const currentGpu = () => timeline2.gpu ?? subjects.gpus[0];
     startGpuChoice(timeline2, subjects);
     startPanel(subjects);
+    startKeys();
     startStrip(subjects, shown, currentGpu);
     startSearch(subjects, currentGpu);
     startSelection((selection) => subjects.find(selection) !== null);
@@ -3577,7 +4276,8 @@
     startTables(timeline);
     startIcicles();
     const drawn = startFigures(timeline?.drawn ?? Promise.resolve());
-    void timeline?.drawn.then(() => startSelecting(timeline, Promise.all(drawn)));
-    void Promise.all([...drawn, timeline?.drawn, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
+    const explored = startExplorer(timeline);
+    void timeline?.drawn.then(() => explored).then(() => startSelecting(timeline, Promise.all(drawn)));
+    void Promise.all([...drawn, timeline?.drawn, explored, startHeatmap()]).then(() => document.documentElement.setAttribute("data-drawn", "true"));
   }
 })();

@@ -112,7 +112,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
-    """The kernels of each module on a GPU that belong to none within it, over what the modules' figures are over."""
+    """The kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
     launched, iterations = analysis.kernel_instances, analysis.iterations
     counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
     if len(iterations):
@@ -120,11 +120,13 @@ def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
         counts = counts & steady[launched["iteration"].to_numpy()]
     mine = launched[counts]
     module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
-    columns = mine[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module)
-    by = columns[module >= 0].groupby(["module", "kernel"])
+    phase = analysis.modules["phase"].to_numpy(object)[mine["module"].to_numpy()]
+    columns = mine[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module, phase=phase)
+    by = columns[module >= 0].groupby(["module", "phase", "kernel"])
     found = by.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
     found = found.assign(active_ns=by["tensor_active_ns"].sum(min_count=1)).reset_index()
     exact = {name: store.add(found[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
+    exact["phases"] = found["phase"].tolist()
     return {**exact, **{name: _add_floats(store, found[name].to_numpy(np.float64)) for name in ("ns", "active_ns")}}
 
 

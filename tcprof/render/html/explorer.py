@@ -1,0 +1,83 @@
+"""The table of a page as its script takes it: columns of texts and of what they are sorted by, packed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.units import join_units
+from tcprof.views.document import Explorer, Grouping, Line
+from tcprof.views.tables import Cell, Heading
+
+
+def pack_explorer(explorer: Explorer) -> Markup:
+    """Everything in letters that a script element may hold: see ``web/src/explorer/data.ts``."""
+    return Markup(ArrayStore().pack({"groupings": [_describe(each) for each in explorer.groupings]}))
+
+
+def _describe(grouping: Grouping) -> dict[str, Any]:
+    table, lines = grouping.table, grouping.lines
+    columns = zip(*(line.row.cells for line in lines), strict=True)
+    return {
+        "by": grouping.by,
+        "gpu": table.gpu,
+        "name": table.name,
+        "caption": table.caption,
+        "first": table.first,
+        "more": f"{table.hidden} {table.more}" if table.hidden else "",
+        "notes": [_unbroken(note) for note in grouping.notes],
+        "columns": [_column(heading, cells) for heading, cells in zip(table.headings, columns, strict=True)],
+        "rows": {
+            "name": [line.row.short or line.row.name for line in lines],
+            "full": [line.row.full or line.row.name for line in lines],
+            "tag": [_tag(line) for line in lines],
+            "kind": [line.kind for line in lines],
+            "item": [line.row.item for line in lines],
+            "parent": [line.parent for line in lines],
+            "alike": {place: line.row.alike for place, line in enumerate(lines) if line.row.alike},
+        },
+        "sites": _sites(lines),
+    }
+
+
+def _tag(line: Line) -> str:
+    return f"domain {line.row.domain}" if line.row.domain and line.row.depth == 1 else line.row.tag
+
+
+def _sites(lines: Sequence[Line]) -> dict[str, list[Any]]:
+    """Of the lines that are launches of a kernel in a place; of a recording's few words each once."""
+    found = [(place, line.site) for place, line in enumerate(lines) if line.site]
+    return {
+        "line": [place for place, _ in found],
+        "phase": [site.phase for _, site in found],
+        "precision": [site.precision for _, site in found],
+        "timeClass": [site.time_class for _, site in found],
+        "isTensor": [int(site.is_tensor) for _, site in found],
+        "ns": [site.ns for _, site in found],
+    }
+
+
+def _column(heading: Heading, cells: Sequence[Cell]) -> dict[str, Any]:
+    described = {
+        "title": heading.title,
+        "meaning": heading.meaning,
+        "columns": heading.columns or (heading.title,),
+        "words": heading.words,
+        "shown": heading.shown,
+        "text": [_unbroken(f"{cell.text} {cell.mark}".rstrip()) for cell in cells],
+        "sort": [cell.sort for cell in cells],
+    }
+    if any(any(cell.after) for cell in cells):
+        described["note"] = [
+            _unbroken(", ".join(each for each in cell.after if each != "–" and each)) for cell in cells
+        ]
+    if any(cell.bar >= 0 and not cell.of_time for cell in cells):
+        described["bar"] = [-1 if cell.of_time else cell.bar for cell in cells]
+    if any(cell.values for cell in cells):
+        described["values"] = [cell.values or (cell.sort,) for cell in cells]
+    return described
+
+
+def _unbroken(text: str) -> str:
+    return join_units(text, space="\N{NO-BREAK SPACE}")

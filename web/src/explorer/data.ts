@@ -1,0 +1,63 @@
+/** The table of a page as tcprof/render/html/explorer.py packs it: rows that lie in each other, and columns of texts. */
+import { unpack } from "../timeline/unpack";
+
+export interface Column {
+  title: string;
+  meaning: string;
+  /** What its numbers are called in a file. */
+  columns: readonly string[];
+  words: boolean;
+  shown: boolean;
+  text: readonly string[];
+  /** What each row is sorted by: a number or a word; empty where unknown. */
+  sort: readonly string[];
+  note?: readonly string[];
+  /** Lengths of bars, in percent; negative for none. */
+  bar?: readonly number[];
+  /** The numbers of a row in a file, where the column stands for several. */
+  values?: readonly (readonly string[])[];
+}
+
+export type Kind = "module" | "modules" | "range" | "kernel" | "";
+
+/** Rows by columns; each comes after the one that it lies in. */
+export interface Rows {
+  name: readonly string[];
+  full: readonly string[];
+  tag: readonly string[];
+  kind: readonly Kind[];
+  item: readonly number[];
+  parent: readonly number[];
+  /** The numbers of the modules that some rows stand for, by the place of the row. */
+  alike: Readonly<Record<number, readonly number[]>>;
+}
+
+/** The rows that are launches of a kernel in a place, with what a reader may ask for. */
+export interface Sites {
+  line: readonly number[];
+  phase: readonly string[];
+  precision: readonly string[];
+  timeClass: readonly string[];
+  isTensor: readonly number[];
+  ns: readonly number[];
+}
+
+/** The table of a GPU, grouped by modules, ranges or kernels. */
+export interface Grouping {
+  by: "module" | "range" | "kernel";
+  gpu: number;
+  name: string;
+  caption: string;
+  first: string;
+  more: string;
+  notes: readonly string[];
+  columns: readonly Column[];
+  rows: Rows;
+  sites: Sites;
+}
+
+export async function readGroupings(packed: Element): Promise<readonly Grouping[]> {
+  const { header } = await unpack<{ groupings: Grouping[] }>(packed.textContent);
+  packed.remove(); // its letters take memory, and are needed no more
+  return header.groupings;
+}

@@ -1,0 +1,122 @@
+/** The head and the rows of the table, as elements. Names are text. */
+import { formatSeconds } from "../format";
+import { element } from "../panel/panel";
+import type { Column } from "./data";
+import type { Key, Model, Seen } from "./model";
+
+/** Rows of what is selected, those that hold some, and what is said of each in the timeline's window; null for all of it. */
+export interface Marks {
+  current: ReadonlySet<number>;
+  holding: ReadonlySet<number>;
+  within: ((row: number) => string | undefined) | null;
+}
+
+/** A column that is shown: its place, or the time of what is asked for. */
+export interface Shown {
+  key: Exclude<Key, "name">;
+  title: string;
+  meaning: string;
+  words: boolean;
+  column: Column | null;
+}
+
+const TAIL = 14; // letters of a name that stay, where its middle is left out
+const MATCHING = "Time of the kernels that the filters ask for.";
+
+export function shownColumns(model: Model, isShown: (title: string) => boolean): Shown[] {
+  const found: Shown[] = model.grouping.columns.flatMap((column, key) =>
+    (isShown(column.title) ? [{ key, title: column.title, meaning: column.meaning, words: column.words, column }] : []));
+  return model.isFiltered ? [{ key: "matching", title: "Filtered", meaning: MATCHING, words: false, column: null }, ...found] : found;
+}
+
+/** The head, with the widths of the columns: those of their longest texts, so that nothing moves while it scrolls. */
+export function makeHead(table: HTMLTableElement, model: Model, columns: readonly Shown[], sortBy: (key: Key) => void): void {
+  const { grouping: { first, caption, by, gpu }, order } = model;
+  const heading = (key: Key, title: string, meaning: string, className: string) => {
+    const button = element("button", { type: "button", title: meaning }, title, element("span", { className: "arrow", ariaHidden: "true" }));
+    const cell = element("th", { scope: "col", className }, button);
+    cell.setAttribute("aria-sort", order.key !== key ? "none" : order.direction > 0 ? "ascending" : "descending");
+    button.addEventListener("click", () => sortBy(key));
+    return cell;
+  };
+  table.caption!.textContent = caption;
+  const widths = columns.map(({ column }) => (column ? widthOf(column) : 11));
+  const name = element("col", {});
+  table.querySelector("colgroup")!.replaceChildren(name, ...widths.map((width) => {
+    const made = element("col", {});
+    made.style.width = `${width}ch`;
+    return made;
+  }));
+  table.style.minWidth = `calc(14.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  Object.assign(table.dataset, { by, gpu });
+  table.tHead!.replaceChildren(element("tr", {},
+    heading("name", first, "", "first"),
+    ...columns.map(({ key, title, meaning, words }) => heading(key, title, meaning, words ? "word" : "number"))));
+}
+
+const widths = new WeakMap<Column, number>();
+
+function widthOf(column: Column): number {
+  const known = widths.get(column);
+  if (known) return known;
+  const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, text.length), 0);
+  const texts = column.text.map((text, row) => `${text} ${column.note?.[row] ?? ""}`.trim());
+  const title = Math.max(longest(column.title.split(" ")) + 2, column.title.length / 2);
+  const made = Math.min(Math.ceil(Math.max(0.85 * longest(texts) + (column.bar ? 7 : 0), title) + 2), column.words ? 18 : 28);
+  widths.set(column, made);
+  return made;
+}
+
+export function makeRow(model: Model, { row, depth, open }: Seen, place: number, columns: readonly Shown[]): HTMLTableRowElement {
+  const { rows } = model.grouping;
+  const made = element("tr", { id: `line-${place}`, className: place % 2 ? "odd" : "" });
+  made.dataset.place = String(place);
+  made.setAttribute("aria-rowindex", String(place + 2));
+  made.setAttribute("aria-level", String(depth + 1));
+  if (rows.kind[row] && rows.item[row] >= 0) Object.assign(made.dataset, { kind: rows.kind[row], item: rows.item[row] });
+  if (open !== undefined) made.setAttribute("aria-expanded", String(open));
+  if (model.isSite(row)) made.classList.add("site");
+  const title = [rows.full[row] || rows.name[row], rows.tag[row]].filter(Boolean).join("\n");
+  const head = element("div", { className: "line" },
+    element("span", { className: `fold${open === undefined ? " none" : ""}`, ariaHidden: "true" }),
+    elided(model.isFlat ? rows.full[row] || rows.name[row] : rows.name[row]));
+  if (rows.tag[row]) head.append(element("span", { className: "tag" }, rows.tag[row]));
+  head.style.setProperty("--depth", String(depth));
+  made.append(element("th", { scope: "row", title }, head), ...columns.map((shown) => makeCell(model, row, shown)));
+  return made;
+}
+
+/** Mark a row as what is selected, or as what holds some of it, and say how much of it the timeline's window has. */
+export function markRow(made: HTMLElement, { row, open }: Seen, { current, holding, within }: Marks): void {
+  if (current.has(row)) made.setAttribute("aria-current", "true");
+  else made.removeAttribute("aria-current");
+  made.classList.toggle("holding", !current.has(row) && holding.has(row) && open !== true);
+  const told = within?.(row);
+  made.classList.toggle("outside", told === "");
+  made.querySelector(".within")?.remove();
+  if (told) made.querySelector(".line")!.append(element("span", { className: "within" }, told));
+}
+
+/** A name on one line, of which the middle is left out where there is no space; all of it is copied. */
+function elided(name: string): HTMLElement {
+  const letters = Array.from(name);
+  const tail = letters.length > 2 * TAIL ? letters.splice(-TAIL).join("") : "";
+  return element("bdi", { className: "name" },
+    element("span", { className: tail ? "start" : "start all" }, letters.join("")), ...(tail ? [element("span", { className: "tail" }, tail)] : []));
+}
+
+function makeCell(model: Model, row: number, { column, words }: Shown): HTMLTableCellElement {
+  if (!column) return element("td", {}, model.matching[row] ? formatSeconds(model.matching[row] * 1e-9) : "");
+  const cell = element("td", { className: words ? "word" : "" });
+  const bar = column.bar?.[row] ?? -1;
+  if (bar >= 0) {
+    const length = element("i", {});
+    length.style.width = `${bar}%`;
+    cell.append(element("span", { className: column.columns[0] === "lost_time_ns" ? "bar lost" : "bar", ariaHidden: "true" }, length));
+  }
+  cell.append(element("span", { className: "value" }, column.text[row]));
+  const note = column.note?.[row];
+  if (note) cell.append(element("span", { className: "note-in" }, note));
+  if (words) cell.title = column.text[row];
+  return cell;
+}

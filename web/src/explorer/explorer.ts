@@ -1,0 +1,261 @@
+/** The table of a page's modules, ranges and kernels: its rows, and what they and the rest of the page tell each other. */
+import type { Cells } from "../csv";
+import { find, keepInPlace } from "../dom";
+import { formatSeconds } from "../format";
+import { countWithin, preferred, type Intervals, type Share } from "../intervals";
+import { element } from "../panel/panel";
+import { onSelection, select, type Selection } from "../selection";
+import { nameOfSame } from "../selection_fragment";
+import type { Timeline, WindowChange } from "../timeline/timeline";
+import type { Grouping, Kind } from "./data";
+import { makeHead, makeRow, markRow, shownColumns, type Marks } from "./drawing";
+import { Model, type Key, type Seen } from "./model";
+import { VirtualRows } from "./virtual";
+
+/** Milliseconds that the timeline's window must stay before the rows follow it. */
+const PAUSE = 150;
+
+export class Explorer {
+  private readonly models: readonly Model[];
+  private readonly timeline: Timeline | null;
+  private readonly table: HTMLTableElement;
+  private readonly rows: VirtualRows;
+  private readonly told: () => void;
+  private readonly hidden = new Map<string, Set<string>>(); // columns that the reader hides or shows, by grouping
+  private gpu: number;
+  private by: Grouping["by"];
+  private seen: Seen[] = [];
+  private selection: Selection | null = null;
+  private marks: Marks = { current: new Set(), holding: new Set(), within: null };
+  private window: WindowChange | null = null;
+  private cursor = -1; // the row that the keyboard is at
+
+  /** @param told - Is called after each change of what is shown. */
+  constructor(box: HTMLElement, groupings: readonly Grouping[], timeline: Timeline | null, told: () => void) {
+    this.models = groupings.map((grouping) => new Model(grouping));
+    this.timeline = timeline;
+    this.told = told;
+    [{ gpu: this.gpu, by: this.by }] = groupings;
+    this.table = find("table", HTMLTableElement, box);
+    this.rows = new VirtualRows(find(".table-box", HTMLElement, box), this.table.tBodies[0], (place) => this.makeRow(place));
+    this.listen();
+    this.show();
+  }
+
+  get model(): Model {
+    return this.models.find(({ grouping }) => grouping.gpu === this.gpu && grouping.by === this.by)
+      ?? this.models.find(({ grouping }) => grouping.gpu === this.gpu) ?? this.models[0];
+  }
+
+  /** What the rows of the GPU that is shown can be grouped by. */
+  get ways(): Grouping["by"][] {
+    return this.models.filter(({ grouping }) => grouping.gpu === this.gpu).map(({ grouping }) => grouping.by);
+  }
+
+  groupBy(by: Grouping["by"]): void {
+    const { wanted } = this.model;
+    this.by = by;
+    if (this.model.wanted !== wanted) this.model.want(wanted);
+    this.mark();
+    this.show();
+  }
+
+  ask(change: Partial<Model["wanted"]>): void {
+    this.model.want({ ...this.model.wanted, ...change });
+    this.show();
+  }
+
+  flatten(isFlat: boolean): void {
+    this.model.isFlat = isFlat;
+    this.show();
+  }
+
+  isShown(title: string): boolean {
+    const column = this.model.grouping.columns.find((each) => each.title === title);
+    return Boolean(column?.shown) !== Boolean(this.hidden.get(this.by)?.has(title));
+  }
+
+  showColumn(title: string): void {
+    const changed = this.hidden.get(this.by) ?? new Set();
+    if (!changed.delete(title)) changed.add(title);
+    this.hidden.set(this.by, changed);
+    this.show();
+  }
+
+  /** What is saved: all that is asked for, with the numbers behind the texts. */
+  lines(): Cells[] {
+    const { grouping: { first, columns, rows } } = this.model;
+    const values = (row: number) => columns.flatMap(({ columns: names, sort, values: several }) =>
+      names.map((_, place) => (several ? several[row][place] : place ? "" : sort[row]) ?? ""));
+    const name = (row: number) => rows.full[row] || rows.name[row];
+    return [[first, ...columns.flatMap((column) => column.columns)], ...this.model.all().map((row) => [name(row), ...values(row)])];
+  }
+
+  private show(): void {
+    const { model } = this;
+    this.seen = model.seen();
+    const columns = shownColumns(model, (title) => this.isShown(title));
+    makeHead(this.table, model, columns, (key) => this.sortBy(key));
+    this.table.setAttribute("aria-rowcount", String(this.seen.length + 1));
+    this.rows.show(this.seen.length);
+    this.pointAt(Math.min(this.cursor, this.seen.length - 1));
+    this.told();
+  }
+
+  private sortBy(key: Key): void {
+    const { order } = this.model;
+    const isWord = key === "name" || (typeof key === "number" && this.model.grouping.columns[key].words);
+    const first = isWord ? 1 : -1;
+    this.model.order = { key, direction: order.key === key ? (-order.direction as 1 | -1) : first };
+    this.show();
+    const again = this.table.tHead!.querySelector<HTMLElement>("[aria-sort]:not([aria-sort=none]) button");
+    again?.focus({ preventScroll: true });
+  }
+
+  private makeRow(place: number): HTMLTableRowElement {
+    const columns = shownColumns(this.model, (title) => this.isShown(title));
+    const row = makeRow(this.model, this.seen[place], place, columns);
+    markRow(row, this.seen[place], this.marks);
+    row.classList.toggle("cursor", place === this.cursor);
+    return row;
+  }
+
+  private listen(): void {
+    const body = this.table.tBodies[0];
+    body.addEventListener("click", ({ target }) => {
+      if (!(target instanceof Element) || !getSelection()?.isCollapsed) return;
+      const row = target.closest<HTMLElement>("tr[data-place]");
+      if (!row) return;
+      this.pointAt(Number(row.dataset.place));
+      const { open } = this.seen[this.cursor];
+      if (target.closest(".fold") || (open !== undefined && !this.kindOf(this.cursor))) this.toggle();
+      else this.choose(row);
+    });
+    this.table.addEventListener("keydown", (event) => this.press(event));
+    onSelection(({ selection, from }) => {
+      this.selection = selection;
+      this.mark();
+      if (from !== "table" && selection) this.reveal();
+      else this.redraw();
+    });
+    document.addEventListener("tcprof:gpu", ({ detail }) => { this.gpu = detail; this.mark(); this.show(); });
+    let waiting = 0;
+    document.addEventListener("tcprof:window", ({ detail }) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => { this.window = detail; this.mark(); this.redraw(); }, PAUSE);
+    });
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+  }
+
+  private print(isPrinted: boolean): void {
+    this.model.isUnfolded = isPrinted;
+    this.rows.showWhole(isPrinted);
+    this.show();
+  }
+
+  private redraw(): void {
+    for (const [place, row] of this.rows.drawn()) markRow(row, this.seen[place], this.marks);
+  }
+
+  private choose(row: HTMLElement | undefined): void {
+    const selection = this.selectionOf(this.seen[this.cursor]?.row ?? -1);
+    if (selection) keepInPlace(row ?? null, () => select(selection, { from: "table" }));
+    this.rows.at(this.cursor)?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may lie below the panel
+  }
+
+  private toggle(): void {
+    this.model.toggle(this.seen[this.cursor].row);
+    this.show();
+  }
+
+  private press(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.table) return;
+    const { open, depth } = this.seen[this.cursor] ?? { open: undefined, depth: 0 };
+    const around = () => { for (let at = this.cursor; at > 0; at--) if (this.seen[at].depth < depth) return at; return 0; };
+    const moves: Record<string, () => void> = {
+      ArrowDown: () => this.pointAt(this.cursor + 1), ArrowUp: () => this.pointAt(this.cursor - 1),
+      Home: () => this.pointAt(0), End: () => this.pointAt(this.seen.length - 1),
+      PageDown: () => this.pointAt(this.cursor + 20), PageUp: () => this.pointAt(this.cursor - 20),
+      ArrowRight: () => { if (open === false) this.toggle(); else this.pointAt(this.cursor + 1); },
+      ArrowLeft: () => { if (open) this.toggle(); else this.pointAt(around()); },
+      Enter: () => { if (this.kindOf(this.cursor)) this.choose(this.rows.at(this.cursor)); else if (open !== undefined) this.toggle(); },
+    };
+    if (!(event.key in moves)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    moves[event.key]();
+  }
+
+  /** Move the keyboard's place to a row. */
+  private pointAt(place: number): void {
+    const before = this.rows.at(this.cursor);
+    before?.classList.remove("cursor");
+    this.cursor = this.seen.length ? Math.max(-1, Math.min(place, this.seen.length - 1)) : -1;
+    if (this.cursor < 0) { this.table.removeAttribute("aria-activedescendant"); return; }
+    this.rows.reach(this.cursor);
+    this.rows.at(this.cursor)?.classList.add("cursor");
+    this.table.setAttribute("aria-activedescendant", `line-${this.cursor}`);
+  }
+
+  private kindOf(place: number): Kind {
+    return this.model.grouping.rows.kind[this.seen[place]?.row] ?? "";
+  }
+
+  /** What a row stands for. */
+  private selectionOf(row: number): Selection | null {
+    const { rows: { kind, item, alike }, gpu } = this.model.grouping;
+    const mine = kind[row];
+    if (!mine) return null;
+    if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
+    const name = this.timeline?.subjects?.nameOf(mine, gpu, item[row]);
+    return name === undefined ? null : { kind: mine, gpu, name };
+  }
+
+  /** Find the rows of what is selected, those that these lie in, and what is in the timeline's window. */
+  private mark(): void {
+    const { grouping: { rows, gpu } } = this.model;
+    const subject = this.selection && this.timeline?.subjects?.find(this.selection);
+    const several = subject ? [subject, ...(subject.parts ?? [])].filter((each) => each.gpu.gpu === gpu) : [];
+    const wanted = new Set(several.map(({ selection, id }) => `${selection.kind} ${id}`));
+    const together = this.selection?.kind === "modules" ? nameOfSame(this.selection) : null;
+    const isWanted = (row: number) => (rows.kind[row] === "modules"
+      ? together !== null && nameOfSame(this.selectionOf(row)!) === together
+      : wanted.has(`${rows.kind[row]} ${rows.item[row]}`));
+    const current = new Set(wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
+    const holding = new Set<number>();
+    for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
+    this.marks = { current, holding, within: this.countWithin() };
+  }
+
+  /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
+  private countWithin(): Marks["within"] {
+    const gpu = this.timeline?.data?.gpus.find((each) => each.gpu === this.gpu);
+    if (!gpu || !this.window || this.window.whole) return null;
+    const { start, end } = this.window;
+    const ranges: Intervals = preferred(gpu.windows, gpu.ranges);
+    const [inRanges, inKernels] = [ranges, gpu.kernels].map((each): Map<number, Share> => countWithin(each, start, end));
+    const { rows: { kind, item } } = this.model.grouping;
+    return (row) => {
+      if (this.model.isSite(row) || (kind[row] !== "range" && kind[row] !== "kernel")) return undefined;
+      const share = (kind[row] === "range" ? inRanges : inKernels).get(item[row]);
+      return share ? `${share.count} × here, ${formatSeconds(share.seconds)}` : "";
+    };
+  }
+
+  /** Open what the selection lies in, and bring it into the box's window; the page stays where it is. */
+  private reveal(): void {
+    const [row] = this.marks.current;
+    if (row === undefined || (this.model.isSite(row) && this.marks.current.size > 1)) { this.redraw(); return; }
+    this.model.reveal(row);
+    this.show();
+    this.pointAt(this.seen.findIndex((each) => each.row === row));
+  }
+}
+
+/** A list of columns to choose from. */
+export function columnBox(explorer: Explorer, title: string, meaning: string): HTMLElement {
+  const box = element("input", { type: "checkbox", checked: explorer.isShown(title) });
+  box.addEventListener("change", () => explorer.showColumn(title));
+  return element("label", { title: meaning }, box, ` ${title}`);
+}

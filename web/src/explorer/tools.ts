@@ -1,0 +1,108 @@
+/** The tools above the table: what it is grouped by, what is asked for, its columns, and saving it. */
+import { saveCsv } from "../csv";
+import { find, findAll } from "../dom";
+import { formatCount } from "../format";
+import { onSelection } from "../selection";
+import { element } from "../panel/panel";
+import type { Timeline } from "../timeline/timeline";
+import { readGroupings, type Grouping } from "./data";
+import { columnBox, Explorer } from "./explorer";
+
+const NOUNS = { module: "Modules", range: "Ranges", kernel: "Kernels" };
+
+/** Start the table of a page, if it has one; resolves when it is drawn. */
+export async function startExplorer(timeline: Timeline | null): Promise<void> {
+  const box = document.querySelector<HTMLElement>(".explorer");
+  const packed = document.getElementById("explorer-data");
+  if (!box || !packed) return;
+  const groupings = await readGroupings(packed);
+  await timeline?.drawn; // its names are what the rows select
+  const tell = () => { if (explorer) update(box, explorer); };
+  let explorer: Explorer | null = null;
+  explorer = new Explorer(box, groupings, timeline, tell);
+  startTools(box, explorer, groupings);
+  update(box, explorer);
+  box.hidden = false;
+}
+
+function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Grouping[]): void {
+  for (const button of findAll<HTMLButtonElement>("[data-group-by]", box)) {
+    button.addEventListener("click", () => explorer.groupBy(button.dataset.groupBy as Grouping["by"]));
+  }
+  const search = find("input[type=search]", HTMLInputElement, box);
+  search.addEventListener("input", () => explorer.ask({ words: search.value.trim() }));
+  for (const button of findAll<HTMLButtonElement>("[data-phase]", box)) {
+    const phase = button.dataset.phase!;
+    button.hidden = !groupings.some(({ sites }) => sites.phase.includes(phase));
+    button.addEventListener("click", () => {
+      const phases = new Set(explorer.model.wanted.phases);
+      if (!phases.delete(phase)) phases.add(phase);
+      explorer.ask({ phases });
+    });
+  }
+  find("[data-no-tensor]", HTMLButtonElement, box)
+    .addEventListener("click", () => explorer.ask({ noTensor: !explorer.model.wanted.noTensor }));
+  for (const [key, name] of [["timeClass", "class"], ["precision", "precision"]] as const) {
+    const choice = find(`[data-choose=${name}]`, HTMLSelectElement, box);
+    const values = [...new Set(groupings.flatMap(({ sites }) => sites[key]))].filter(Boolean).sort();
+    choice.append(...values.map((value) => element("option", { value }, key === "precision" ? value.toUpperCase() : value)));
+    choice.parentElement!.hidden = values.length < 2;
+    choice.addEventListener("change", () => explorer.ask({ [key]: choice.value }));
+  }
+  find("[data-flat]", HTMLButtonElement, box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
+  find("[data-save]", HTMLButtonElement, box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
+  find("[data-all]", HTMLButtonElement, box).addEventListener("click", () => {
+    explorer.ask({ phases: new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null });
+  });
+  startColumns(find(".columns", HTMLDetailsElement, box));
+  onSelection(({ selection }) => {
+    if (selection?.kind === "kernels") {
+      explorer.groupBy("kernel");
+      explorer.ask({ kernels: new Set(selection.ids) });
+    } else if (!selection && explorer.model.wanted.kernels) explorer.ask({ kernels: null });
+  });
+}
+
+/** Let the tools show what the table shows. */
+function update(box: HTMLElement, explorer: Explorer): void {
+  const { model: { grouping, wanted, isFiltered, isFlat }, model, ways } = explorer;
+  const press = (button: HTMLElement, isPressed: boolean) => button.setAttribute("aria-pressed", String(isPressed));
+  for (const button of findAll("[data-group-by]", box)) {
+    const by = button.dataset.groupBy as Grouping["by"];
+    button.hidden = !ways.includes(by);
+    button.textContent = NOUNS[by];
+    press(button, by === grouping.by);
+  }
+  findAll("[data-phase]", box).forEach((button) => press(button, wanted.phases.has(button.dataset.phase!)));
+  press(find("[data-no-tensor]", HTMLElement, box), wanted.noTensor);
+  press(find("[data-flat]", HTMLElement, box), isFlat);
+  find("[data-choose=class]", HTMLSelectElement, box).value = wanted.timeClass;
+  find("[data-choose=precision]", HTMLSelectElement, box).value = wanted.precision;
+  const search = find("input[type=search]", HTMLInputElement, box);
+  if (search.value.trim() !== wanted.words) search.value = wanted.words;
+  find("[data-all]", HTMLElement, box).hidden = !isFiltered && !wanted.words;
+  const { found, all } = model.count();
+  find("output", HTMLElement, box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places`
+    : wanted.words ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
+  find(".explorer-notes", HTMLElement, box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
+  find(".columns summary", HTMLElement, box).textContent =
+    `Columns (${grouping.columns.filter(({ title }) => explorer.isShown(title)).length} of ${grouping.columns.length})`;
+  const list = find(".columns div", HTMLElement, box);
+  if (list.dataset.of === grouping.name) return;
+  list.dataset.of = grouping.name;
+  list.replaceChildren(...grouping.columns.map(({ title, meaning }) => columnBox(explorer, title, meaning)));
+  find(".meanings", HTMLElement, box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) =>
+    element("div", {}, element("dt", {}, title), element("dd", {}, meaning))));
+}
+
+function startColumns(chooser: HTMLDetailsElement): void {
+  chooser.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !chooser.open) return;
+    chooser.open = false;
+    find("summary", HTMLElement, chooser).focus();
+    event.stopPropagation();
+  });
+  document.addEventListener("click", ({ target }) => {
+    if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
+  });
+}
