@@ -35,7 +35,7 @@ GROUPS = {
         "timeline": "views",
     },
     "Compare": {"compare": "compare", "ranks": "ranks"},
-    "Share": {"save": "files", "export": "files", "redact": "files"},
+    "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "mcp"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 HELP = "help"
