@@ -13,7 +13,7 @@ NODE_MODULES := web/node_modules/.package-lock.json
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-sdist check web format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-sdist check web docs format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -90,6 +90,11 @@ web: $(NODE_MODULES)  ## Build the pages' scripts from web/src into the package;
 format: $(VENV)/installed-dev  ## Format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/installed-dev  ## Build the site of the documentation into build/docs, with its gallery; no warning and no broken link passes
+	rm -rf build/docs build/site
+	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
+	SITE=build/docs $(BIN)/python -m pytest --quiet tests/browser/test_site.py
 
 bench: $(VENV)/installed-dev  ## Time and memory of the commands by size, of the fit, of the page; errors of kernels' figures and of comparisons
 	$(BIN)/python benchmarks/speed.py

@@ -1,6 +1,7 @@
 """What is published has all that it needs: the source distribution what its tests read, the wheel what tcprof reads."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,21 @@ def test_forms_for_issues_ask_for_a_saved_analysis_and_never_for_a_report(form: 
     text = " ".join(form.read_text(encoding="utf-8").split())
     assert "Never attach a report" in text
     assert "tcprof save RECORDING" in text
+
+
+WORKFLOWS = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+
+
+def test_workflows_run_what_the_makefile_has_on_the_pythons_that_are_declared() -> None:
+    texts = {name: path.read_text(encoding="utf-8") for name, path in WORKFLOWS.items()}
+    assert set(texts) == {"test", "docs", "release"}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert {target for text in texts.values() for target in re.findall(r"run: make ([a-z-]+)", text)} <= targets
+    jobs = {name: yaml.safe_load(text)["jobs"] for name, text in texts.items()}
+    declared = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lowest = jobs["test"]["all"]["steps"][1]["with"]["python-version"]
+    assert [lowest, *jobs["test"]["python"]["strategy"]["matrix"]["python"]] == declared
+    assert jobs["release"]["publish"]["permissions"] == {"id-token": "write"}
 
 
 @pytest.mark.slow
