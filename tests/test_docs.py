@@ -88,6 +88,15 @@ def test_links_lead_somewhere() -> None:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_every_page_is_in_a_list_of_the_site() -> None:
+    docs = ROOT / "docs"
+    lists = re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n(.*?)```", (docs / "index.md").read_text(), flags=re.DOTALL)
+    listed = [line.partition("<")[2].rstrip(">") or line for each in lists for line in each.split("\n") if line]
+    assert sorted(listed) == sorted(
+        page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md") if page.name != "index.md"
+    )
+
+
 def test_metrics_page_is_up_to_date() -> None:
     code = "import runpy; print(runpy.run_path('docs/generate_metrics.py')['render'](), end='')"
     generated = subprocess.run(
