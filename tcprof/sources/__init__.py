@@ -96,26 +96,21 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class SourceType:
-    """How recordings of one kind are recognized and opened: an entry of ``tcprof.sources.registry``.
+    """How recordings of one kind are recognized and opened: an entry of ``tcprof.sources.registry``."""
 
-    Attributes:
-        title: What the files are, for people, in the plural.
-        suffixes: What the names of its files end in. Files of one folder whose names differ in nothing else, such as a
-            report and its export, are the same recording: that with the first suffix is read.
-        magic: What its files begin with, where they all begin alike: such a file is not overwritten, even if it is not
-            recognized.
-        recognizes: Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a
-            shorter file, none of one that cannot be read). It may look further into the file, and must not raise.
-        has_common_name: Whether other programs' files end in its suffixes, too: an empty one of a folder is then none.
-        find: From what the user gave to the file that is read: of a report its export, which is made where it is not
-            there yet. It may raise what the reading of a recording raises.
-        open: Opens that file; raises an ``InputError`` where it is of this kind, but damaged.
-    """
-
-    title: str
+    title: str  # what the files are, for people, in the plural
+    # What the names of its files end in. Files of one folder whose names differ in nothing else, such as a report and
+    # its export, are the same recording: that with the first suffix is read.
     suffixes: tuple[str, ...]
+    # What its files begin with, where they all begin alike: such a file is not overwritten, even if it is not
+    # recognized
     magic: tuple[bytes, ...]
+    # Whether a file is of this kind, whole or damaged, by its path and its first bytes (256, fewer of a shorter file,
+    # none of one that cannot be read). It may look further into the file, and must not raise.
     recognizes: Callable[[Path, bytes], bool]
-    open: Callable[[Path], Source]
+    open: Callable[[Path], Source]  # opens that file; raises an ``InputError`` where it is of this kind, but damaged
+    # From what the user gave to the file that is read: of a report its export, which is made where it is not there yet.
+    # It may raise what the reading of a recording raises.
     find: Callable[[Path], Path] = Path
+    # Whether other programs' files end in its suffixes, too: an empty one of a folder is then none
     has_common_name: bool = False

@@ -22,38 +22,23 @@ _Numbers: TypeAlias = npt.NDArray[np.integer[Any]]  # of eight bytes, or of four
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches of kernels on one GPU, in order of start.
+    """Launches of kernels on one GPU, in order of start."""
 
-    Attributes:
-        start: Starts in ns.
-        end: Ends in ns, after the starts.
-        kind: Number of the class, without holes.
-        weight: What a launch counts relative to its class's unit: 1, or in a pool its share of the mean duration.
-        opaque: For each class, whether its rate varies in an unknown way, as that of a graph recorded as a whole.
-        early: By how many ns before ``start`` each was recorded to start, see ``waiting.find_early``.
-    """
-
-    start: Ints
-    end: Ints
-    kind: Ints
-    weight: Floats
-    opaque: Bools
-    early: Ints
+    start: Ints  # starts in ns
+    end: Ints  # ends in ns, after the starts
+    kind: Ints  # number of the class, without holes
+    weight: Floats  # what a launch counts relative to its class's unit: 1, or in a pool its share of the mean duration
+    opaque: Bools  # for each class, whether its rate varies in an unknown way, as that of a graph recorded as a whole
+    early: Ints  # by how many ns before ``start`` each was recorded to start, see ``waiting.find_early``
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """Borders of samples that lie inside a launch.
+    """Borders of samples that lie inside a launch."""
 
-    Attributes:
-        row: Row of the sample.
-        part: Part of the launch's class that the border lies in.
-        share: How much of the part lies before the border.
-    """
-
-    row: Ints
-    part: Ints
-    share: Floats
+    row: Ints  # row of the sample
+    part: Ints  # part of the launch's class that the border lies in
+    share: Floats  # how much of the part lies before the border
 
 
 @dataclass(frozen=True)
@@ -62,83 +47,50 @@ class Design:
 
     A *stretch* is a run of samples between borders that no launch crosses; a *cluster* is up to ``CLUSTER`` neighbours
     of one stretch.
-
-    Attributes:
-        shares: Shares of a part (column) that lie in a sample (row).
-        part_kind: Class of each part.
-        part_ns: Length of each part.
-        begins: Cuts at the beginning of samples.
-        ends: Cuts at their end.
-        alike: Whether there are shares of the same parts in each row as in the one before, see ``alike_rows``.
-        adjacent: Whether each row begins where the one before ends; else a gap or a sample under no launch precedes.
-        stretch: Stretch of each row.
-        cluster: Cluster of each row.
-        squares: For each row and class, the sum over launches of (share of the launch that lies in the row)².
-        cluster_squares: The same for each cluster.
-        class_ns: For each row and class, the time under its launches.
-        launch_stretch: Stretch that each launch lies in; -1 where it, or another one there, was not sampled whole.
-        row: The samples that the rows stand for.
-        length: Their lengths in ns.
-        ahead: For each row and class, how much more of its launches lies in the row if they count from ``early`` on.
     """
 
-    shares: csr_array
-    part_kind: Ints
-    part_ns: Floats
-    begins: Cuts
-    ends: Cuts
-    alike: Bools
+    shares: csr_array  # shares of a part (column) that lie in a sample (row)
+    part_kind: Ints  # class of each part
+    part_ns: Floats  # length of each part
+    begins: Cuts  # cuts at the beginning of samples
+    ends: Cuts  # cuts at their end
+    alike: Bools  # whether there are shares of the same parts in each row as in the one before, see ``alike_rows``
+    # Whether each row begins where the one before ends; else a gap or a sample under no launch precedes
     adjacent: Bools
-    stretch: Ints
-    cluster: Ints
-    squares: csr_array
-    cluster_squares: csr_array
-    class_ns: csr_array
-    launch_stretch: Ints
-    row: Ints
-    length: Ints
+    stretch: Ints  # stretch of each row
+    cluster: Ints  # cluster of each row
+    squares: csr_array  # for each row and class, the sum over launches of (share of the launch that lies in the row)²
+    cluster_squares: csr_array  # the same for each cluster
+    class_ns: csr_array  # for each row and class, the time under its launches
+    launch_stretch: Ints  # stretch that each launch lies in; -1 where it, or another one there, was not sampled whole
+    row: Ints  # the samples that the rows stand for
+    length: Ints  # their lengths in ns
+    # For each row and class, how much more of its launches lies in the row if they count from ``early`` on
     ahead: csr_array
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of each class.
+    """The parts of each class."""
 
-    Attributes:
-        count: Parts of each class.
-        first: Number of each class's first part.
-    """
-
-    count: Ints
-    first: Ints
+    count: Ints  # parts of each class
+    first: Ints  # number of each class's first part
 
 
 class _PartsUnder(NamedTuple):
-    """Which parts of launches lie in which samples.
+    """Which parts of launches lie in which samples."""
 
-    Attributes:
-        sample: Sample of each overlap.
-        column: The part.
-        share: How much of the part lies in the sample, times the launch's weight.
-    """
-
-    sample: _Numbers
-    column: _Numbers
-    share: Floats
+    sample: _Numbers  # sample of each overlap
+    column: _Numbers  # the part
+    share: Floats  # how much of the part lies in the sample, times the launch's weight
 
 
 class _Overlaps(NamedTuple):
-    """Where whole launches lie under samples.
+    """Where whole launches lie under samples."""
 
-    Attributes:
-        launch: Launch of each overlap, by launch, then by sample.
-        of_sample: The sample.
-        of_launch: How much of the launch lies in the sample.
-    """
-
-    launch: _Numbers
-    of_sample: _Numbers
-    of_launch: Floats
+    launch: _Numbers  # launch of each overlap, by launch, then by sample
+    of_sample: _Numbers  # the sample
+    of_launch: Floats  # how much of the launch lies in the sample
 
 
 def make_sparse(values: Floats, row: _Numbers, column: _Numbers, shape: tuple[int, int]) -> csr_array:

@@ -50,59 +50,36 @@ HEIGHTS = 4  # rows whose values differ by less than a unit over this are rounde
 
 @dataclass(frozen=True)
 class Fit:
-    """What the launches of each class count.
+    """What the launches of each class count."""
 
-    Attributes:
-        value: For each class, of a launch of weight 1.
-        covariance: Of these values.
-        bias: By how much they rise where all readings that may be off together are off by their ``shift``.
-        per_launch: For each launch; exact counts are brought to the sampled sum in each stretch between idle borders.
-        sampled: Sum of the samples under at least one launch.
-        unexplained: How much of that the classes do not explain, before it was brought to the sampled sum.
-        parts: What a launch counts in each part of its duration, class by class; see ``Design.part_kind``.
-        early: For each class, how much of it dependent launches may count as if they did not wait.
-        late_ns: By how much samples and launches may be apart in time.
-        stamp_ns: By how much times of single launches are off, at random.
-        bounds: What long launches count at least and at most; None where nothing is known.
-    """
-
-    value: Floats
-    covariance: Floats
-    bias: Floats
+    value: Floats  # for each class, of a launch of weight 1
+    covariance: Floats  # of these values
+    bias: Floats  # by how much they rise where all readings that may be off together are off by their ``shift``
+    # For each launch; exact counts are brought to the sampled sum in each stretch between idle borders
     per_launch: Floats
-    sampled: float
-    unexplained: float
-    parts: Floats
-    early: Floats
-    late_ns: float
-    stamp_ns: float
-    bounds: Bounds | None = None
+    sampled: float  # sum of the samples under at least one launch
+    unexplained: float  # how much of that the classes do not explain, before it was brought to the sampled sum
+    parts: Floats  # what a launch counts in each part of its duration, class by class; see ``Design.part_kind``
+    early: Floats  # for each class, how much of it dependent launches may count as if they did not wait
+    late_ns: float  # by how much samples and launches may be apart in time
+    stamp_ns: float  # by how much times of single launches are off, at random
+    bounds: Bounds | None = None  # what long launches count at least and at most; None where nothing is known
 
 
 @dataclass(frozen=True)
 class _Solution:
-    """The last pass: the parts' values, and what they follow from.
+    """The last pass: the parts' values, and what they follow from."""
 
-    Attributes:
-        parts: The values.
-        precision: Of these.
-        right: The right-hand sides.
-        noise: Covariance of the rows.
-        residual: What is left over of each.
-        early: See ``Fit``.
-        blur: How many times as large as assumed the variance at borders inside of launches is, where it is more. Then
-            the launches' own times are off, which no number of samples averages away.
-        learn_variation: How launches vary.
-    """
-
-    parts: Floats
-    precision: Precision
-    right: Floats
-    noise: Noise
-    residual: Floats
-    early: Floats
+    parts: Floats  # the values
+    precision: Precision  # of these
+    right: Floats  # the right-hand sides
+    noise: Noise  # covariance of the rows
+    residual: Floats  # what is left over of each
+    early: Floats  # see ``Fit``
+    # How many times as large as assumed the variance at borders inside of launches is, where it is more. Then the
+    # launches' own times are off, which no number of samples averages away.
     blur: float
-    learn_variation: Callable[[], Floats]
+    learn_variation: Callable[[], Floats]  # how launches vary
 
 
 def fit(

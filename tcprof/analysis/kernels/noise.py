@@ -24,14 +24,10 @@ _QUANTILE, _OF_SQUARE = 0.8, 1.6424  # of chi-squared with one degree of freedom
 
 @dataclass(frozen=True)
 class Noise:
-    """The covariance of the samples.
+    """The covariance of the samples."""
 
-    Attributes:
-        diagonal: Its diagonal.
-        coupling: For each row the variance of the border that it shares with the row before; 0 where they share none.
-    """
-
-    diagonal: Floats
+    diagonal: Floats  # its diagonal
+    # For each row the variance of the border that it shares with the row before; 0 where they share none
     coupling: Floats
 
     def weigh(self, columns: Floats) -> Floats:
@@ -76,14 +72,10 @@ class Noise:
 
 @dataclass(frozen=True)
 class Inverse:
-    """The inverse of the covariance.
+    """The inverse of the covariance."""
 
-    Attributes:
-        diagonal: Its diagonal.
-        factor: Left of the diagonal, a row divided by its diagonal is this times the row before divided by its own.
-    """
-
-    diagonal: Floats
+    diagonal: Floats  # its diagonal
+    # Left of the diagonal, a row divided by its diagonal is this times the row before divided by its own
     factor: Floats
 
     def half_product(self, columns: csr_array, alike: Bools) -> csr_array:

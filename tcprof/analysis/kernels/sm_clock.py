@@ -32,17 +32,11 @@ PASSES = 4
 
 @dataclass(frozen=True)
 class Capacity:
-    """Cycles that all tensor pipes have in a ns.
+    """Cycles that all tensor pipes have in a ns."""
 
-    Attributes:
-        of_launch: Of each launch.
-        of_class: Mean of each class.
-        covariance: Relative covariance of that.
-    """
-
-    of_launch: Floats
-    of_class: Floats
-    covariance: Floats
+    of_launch: Floats  # of each launch
+    of_class: Floats  # mean of each class
+    covariance: Floats  # relative covariance of that
 
     def times(self, factor: float) -> "Capacity":
         """The same of another unit, which has so much of it."""
@@ -76,39 +70,25 @@ def full_activity(counted: Fit, most: Capacity) -> Fit:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What runs in each sample: the classes, and as one more class the time in which nothing does.
+    """What runs in each sample: the classes, and as one more class the time in which nothing does."""
 
-    Attributes:
-        design: Its shares and parts are with that class; of launches at once each has its share of the time.
-        time: For each row and class the time, which adds up to the sample's.
-        turns: For each row and part of a launch how often it ends there, less how often it begins: of what it lacks
-            beyond the time between launches, a clock that is late by a ns lacks so much more.
-    """
-
-    design: Design
-    time: csr_array
+    design: Design  # its shares and parts are with that class; of launches at once each has its share of the time
+    time: csr_array  # for each row and class the time, which adds up to the sample's
+    # For each row and part of a launch how often it ends there, less how often it begins: of what it lacks beyond the
+    # time between launches, a clock that is late by a ns lacks so much more
     turns: csr_array
 
 
 @dataclass(frozen=True)
 class _Clock:
-    """What the samples lack of the highest clock, fitted.
+    """What the samples lack of the highest clock, fitted."""
 
-    Attributes:
-        rate: What each part lacks in a ns.
-        lag_ns: How late the clock follows.
-        left: What the fit leaves of each row.
-        precision: Of the parts, and of the lag.
-        weighted: ``left`` times the inverse of its variance.
-        by_lag: How much more each row lacks for each ns of the lag.
-    """
-
-    rate: Floats
-    lag_ns: float
-    left: Floats
-    precision: Precision
-    weighted: Floats
-    by_lag: Floats
+    rate: Floats  # what each part lacks in a ns
+    lag_ns: float  # how late the clock follows
+    left: Floats  # what the fit leaves of each row
+    precision: Precision  # of the parts, and of the lag
+    weighted: Floats  # ``left`` times the inverse of its variance
+    by_lag: Floats  # how much more each row lacks for each ns of the lag
 
 
 def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, samples: StepFunction) -> Capacity:

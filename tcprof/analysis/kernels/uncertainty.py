@@ -21,15 +21,10 @@ CLUSTERS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class Offset:
-    """By how much the samples are stamped later than what they show.
+    """By how much the samples are stamped later than what they show."""
 
-    Attributes:
-        late_ns: As the fit sees it; NaN where it cannot.
-        error_ns: Standard error of that; infinite where it cannot.
-    """
-
-    late_ns: float
-    error_ns: float
+    late_ns: float  # as the fit sees it; NaN where it cannot
+    error_ns: float  # standard error of that; infinite where it cannot
 
 
 def misfit_covariance(design: Design, precision: Precision, weighted: Floats, kinds: int) -> Floats:

@@ -20,19 +20,12 @@ SHARE = 0.5  # deviation of that share before samples are seen: none do, or all
 
 
 class Correction(NamedTuple):
-    """What follows for the fit.
+    """What follows for the fit."""
 
-    Attributes:
-        parts: What is to be added to each part.
-        rows: What is to be added to each row of what the fit predicts, beside that.
-        right: Right-hand sides that stand for how far that may be off, in place of those before.
-        share: How much of what launches count may be spread from their recorded start on: for each column.
-    """
-
-    parts: Floats
-    rows: Floats
-    right: Floats
-    share: Floats
+    parts: Floats  # what is to be added to each part
+    rows: Floats  # what is to be added to each row of what the fit predicts, beside that
+    right: Floats  # right-hand sides that stand for how far that may be off, in place of those before
+    share: Floats  # how much of what launches count may be spread from their recorded start on: for each column
 
 
 def find_early(kernels: pd.DataFrame) -> Ints:
