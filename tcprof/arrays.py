@@ -38,11 +38,7 @@ def rows_of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
 
 @contextmanager
 def mapping_of(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``map`` by several threads, whose results come in order: sums of them are the same to the last bit.
-
-    Args:
-        count: How many values there are; one alone needs no thread.
-    """
+    """``map`` by several threads, whose results come in order: sums of them are the same to the last bit."""
     if count < 2:
         yield map
         return

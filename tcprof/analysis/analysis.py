@@ -149,7 +149,6 @@ def analyze(
         warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
         iteration: The range that iterates, see ``find_iterations``, or ``KERNEL_ORDER``; None: the one that is found.
         peak_tflops: What FLOP are held against; None for the dense peak of each kernel's precision.
-        kind: What is made of it.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.

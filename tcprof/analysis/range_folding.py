@@ -28,9 +28,6 @@ def find_alike(ranges: pd.DataFrame) -> pd.DataFrame:
 
     Alike are siblings whose names end in different numbers, which launched as many kernels, hold the same ranges, and
     took a time that is at most 10 % from their median.
-
-    Args:
-        ranges: See ``tcprof.frames.RANGES``.
     """
     names = dict(zip(ranges["path_id"], ranges["name"], strict=True))
     rows = zip(ranges["domain"], ranges["name"], ranges["parent_id"], strict=True)

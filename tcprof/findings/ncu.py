@@ -32,10 +32,6 @@ def ncu_command(analysis: Analysis, kernel: int) -> tuple[str, ...]:
 
     The launch is the one of median duration, without warm-up. Nsight Compute counts the launches of functions of that
     name in each process; here they are counted from where the recording begins.
-
-    Args:
-        analysis: The recording.
-        kernel: Row of *kernels*.
     """
     functions = np.array([function_name(name) for name in analysis.kernels["name"]], dtype=object)
     function = functions[kernel]

@@ -19,12 +19,7 @@ _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
 
 
 def explain(ranks: pd.DataFrame, parts: pd.DataFrame, rank: int) -> str:
-    """One sentence on why a rank's own time is longer than the median of the others.
-
-    Args:
-        ranks: The rows of ``RANKS`` of its group.
-        parts: ``RANK_PARTS``.
-    """
+    """One sentence on why a rank's own time is longer than the median of the others."""
     rows = ranks.assign(cpu_ns=ranks["idle_ns"] + ranks["between_ns"] - ranks["input_ns"])
     own, others = rows[rows["rank"] == rank].iloc[0], rows[rows["rank"] != rank].median(numeric_only=True)
     more = {name: float(own[f"{name}_ns"] - others[f"{name}_ns"]) for name in ("compute", "copy", "input", "cpu")}

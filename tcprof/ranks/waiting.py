@@ -28,11 +28,7 @@ def group_ranks(collectives: pd.DataFrame, ranks: Ints) -> Ints:
 
 
 def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.DataFrame:
-    """The collectives that all ranks of a group have, with ``wait_ns`` and whether the rank ``is_last`` to start it.
-
-    Args:
-        group: The group of each rank, by rank.
-    """
+    """The collectives that all ranks of a group have, with ``wait_ns`` and whether the rank ``is_last`` to start it."""
     rows = collectives.assign(group=collectives["rank"].map(group))
     keys = ["group", "step", "place", "name"]
     together = rows.groupby(keys, sort=False)["duration_ns"]

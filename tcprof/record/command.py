@@ -33,9 +33,6 @@ def split_arguments(args: Sequence[str], known: Mapping[str, bool]) -> tuple[lis
 
     The program begins at the first argument that is no option, at ``-m``, or after ``--``. Every option of nsys takes a
     value, after ``=`` or as the next argument.
-
-    Args:
-        known: The options of tcprof, and whether each takes a value.
     """
     ours: list[str] = []
     theirs: list[str] = []

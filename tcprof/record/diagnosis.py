@@ -40,13 +40,7 @@ class Diagnosis:
 
 
 def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[str, ...] = ()) -> Diagnosis:
-    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission.
-
-    Args:
-        explicit: The nsys to use.
-        gpus: The GPUs that are to be sampled, as ``tcprof profile --gpus`` takes them.
-        prefix: What nsys is started with, such as sudo.
-    """
+    """Checks what every recording needs: nsys, its importer, a GPU that it can sample, and permission."""
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.found[0], prefix=prefix) if survey.found else None

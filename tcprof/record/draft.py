@@ -31,10 +31,6 @@ def draft_recording(
 ) -> Draft:
     """Drafts the recording of a program, with nsys's own metrics unless a metric set is named.
 
-    Args:
-        explicit: The nsys that the user names; it need not be on this machine.
-        prefix: What comes before nsys, to run it as root.
-
     Raises:
         InputError: The metric-set file does not exist.
         UsageError: An option has no meaning.

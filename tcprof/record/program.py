@@ -133,13 +133,7 @@ _EXPLAINED = {  # what the output of a recording has: what it means, and what to
 
 
 def explain_output(output: str, status: int, program: Sequence[str]) -> tuple[str, ...]:
-    """What the output of a recording tells of faults that the program or nsys had, each with what to do.
-
-    Args:
-        output: Of nsys and the program.
-        status: The program's exit status.
-        program: The program and its arguments, as it was started.
-    """
+    """What the output of a recording tells of faults that the program or nsys had, each with what to do."""
     explained = [meaning for message, meaning in _EXPLAINED.items() if message in output]
     missing = re.findall(r"^ModuleNotFoundError: No module named '([\w.]+)'", output, re.MULTILINE)
     if status and missing:

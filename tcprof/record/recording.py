@@ -212,9 +212,6 @@ def become_root(*, ask: bool = True) -> tuple[str, ...]:
     sudo drops PATH, and the loader drops LD_LIBRARY_PATH before sudo can keep it, so both are handed over by name. nsys
     starts the program as the user who asked, so that a virtual environment, files and caches are the user's own.
 
-    Args:
-        ask: False to ask for nothing and check nothing.
-
     Raises:
         MachineError: There is no sudo, or it refuses.
     """

@@ -60,11 +60,7 @@ def _follow(
     *,
     runs_on: bool,
 ) -> None:
-    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile.
-
-    Args:
-        runs_on: Whether nsys may write reports while the program runs.
-    """
+    """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
     began = time.monotonic()
     read_until: float | None = None
     while True:

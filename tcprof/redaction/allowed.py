@@ -111,11 +111,7 @@ _API_NAMES = "cu*"  # cudaLaunchKernel_v7000, cuEventRecord: whatever else is nu
 def reflect_tables(
     connection: sa.Connection, database: str | None = None, *, only: Collection[str] | None = None
 ) -> dict[str, sa.Table]:
-    """A database's tables with their columns' names and types, without keys and constraints.
-
-    Args:
-        database: The name that it is attached under.
-    """
+    """A database's tables with their columns' names and types, without keys and constraints."""
     inspector = sa.inspect(connection)
     return {
         name: sa.Table(

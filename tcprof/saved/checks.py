@@ -37,7 +37,6 @@ def find_unfit(value: object, kind: Any, name: str) -> str:
     Args:
         kind: A class with typed attributes or keys, or a plain type; ``list`` and the like with what is in
             them, where keys are numbers.
-        name: What the value is called.
     """
     parts, origin = get_args(kind), get_origin(kind)
     if kind in (str, bool, NoneType):

@@ -27,7 +27,6 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None) -> No
     """Write an analysis, with all that a command needs of its recording, into one file.
 
     Args:
-        analysis: What is saved.
         path: The file to write, which may replace another saved analysis.
         judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user; None where
             that is left to whoever reads it.

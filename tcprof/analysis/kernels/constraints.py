@@ -104,12 +104,7 @@ class Bounds:
         return replace(self, least=least, most=most)
 
     def half_of_sums(self, group: Ints, value: Floats) -> Floats:
-        """Half an interval around sums over groups of launches; infinite where a launch of it is not long.
-
-        Args:
-            group: Group of each launch of the recording, from 0.
-            value: What each launch counts.
-        """
+        """Half an interval around sums over groups of launches; infinite where a launch of it is not long."""
         groups = int(group.max(initial=-1)) + 1
         mine = group[self.launch]
         total, count = np.bincount(group, value, groups), np.bincount(group, minlength=groups)

@@ -227,13 +227,7 @@ def _clusters(stretch: Ints) -> Ints:
 
 
 def _squares(launches: Launches, group: _Numbers, found: _Overlaps) -> csr_array:
-    """For each group of rows and class, the sum over launches of the square of the share that lies in the group.
-
-    Args:
-        launches: The launches.
-        group: Group of each overlap of a launch; ascending for each launch.
-        found: The overlaps.
-    """
+    """For each group of rows and class, the sum over launches of the square of the share that lies in the group."""
     first = run_starts(found.launch, group)
     share = np.add.reduceat(found.of_launch, first) if len(first) else found.of_launch
     launch, shape = found.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)

@@ -96,9 +96,6 @@ def fit(
     """Solve for what a launch of each class counts. One design serves any counter of the same samples.
 
     Args:
-        launches: The launches of one GPU.
-        design: See ``build_design``.
-        value: The counter, for each sample that the design was built from.
         error: Standard error of each sample's value; 0 where it is exact.
         shift: By how much samples may be off, all in the same direction.
         ceiling: The most that can be counted in a ns.
@@ -143,17 +140,7 @@ def _reweighted(
     ceiling: float,
     passes: int,
 ) -> _Solution:
-    """Solve several times, with weights from the solution before.
-
-    Args:
-        design: See ``build_design``.
-        targets: What was sampled in each row, and by how much it may be off in the same direction as all others.
-        reading: Variance of each row's reading.
-        unit: What each row was rounded to; None where it was not.
-        highest: The highest rate sampled.
-        ceiling: The most that can be counted in a ns.
-        passes: How often.
-    """
+    """Solve several times, with weights from the solution before; the second target is what all may be off by alike."""
     duration = np.bincount(design.part_kind, design.part_ns)
     border_ns = np.hypot(BORDER_NS, IN_PART * duration / np.bincount(design.part_kind))
     rate: Floats = np.full(len(duration), 0.3 * highest)

@@ -27,9 +27,7 @@ def normal_equations(
     which only loses what one border tells.
 
     Args:
-        design: See ``tcprof.analysis.kernels.design.build_design``.
         targets: Columns of right-hand sides, before they are weighted.
-        noise: The rows' covariance.
         common: Errors that rows have in common, a column each; these become more columns.
 
     Returns:
@@ -65,14 +63,7 @@ def _uncoupled(stretch: Ints) -> Ints:
 
 
 def smoothing_prior(design: Design, rate: Floats, highest: float, ceiling: float) -> Floats:
-    """The precision of what is known before: neighbouring parts are alike, and no rate is far above the ceiling.
-
-    Args:
-        design: See ``build_design``.
-        rate: Count per ns of each class.
-        highest: The highest rate sampled.
-        ceiling: The most that can be counted in a ns.
-    """
+    """The precision of what is known before: neighbouring parts are alike, and no rate is far above the ceiling."""
     first = np.flatnonzero(design.part_kind[1:] == design.part_kind[:-1])
     deviation = SHAPE * rate[design.part_kind[first]] + SHAPE_FLOOR * highest
     weight = 1 / (design.part_ns[first] * deviation) ** 2
@@ -86,11 +77,7 @@ def smoothing_prior(design: Design, rate: Floats, highest: float, ceiling: float
 
 
 class Precision:
-    """A positive definite matrix, factored once.
-
-    Args:
-        matrix: The normal matrix with the prior.
-    """
+    """A positive definite matrix, factored once."""
 
     def __init__(self, matrix: Floats) -> None:
         self._scale = np.sqrt(np.diag(matrix))
@@ -104,11 +91,6 @@ class Precision:
         return np.asarray((cho_solve(self._factor, columns, check_finite=False).T / self._scale).T)
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
-        """The minimum of x'Px/2 - r'x over x >= 0.
-
-        Args:
-            right: r.
-            negligible: What is below this is 0.
-        """
+        """The minimum of x'Px/2 - r'x over x >= 0."""
         found = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
         return np.where(found > negligible, found, 0.0)

@@ -48,10 +48,6 @@ class Noise:
         """How many times as large what is left over at borders is as this covariance expects it.
 
         By a quantile, so that a few launches that do other work than their class do not count as borders that are off.
-
-        Args:
-            residual: What is left over of each row.
-            borders: Variance at both borders of each.
         """
         expected = self.invert().diagonal
         ratio, weight = self.weigh(residual) ** 2 / expected, borders * expected
@@ -83,10 +79,6 @@ class Inverse:
 
         A run of rows in the same columns, as those under one part of a long launch, is summed first, and enters as one
         row what goes over all pairs of rows until nothing is left between them.
-
-        Args:
-            columns: Sparse.
-            alike: See ``tcprof.analysis.kernels.design.alike_rows``.
         """
         turned = columns.T.tocsr()  # a product of two forms would turn the second one, in more time than both take
         first = np.flatnonzero(~alike)
@@ -129,7 +121,6 @@ def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
     Args:
         tied: Of each run, the factor of its first row: 0 where the run before hands it nothing.
         through: What each run hands on of what it is handed.
-        last: The last row of each run.
     """
     run = np.flatnonzero(tied)
     value, found = np.ones(len(run)), [(run[:0], run[:0], tied[:0])]

@@ -49,12 +49,7 @@ def constant_capacity(launches: int, kinds: int, rate: float) -> Capacity:
 
 
 def full_activity(counted: Fit, most: Capacity) -> Fit:
-    """What launches count, in ns of full activity.
-
-    Args:
-        counted: What was counted.
-        most: The most that can be counted in a ns.
-    """
+    """What launches count, in ns of full activity."""
     value = counted.value / most.of_class
     covariance = counted.covariance / np.outer(most.of_class, most.of_class)
     error = NORMAL_95 * np.sqrt(np.maximum(np.diag(most.covariance), 0))
@@ -92,14 +87,7 @@ class _Clock:
 
 
 def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, samples: StepFunction) -> Capacity:
-    """The clock of every launch.
-
-    Args:
-        launches: The launches.
-        design: See ``build_design``.
-        pipe_cycles: Cycles that passed in each sample; NaN where no clock was recorded: then shares are of the time.
-        samples: The samples.
-    """
+    """The clock of every launch; where none was recorded, ``pipe_cycles`` are NaN, and shares are of the time."""
     highest = float(np.quantile(pipe_cycles / (samples.end - samples.start), 0.99))
     if np.isnan(highest) or not len(design.row):
         return constant_capacity(len(launches.start), len(launches.opaque), 1.0 if np.isnan(highest) else highest)
@@ -160,13 +148,7 @@ def _count_in_rows(times: Ints, part: Ints, start: Ints, end: Ints, parts: int) 
 
 
 def _fit_clock(rows: _Rows, lacking: Floats, highest: float) -> _Clock:
-    """Solve for what each part lacks, and for the lag, in turns.
-
-    Args:
-        rows: What runs in each sample.
-        lacking: What each lacks.
-        highest: The highest clock.
-    """
+    """Solve for what each part lacks, and for the lag, in turns."""
     design, length = rows.design, rows.design.length
     alone = rows.time.multiply(rows.time).sum(axis=1) / length**2
     most = min(highest, STEEPEST * float(np.quantile(lacking / length, 0.999)) + CLOCK_ERROR * highest)
@@ -213,11 +195,6 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
     clusters of neighbours, and by places: samples with the same two classes for the most part, since the same kernels
     follow each other in each step, and differ from others of their class in the same way (Cameron, Gelbach and Miller,
     Robust inference with multiway clustering, 2011).
-
-    Args:
-        rows: What runs in each sample.
-        found: The clock.
-        by_lag: What each class's launches lack more for each ns of the lag.
     """
     design = rows.design
     shared = scale_rows(1 / design.length, rows.time).T.tocsr()

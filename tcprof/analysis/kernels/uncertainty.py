@@ -28,14 +28,7 @@ class Offset:
 
 
 def misfit_covariance(design: Design, precision: Precision, weighted: Floats, kinds: int) -> Floats:
-    """The covariance of the classes' values from what the fit leaves over, by clusters of samples.
-
-    Args:
-        design: See ``build_design``.
-        precision: That of the parts.
-        weighted: What the fit leaves over, times the inverse of its covariance.
-        kinds: Number of classes.
-    """
+    """The covariance of the classes' values from what the fit leaves over, ``weighted`` by its inverse covariance."""
     answer = response(design, precision, kinds)
 
     def influence_from(first: int) -> Floats:
@@ -83,13 +76,6 @@ def estimate_offset(
     design: Design, precision: Precision, noise: Noise, change: Floats, weighted: Floats
 ) -> tuple[Offset, Floats]:
     """The offset between samples and launches, by one Gauss-Newton step.
-
-    Args:
-        design: See ``build_design``.
-        precision: That of the parts.
-        noise: Covariance of the rows.
-        change: See ``rate_change``.
-        weighted: What the fit leaves over, times the inverse of its covariance.
 
     Returns:
         The offset; and by how much each part's value falls for each ns.

@@ -22,10 +22,6 @@ def estimate_variation(
     """The squared relative deviation of the launches of each class.
 
     Args:
-        variation: What was found before.
-        design: See ``build_design``.
-        count: What a launch of each class counts.
-        residual: What the fit leaves of each row.
         sampling: Variance of each row without its borders.
         borders: Variance of the count at the left and the right border of each row.
     """

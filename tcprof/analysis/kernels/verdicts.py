@@ -42,7 +42,6 @@ def find_bounds(
 
     Args:
         shares: The shares of ``tcprof.analysis.kernels.work.SHARES`` in percent, as ``NAME_pct``; NaN for unknown.
-        tensor_active: Tensor Active in percent.
     """
     memory, issue, fma, l1, l2 = (shares[f"{name}_pct"] for name in ("dram", "sm_issue", "fma", "l1", "l2"))
     compute = np.fmax(np.fmax(issue, fma), tensor_active)

@@ -33,9 +33,6 @@ def find_early(kernels: pd.DataFrame) -> Ints:
 
     Kernels of a stream run one after the other, unless the later one is launched as dependent on the earlier one: then
     its blocks are placed as soon as there is room, and wait.
-
-    Args:
-        kernels: Rows of ``tcprof.frames.ACTIVITIES``.
     """
     stream = kernels.groupby(["process", "stream"], sort=False).ngroup().to_numpy()
     start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
@@ -48,26 +45,13 @@ def find_early(kernels: pd.DataFrame) -> Ints:
 
 
 def find_ahead(design: Design, count: Floats) -> csr_array:
-    """What rows would hold more if launches did not wait, in a column for each class that has such launches.
-
-    Args:
-        design: See ``build_design``.
-        count: What a launch of each class counts.
-    """
+    """What rows would hold more if launches did not wait, in a column for each class that has such launches."""
     kinds = np.unique(design.ahead.indices)
     return csr_array(design.ahead[:, kinds].multiply(SHARE * count[kinds][None, :]))
 
 
 def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_array, weighted: Floats) -> Correction:
-    """The best linear prediction of these shares, and what follows from it.
-
-    Args:
-        precision: That of the parts.
-        right: Right-hand sides of ``ahead``, see ``normal_equations``.
-        normal: The normal matrix of ``ahead``.
-        ahead: See ``find_ahead``.
-        weighted: What the fit leaves over, times the inverse of its covariance.
-    """
+    """The best linear prediction of these shares, and what follows from it."""
     of_parts = precision.solve(right)
     covariance = np.linalg.inv(np.eye(len(normal)) + normal - right.T @ of_parts)
     share = covariance @ (ahead.T @ weighted)

@@ -27,7 +27,6 @@ class SharedMetric:
     has just what was recorded, without the rounding errors of all pieces before.
 
     Args:
-        split: The pieces.
         value: The metric of each sample, per ns; NaN counts as unknown.
 
     Attributes:
@@ -72,12 +71,6 @@ def border_errors(split: SplitSamples, errors: LaunchErrors, active: SharedMetri
     What is before the border and what is behind it add up to the sample. So the split is off by no more than the less
     uncertain of the two, and at a border inside a launch by what that may have counted so far. Samples that are late
     show at either side what ran at their own borders.
-
-    Args:
-        split: The pieces.
-        errors: How far the rates may be off by which samples were shared.
-        active: Tensor Active (%).
-        time: The borders of windows.
     """
     sample = np.maximum(search(split.start, time, "right") - 1, 0)
     low, high = split.start[sample], split.end[sample]

@@ -110,12 +110,7 @@ class CutPlaces(NamedTuple):
 
 
 def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
-    """Cut the samples of one GPU at the borders of its launches, and of their parts; some samples at a time.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
-        launches: The GPU's launches.
-    """
+    """Cut the samples of one GPU at the borders of its launches, and of their parts; some samples at a time."""
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     value = samples["tensor_active_pct"].to_numpy() / 100
     cuts: dict[str, list[Any]] = {field.name: [] for field in fields(Pieces)}

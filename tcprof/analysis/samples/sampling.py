@@ -120,9 +120,6 @@ def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
     Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
     recorded either, of the time.
-
-    Args:
-        samples: See ``tcprof.frames.SAMPLES``; of one GPU, with Tensor Active known.
     """
     cycles = samples["tensor_cycles"].to_numpy()
     if not np.isnan(cycles).any():

@@ -14,11 +14,7 @@ def name_phases(iterations: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "p
     """Prefill or decode for each GPU and kind that is known to be one, by these as the index.
 
     Known are the calls of a model that calls itself again and again, which ``tcprof.annotate`` marks: decode steps
-    follow each other, prefill comes alone before them, and has more work.
-
-    Args:
-        paths: All paths of the recording.
-        kernel_ns: Mean kernel time of an iteration, by GPU and kind.
+    follow each other, prefill comes alone before them, and has more ``kernel_ns`` an iteration.
     """
     known, found = set(paths), {}
     steps = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in known)}

@@ -68,10 +68,6 @@ def count_iterations(
 
     The kind with most time is the first, those that occur but once follow the others. Iterations of ranges with
     different names are of different kinds.
-
-    Args:
-        wanted: What iterates, see ``find_iterations``.
-        warm_up: See ``choose_warm_up``.
     """
     iterations = find_iterations(instances, hierarchy.paths, activities, wanted)
     iteration_of = iterations_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), iterations)
