@@ -10,7 +10,7 @@ from large_contents import Size
 from large_recording import write_recording
 from processes import run
 
-from tcprof.saved.own import VARIABLE
+from tcprof.saved.contents import VARIABLE
 
 LLAMA = Path(__file__).parent.parent / "fixtures" / "llama.sqlite"
 TCPROF = (sys.executable, "-m", "tcprof")

@@ -35,7 +35,7 @@ from saved_analyses import SAVED, measure_saved
 
 from tcprof.errors import TcprofError
 from tcprof.nsys.locate import find_nsys
-from tcprof.saved.own import VARIABLE
+from tcprof.saved.contents import VARIABLE
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"

@@ -13,7 +13,7 @@ from test_redact import recording
 
 import tcprof
 from tcprof.findings.judged import describe
-from tcprof.saved import cache, own
+from tcprof.saved import cache, contents
 from tcprof.saved.cache import Cache
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -22,7 +22,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that they are kept in."""
-    monkeypatch.setenv(own.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setenv(contents.VARIABLE, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
 
@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written_is_a_note(
     (tmp_path / "closed").mkdir(mode=0o500)
     if place == "closed" and os.geteuid() == 0:
         pytest.skip("root may write everywhere")
-    monkeypatch.setenv(own.VARIABLE, str(tmp_path / place))
+    monkeypatch.setenv(contents.VARIABLE, str(tmp_path / place))
     done = run("show", given)
     assert (done.status, done.out) == (anew.status, anew.out)
     assert "note: the analysis cannot be cached" in done.err
@@ -174,14 +174,14 @@ def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run,
 
 @pytest.mark.parametrize("value", ["", "0"])
 def test_an_empty_name_keeps_nothing(value: str, given: Path, run: Run, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(own.VARIABLE, value)
+    monkeypatch.setenv(contents.VARIABLE, value)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert run("show", given).err == run("show", given, "--no-cache").err
     assert [path.name for path in tmp_path.iterdir()] == ["run.sqlite"]
 
 
 def test_by_default_it_is_in_the_user_s_folder_of_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(own.VARIABLE)
+    monkeypatch.delenv(contents.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     tcprof.read(FIXTURES / "mlp_fp16.sqlite", cache=cache.user_cache(print))

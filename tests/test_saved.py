@@ -24,8 +24,7 @@ from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_ta
 
 import tcprof
 from tcprof.nsys import schema
-from tcprof.saved.contents import FRAMES, JUDGED, frame_of
-from tcprof.saved.own import VARIABLE, own_key
+from tcprof.saved.contents import FRAMES, JUDGED, VARIABLE, frame_of, own_key
 from tcprof.saved.reading import SavedFile
 
 USUAL = ("mlp_fp16", "mnist_amp")

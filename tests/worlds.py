@@ -20,8 +20,7 @@ from builders import MS, US, TraceBuilder, count_at, read_back_signed
 import tcprof
 from tcprof.analysis.kernels.launches import KernelFit, fit_kernels
 from tcprof.analysis.kernels.roofline import find_peaks
-from tcprof.analysis.kernels.summary import summarize_kernels
-from tcprof.analysis.kernels.sums import GroupSums
+from tcprof.analysis.kernels.summary import GroupSums, summarize_kernels
 from tcprof.analysis.kernels.verdicts import UNRESOLVED
 from tcprof.analysis.samples.clock import ENGINE_EARLY_NS, ENGINE_LATE_NS, align_samples, check_clocks
 from tcprof.analysis.steps.iterations import are_counted

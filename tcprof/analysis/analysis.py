@@ -98,7 +98,7 @@ class Analysis:
     @plain_texts()
     def steps(self) -> pd.DataFrame:
         """The iterations as steps, each from its begin on the GPU to the next one's, see ``tcprof.frames.STEPS``."""
-        from tcprof.analysis.steps.step_times import list_steps
+        from tcprof.analysis.steps.step_summary import list_steps
 
         return list_steps(self.iterations, self.instances, self.activities, self.samples)
 

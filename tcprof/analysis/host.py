@@ -65,7 +65,10 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     launches = pick_rows(analysis.api_calls, own)
     start = launches["start_ns"].to_numpy()
     end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
-    launching = _find_launching(analysis, activities)
+    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    ranges = analysis.kernel_instances["range"].unique()
+    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
+    launching = frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
     idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
     steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
     wait_ns = float(steps.integral(waited.start, waited.end).sum())
@@ -196,13 +199,6 @@ def _explain_idle(
     parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
     work = pd.Series(rest[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
     return parts, work.sort_values(ascending=False)
-
-
-def _find_launching(analysis: Analysis, activities: pd.DataFrame) -> frozenset[str]:
-    kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    ranges = analysis.kernel_instances["range"].unique()
-    around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
-    return frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
 
 
 def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:

@@ -212,32 +212,28 @@ def read_file(path: Path) -> ChipFile:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _chip_file(content, shared=path.name == COMMON)
+        _check_keys("the file", content, {*_TABLES})
+        if (path.name == COMMON) == ("chips" in content):
+            raise ValueError(f"only {COMMON} is for all chips; each other file names its own")
+        sources, gpus = content["sources"], ""
+        if "gpus" in content:
+            _check_keys("gpus", content["gpus"], {"names", "source"})
+            _source("gpus", content["gpus"], sources)
+            gpus = re.compile(content["gpus"]["names"]).pattern
+        return ChipFile(
+            chips=tuple(content.get("chips", ())),
+            metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
+            rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
+            rates_of_boards=tuple(
+                (given["names"], _of_boards(f"flop_per_cycle_of {name}", given, sources))
+                for name, given in content.get("flop_per_cycle_of", {}).items()
+            ),
+            boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
+            fma_per_cycle=_figure(_FMA, content[_FMA], sources)[0] if _FMA in content else UNKNOWN,
+            gpus=gpus,
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: {error}") from error
-
-
-def _chip_file(content: dict[str, Any], shared: bool) -> ChipFile:
-    _check_keys("the file", content, {*_TABLES})
-    if shared == ("chips" in content):
-        raise ValueError(f"only {COMMON} is for all chips; each other file names its own")
-    sources, gpus = content["sources"], ""
-    if "gpus" in content:
-        _check_keys("gpus", content["gpus"], {"names", "source"})
-        _source("gpus", content["gpus"], sources)
-        gpus = re.compile(content["gpus"]["names"]).pattern
-    return ChipFile(
-        chips=tuple(content.get("chips", ())),
-        metrics={column: _metric(column, given, sources) for column, given in content.get("metrics", {}).items()},
-        rates=_families("flop_per_cycle", content.get("flop_per_cycle", {}), sources),
-        rates_of_boards=tuple(
-            (given["names"], _of_boards(f"flop_per_cycle_of {name}", given, sources))
-            for name, given in content.get("flop_per_cycle_of", {}).items()
-        ),
-        boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
-        fma_per_cycle=_figure(_FMA, content[_FMA], sources)[0] if _FMA in content else UNKNOWN,
-        gpus=gpus,
-    )
 
 
 def _metric(column: str, given: dict[str, Any], sources: dict[str, str]) -> Metric:

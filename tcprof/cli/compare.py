@@ -44,7 +44,7 @@ from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
-    from tcprof.comparison.gate.file import GateFile
+    from tcprof.comparison.gate.parse import GateFile
     from tcprof.ranks.job import Job
 
 SidesArgument = Annotated[
@@ -181,8 +181,7 @@ def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, 
 
 def _read_gate(fail_if: list[str], gate_file: Path | None, strict: bool) -> "GateFile":
     """All conditions: those of a file, then those of the command line."""
-    from tcprof.comparison.gate.file import GateFile, read_gate_file
-    from tcprof.comparison.gate.parse import parse_condition
+    from tcprof.comparison.gate.parse import GateFile, parse_condition, read_gate_file
     from tcprof.findings.rules import rules_of_findings
 
     known = [*rules_of_findings()]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import union
-from tcprof.analysis.steps.step_times import time_steps
+from tcprof.analysis.steps.step_summary import time_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
 from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL

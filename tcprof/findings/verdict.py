@@ -18,8 +18,8 @@ from tcprof.findings.iterations import (
     IterationFigures,
     are_graphs,
     find_bound,
+    tell_kinds,
 )
-from tcprof.findings.kinds import tell_kinds
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line

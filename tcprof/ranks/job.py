@@ -51,7 +51,10 @@ def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ())
         raise _explain_none(failures)
     known, warnings = _choose(reduced)
     numbers = [each.rank.rank for each in known if each.rank]
-    steps, parts, collectives = _put_together(known, numbers)
+    steps, parts, collectives = [
+        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
+        for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
+    ]
     order = np.array(numbers, dtype=np.int64)
     group = pd.Series(group_ranks(collectives, order), index=order)
     matched = match_collectives(collectives, group)
@@ -82,14 +85,6 @@ def _explain_none(failures: Sequence[Failure]) -> InputError:
     return InputError(
         f"{failures[0].file} gives no rank: {failures[0].reason}{more}", "'tcprof show' reads one of them."
     )
-
-
-def _put_together(known: Sequence[ReducedRank], numbers: Sequence[int]) -> list[pd.DataFrame]:
-    """The steps, the parts and the collectives of all ranks, each with its rank."""
-    return [
-        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
-        for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
-    ]
 
 
 def _list_missing(world: int, numbers: Sequence[int]) -> list[str]:

@@ -111,17 +111,14 @@ class _Pump(threading.Thread):
     def run(self) -> None:
         try:
             while chunk := os.read(self._source, _KEPT_BYTES):
-                self._keep(chunk)
+                missing = _KEPT_BYTES - len(self._head)
+                self._head += chunk[:missing]
+                self._tail = (self._tail + chunk[missing:])[-_KEPT_BYTES:]
                 with self._line.hidden(self._sink, chunk):
                     self._show(chunk if is_terminal(self._sink) else self._without_progress(chunk))
             self._show(self._begun)
         finally:
             os.close(self._source)
-
-    def _keep(self, chunk: bytes) -> None:
-        missing = _KEPT_BYTES - len(self._head)
-        self._head += chunk[:missing]
-        self._tail = (self._tail + chunk[missing:])[-_KEPT_BYTES:]
 
     def _without_progress(self, chunk: bytes) -> bytes:
         """As much as is whole lines, once nsys writes the report: the program's own output is not touched."""

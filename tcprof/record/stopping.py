@@ -253,17 +253,14 @@ class Stopping:
                 self._family.kill()
             return not self._family.living() or now > self._kill_at + _DEATH_S
         if is_waiting and self._asked_at is not None and now > self._asked_at + _PATIENCE_S:
-            self._name_program()
+            programs = self._family.living_programs()
+            if programs and not self._has_named_program:
+                self._has_named_program = True
+                command = self._family.kill_command(programs)
+                self._line.say(
+                    f"The program has not ended, and nsys waits for it. To kill it, and keep the report: {command}"
+                )
         return True
-
-    def _name_program(self) -> None:
-        programs = self._family.living_programs()
-        if programs and not self._has_named_program:
-            self._has_named_program = True
-            command = self._family.kill_command(programs)
-            self._line.say(
-                f"The program has not ended, and nsys waits for it. To kill it, and keep the report: {command}"
-            )
 
     def conclude(self, *, has_report: bool) -> None:
         """Says what is left after the end.

@@ -48,14 +48,10 @@ def _run(command: tuple[str, ...], limit_s: float | None) -> int | None:
         return None
     finally:
         if process.poll() is None:
-            _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, subprocess.TimeoutExpired):
-            os.killpg(process.pid, number)
-            process.wait(_GRACE_S)
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                    os.killpg(process.pid, number)
+                    process.wait(_GRACE_S)
 
 
 def _read_steps(folder: Path) -> pd.DataFrame:

@@ -15,8 +15,7 @@ from typing import Any
 from tcprof.analysis import Analysis
 from tcprof.errors import InputError, OutputError, TcprofError
 from tcprof.files import SAVED_SUFFIX
-from tcprof.saved.contents import FORMAT, hash_own_code, options_of
-from tcprof.saved.own import find_folder
+from tcprof.saved.contents import FORMAT, find_folder, hash_own_code, options_of
 from tcprof.saved.reading import SavedFile
 from tcprof.saved.writing import save
 

@@ -63,24 +63,21 @@ def find_recordings(given: Path) -> list[Path]:
         InputError: There is none, or the folder may not be read.
     """
     try:
-        return _find(given)
+        suffixes = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
+        if given.is_dir():
+            recordings = choose_recordings(path for path in given.iterdir() if not path.name.startswith("."))
+            if not recordings:
+                raise InputError(
+                    f"{given} is a folder without recordings.",
+                    f"Give one with files that end in {', '.join(suffixes)}.",
+                )
+            return recordings
+        if given.exists() or not given.parent.is_dir():
+            return [given]
+        plain = given.with_suffix("") if given.suffix in suffixes else given
+        return choose_recordings(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
     except OSError as error:
         raise InputError(f"{given} cannot be read: {error.strerror}.", "Check the name.") from error
-
-
-def _find(given: Path) -> list[Path]:
-    suffixes = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
-    if given.is_dir():
-        recordings = choose_recordings(path for path in given.iterdir() if not path.name.startswith("."))
-        if not recordings:
-            raise InputError(
-                f"{given} is a folder without recordings.", f"Give one with files that end in {', '.join(suffixes)}."
-            )
-        return recordings
-    if given.exists() or not given.parent.is_dir():
-        return [given]
-    plain = given.with_suffix("") if given.suffix in suffixes else given
-    return choose_recordings(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
 
 
 def _belongs(path: Path, name: str) -> bool:

@@ -8,7 +8,7 @@ from builders import FIXTURES
 
 import tcprof
 from tcprof.files import hash_file
-from tcprof.saved import own
+from tcprof.saved import contents
 
 COMMANDS = ("show", "ranges", "kernels", "timeline")
 
@@ -39,7 +39,7 @@ def test_every_command_says_the_same_of_it_as_of_the_report(run, machine: Path, 
 
 
 def test_the_next_command_analyzes_nothing(run, machine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(own.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setenv(contents.VARIABLE, str(tmp_path / "kept"))
     assert run("profile", "--gpus", "none", "train.py") == 0
     monkeypatch.setattr("tcprof.api.reading.analyze", lambda *_, **__: pytest.fail("analyzed again"))
     assert run("ranges", "train.nsys-rep") == 0

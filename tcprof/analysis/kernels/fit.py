@@ -27,13 +27,14 @@ from tcprof.analysis.kernels.least_squares import (
 )
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.uncertainty import (
+    START,
     estimate_offset,
+    estimate_variation,
     misfit_covariance,
     rate_change,
     response,
     sum_parts,
 )
-from tcprof.analysis.kernels.variation import START, estimate_variation
 from tcprof.analysis.kernels.waiting import correct, find_ahead
 from tcprof.analysis.samples.borders import BORDER_NS, IN_PART, LEAST_OFFSET_NS, MOST_OFFSET_NS
 from tcprof.analysis.samples.sampling import ONE_MEANS

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.design import Design, make_sparse
 from tcprof.analysis.kernels.least_squares import Precision
 from tcprof.analysis.kernels.noise import Noise, some_rows
@@ -88,3 +89,31 @@ def estimate_offset(
         return Offset(np.nan, np.inf), parts
     sums = np.bincount(design.cluster, own * weighted)
     return Offset(-float(sums.sum()) / size, float(np.hypot(np.linalg.norm(sums) / size, size**-0.5))), parts
+
+
+START, LEAST, MOST = 0.03**2, 1e-4**2, 1.0
+STEPS = 10
+
+
+def estimate_variation(
+    variation: Floats, design: Design, count: Floats, residual: Floats, sampling: Floats, borders: tuple[Floats, Floats]
+) -> Floats:
+    """The squared relative deviation of the launches of each class.
+
+    Args:
+        sampling: Variance of each row without its borders.
+        borders: Variance of the count at the left and the right border of each row.
+    """
+    first = run_starts(design.cluster)
+    last = np.append(first[1:], len(residual)) - 1
+    square = np.bincount(design.cluster, residual) ** 2
+    other = np.bincount(design.cluster, sampling) + borders[0][first] + borders[1][last]
+    unit = design.cluster_squares.copy()  # a product with a row would have another form, which is slow to multiply
+    unit.data *= (count**2)[unit.indices]
+    turned = unit.T
+    for _ in range(STEPS):
+        predicted = other + unit @ variation
+        found, expected = turned @ (square / predicted**2), turned @ (1 / predicted)
+        ratio = np.divide(found, expected, out=np.zeros(len(variation)), where=expected > 0)
+        variation = np.clip(variation * np.sqrt(ratio), LEAST, MOST)
+    return variation

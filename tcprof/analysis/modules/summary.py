@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.kernels.launches import KernelFit
-from tcprof.analysis.kernels.sums import GroupSums
+from tcprof.analysis.kernels.summary import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
 from tcprof.analysis.steps.iterations import are_counted

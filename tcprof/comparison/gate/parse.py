@@ -12,15 +12,17 @@
 
 import difflib
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from rich.cells import cell_len
 
-from tcprof.errors import UsageError
+from tcprof.errors import InputError, UsageError
 from tcprof.frames import LISTED_QUANTITIES
 
 Scale = Literal["relative", "points", "absolute"]
@@ -165,3 +167,44 @@ def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageErro
     """The error of an expression, with a line that points at the position of what is wrong."""
     shown = "".join(character if character.isprintable() else " " for character in text)
     return UsageError(f"condition: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)
+
+
+_TABLE = ("tool", "tcprof", "gate")
+_EXAMPLE = """For example: [tool.tcprof.gate] with fail-if = ["step_time > +5%"] and strict = false."""
+
+
+@dataclass(frozen=True)
+class GateFile:
+    """What a file asks for."""
+
+    conditions: tuple[Condition | FindingCondition, ...]
+    strict: bool
+
+
+def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
+    """The conditions of a file; one that is called pyproject.toml has them in ``[tool.tcprof.gate]``.
+
+    Raises:
+        InputError: The file is absent or is no TOML.
+        UsageError: It lacks conditions, has another key, or one of its conditions cannot be parsed.
+    """
+    try:
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it is not TOML: {error}"
+        raise InputError(f"{path} cannot be read: {why}.", "Give the file with the conditions to --gate.") from error
+    for name in _TABLE if path.name == "pyproject.toml" else ():
+        table = table.get(name, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path} has no table [{'.'.join(_TABLE)}]", _EXAMPLE)
+    conditions, strict = table.get("fail-if"), table.get("strict", False)
+    if unknown := sorted(table.keys() - {"fail-if", "strict"}):
+        raise UsageError(f"{path}: a gate has no {unknown[0]!r}", _EXAMPLE)
+    if not (isinstance(conditions, list) and conditions and all(isinstance(each, str) for each in conditions)):
+        raise UsageError(f"{path} has no list of conditions, fail-if", _EXAMPLE)
+    if not isinstance(strict, bool):
+        raise UsageError(f"{path}: strict is neither true nor false", _EXAMPLE)
+    try:
+        return GateFile(tuple(parse_condition(each, findings) for each in conditions), strict)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", error.hint) from error

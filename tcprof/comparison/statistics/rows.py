@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
-from tcprof.analysis.steps.step_times import time_steps
+from tcprof.analysis.steps.step_summary import time_steps
 from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths

@@ -34,8 +34,7 @@ from tcprof.frames import (
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.sources import InvalidValues, Recording, Samples
-from tcprof.sources.kineto.events import KINDS, Events, sound, whole
-from tcprof.sources.kineto.modules import name_calls
+from tcprof.sources.kineto.events import KINDS, Events, name_calls, sound, whole
 from tcprof.sources.kineto.stream import AGAIN, EVENTS, JsonStream
 
 _WAIT = "Synchronize"

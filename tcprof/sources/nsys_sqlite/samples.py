@@ -121,7 +121,9 @@ def _sample_columns(
     start = next(iter(readings.values())).times
     if any(not np.array_equal(reading.times, start) for reading in readings.values()):
         start = np.unique(np.concatenate([reading.times for reading in readings.values()]))
-    end = _ends(start)
+    steps = np.diff(start)
+    period = int(np.median(steps)) if len(steps) else 0
+    end: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
     columns: dict[str, Floats] = {name: _aligned(start, reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
@@ -151,14 +153,6 @@ def _shares(columns: dict[str, Floats], whole: dict[str, Floats], wanted: Iterab
         for share, count in (FROM_COUNTS | {"tensor_active_pct": "tensor_cycles"}).items()
         if share in wanted and share not in columns and count in columns and count in whole
     }
-
-
-def _ends(start: Ints) -> Ints:
-    """Where each sample ends: at the next one, or after one period before a gap and at the end."""
-    steps = np.diff(start)
-    period = int(np.median(steps)) if len(steps) else 0
-    end: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
-    return end
 
 
 def _aligned(at: Ints, reading: Reading) -> Floats:

@@ -1,7 +1,7 @@
 """The kinds of iterations, one table for each GPU that has several."""
 
 from tcprof.analysis import Analysis
-from tcprof.findings.kinds import list_kinds
+from tcprof.findings.iterations import list_kinds
 from tcprof.frames import KINDS
 from tcprof.untrusted import one_line
 from tcprof.views.document import Part, Section
