@@ -20,11 +20,7 @@ _COMPRESSED = {
 
 
 def check_is_file(path: Path) -> None:
-    """Makes sure that there is a file which may be read, is not empty, and is no pipe or device.
-
-    Raises:
-        InputError: If not.
-    """
+    """Makes sure that there is a file which may be read, is not empty, and is no pipe or device."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -47,11 +43,7 @@ def check_is_file(path: Path) -> None:
 
 
 def check_is_unpacked(path: Path, header: bytes) -> None:
-    """Makes sure that a file is not compressed, by its first bytes.
-
-    Raises:
-        InputError: If it is; the hint unpacks it.
-    """
+    """Makes sure that a file is not compressed, by its first bytes."""
     for magic, (kind, command) in _COMPRESSED.items():
         if header.startswith(magic):
             raise InputError(f"{path} is compressed ({kind}).", hint=f"Unpack it first: {command} {path.name}")
@@ -63,11 +55,7 @@ def name_of(path: Path) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file, as sha256sum prints it.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """The SHA-256 of a file, as sha256sum prints it."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

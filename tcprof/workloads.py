@@ -28,11 +28,7 @@ class Workload:
 
 
 def find_workloads() -> Path:
-    """The folder of the scripts.
-
-    Raises:
-        InputError: They are in none of ``FOLDERS``.
-    """
+    """The folder of the scripts."""
     for folder in FOLDERS:
         if folder.is_dir():
             return folder

@@ -32,9 +32,6 @@ def print_document(
 
     Args:
         notes: Whether warnings are printed that the format has no place for; else the document counts them.
-
-    Raises:
-        OutputError: The file cannot be written.
     """
     from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format

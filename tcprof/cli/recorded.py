@@ -40,11 +40,7 @@ def make_session(
 
 
 def check_targets(session: "Session", *, force: bool, redact: bool) -> None:
-    """Make sure, before anything is run, that all that is to be written can be.
-
-    Raises:
-        OutputError: It cannot, or would replace something without ``force``.
-    """
+    """Make sure, before anything is run, that all that is to be written can be."""
     session.check_reports(force)
     for report in (each.report for files in session.reports for each in (files, *files.captures())):
         check_target(report.with_suffix(".html"), (), force=force)

@@ -24,20 +24,12 @@ _Mapping = dict[str, Any]  # a node of a YAML document
 
 
 def read_chips(text: str) -> tuple[str, ...]:
-    """The chips that a metric-set file is for.
-
-    Raises:
-        NsysError: If the text is no metric-set file.
-    """
+    """The chips that a metric-set file is for."""
     return tuple(str(chip) for chip in _parse(text)["metricSets"][0].get("chips", ()))
 
 
 def count_metrics(text: str) -> int:
-    """How many values a metric set gives for each sample.
-
-    Raises:
-        NsysError: If the text is no metric-set file.
-    """
+    """How many values a metric set gives for each sample."""
     metrics = _parse(text)["metricSets"][0].get("metrics", [])
     return sum(len(_flatten(metric.get("subMetrics", []))) for metric in metrics)
 
@@ -100,11 +92,7 @@ def _choose_sums(known: Chip, with_work: bool, with_caches: bool) -> dict[str, M
 
 
 def read_sums(text: str) -> dict[str, str]:
-    """The sums that a metric set of ours asks for: by the name that each has in an export, the metric's own.
-
-    Raises:
-        NsysError: If the text is no metric-set file.
-    """
+    """The sums that a metric set of ours asks for: by the name that each has in an export, the metric's own."""
     return {
         f"{metric['name']} [{sub['name']}]": str(metric["name"])
         for metric in _parse(text)["metricSets"][0].get("metrics", [])
@@ -255,11 +243,7 @@ def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
 
 
 def read_general_metric_set(nsys: Nsys, chip: str) -> str:
-    """The text of the metric set that this nsys would use for a chip: the first one that names it.
-
-    Raises:
-        NsysError: None of them is for that chip.
-    """
+    """The text of the metric set that this nsys would use for a chip: the first one that names it."""
     folder = nsys.folder / METRIC_SETS
     try:
         names = (folder / "index.config").read_text(encoding="utf-8").split()

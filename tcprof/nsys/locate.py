@@ -156,11 +156,7 @@ class Importer:
 
 
 def find_importer(nsys: Nsys) -> Importer | None:
-    """The importer that an nsys will call, started once; None if it has none.
-
-    Raises:
-        NsysError: It gives no answer in time.
-    """
+    """The importer that an nsys will call, started once; None if it has none."""
     path = next(_importer_paths(nsys), None)
     if path is None:
         return None

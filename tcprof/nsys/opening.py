@@ -70,11 +70,7 @@ class OpenedExport:
             raise self.damaged(error) from error
 
     def admit(self, *names: str) -> None:
-        """Make sure, once, that tables can be read in a limited time: they are checked, or if large counted.
-
-        Raises:
-            InputError: One of them is damaged.
-        """
+        """Make sure, once, that tables can be read in a limited time: they are checked, or if large counted."""
         new = [name for name in names if name not in self._admitted]
         if self.is_small:
             self.check(*new)
@@ -109,11 +105,7 @@ class OpenedExport:
             raise InputError(f"{self.path} cannot be read: {name} is damaged: {one_line(structural[0], 100)}", _HINT)
 
     def check_count(self, rows: int, name: str) -> None:
-        """Refuse more rows than there is space for: pages that lead to one another have as many as one likes.
-
-        Raises:
-            InputError: There are too many.
-        """
+        """Refuse more rows than there is space for: pages that lead to one another have as many as one likes."""
         if rows * SMALLEST_ROW > self._bytes:
             raise InputError(
                 f"{self.path} cannot be read: {name} is damaged: it has more rows than the file has space for.", _HINT

@@ -20,11 +20,7 @@ _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 
 def find_files(given: Iterable[Path]) -> list[Path]:
-    """The recordings that are meant: files, and folders with those of a job, in subfolders too.
-
-    Raises:
-        InputError: A folder has none, or cannot be read.
-    """
+    """The recordings that are meant: files, and folders with those of a job, in subfolders too."""
     files: list[Path] = []
     for each in given:
         inside = sorted(path for path in each.rglob("*") if path.is_dir() and any(path.iterdir()))

@@ -23,11 +23,7 @@ def is_job(folder: Path) -> bool:
 
 
 def write_job(job: Job, folder: Path) -> None:
-    """Write a job's frames and what they were made from; other files of the folder stay.
-
-    Raises:
-        OutputError: The folder cannot be written.
-    """
+    """Write a job's frames and what they were made from; other files of the folder stay."""
     ranks = [(each, each.rank) for each in job.recordings if each.rank]
     recordings = pd.DataFrame(
         {
@@ -46,11 +42,7 @@ def write_job(job: Job, folder: Path) -> None:
 
 
 def read_job(folder: Path) -> list[ReducedRank]:
-    """The ranks of a job in a folder, to be judged anew; anyone may have written it.
-
-    Raises:
-        InputError: It is damaged, or not a job's.
-    """
+    """The ranks of a job in a folder, to be judged anew; anyone may have written it."""
     recordings = _read(folder, RANK_RECORDINGS)
     frames = {name: dict(list(_read(folder, schema).groupby("rank"))) for name, schema in _FRAMES.items()}
     ranks = []

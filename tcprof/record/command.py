@@ -99,9 +99,6 @@ def build_profile_command(
 
     CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
     are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
-
-    Raises:
-        UsageError: An option has no meaning.
     """
     ours = [
         f"--trace={options.trace}",
@@ -120,11 +117,7 @@ def build_profile_command(
 
 
 def check_options(capabilities: Capabilities, options: RecordOptions) -> None:
-    """Refuses, before anything is run, what ``build_profile_command`` refuses.
-
-    Raises:
-        UsageError: An option has no meaning.
-    """
+    """Refuses, before anything is run, what ``build_profile_command`` refuses."""
     _gpu_metrics(capabilities, options, None)
     _capture_range(options.capture_range, options.capture_range_end)
     _stretch(options)

@@ -139,11 +139,7 @@ def _choose_metrics(
 
 
 def find_own_set(metrics: str) -> Path:
-    """The metric-set file that the user names.
-
-    Raises:
-        InputError: It does not exist.
-    """
+    """The metric-set file that the user names."""
     path = Path(metrics)
     if not path.is_file():
         raise InputError(f"The metric set {path} does not exist.", hint="Use tcprof, default, or a .config file.")

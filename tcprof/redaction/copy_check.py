@@ -125,11 +125,7 @@ def _search(connection: Connection, statements: list[Select[str]], private: Priv
 
 
 def without_private(export: Path, messages: list[str]) -> list[str]:
-    """The messages of an export, with what is private in them replaced.
-
-    Raises:
-        InputError: The export cannot be read.
-    """
+    """The messages of an export, with what is private in them replaced."""
     if not messages:
         return []
     opened = OpenedExport(export, KNOWN_TABLES)

@@ -208,9 +208,6 @@ def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
 
     Args:
         name: What the file is called that it stands for; None: as it was when it was saved.
-
-    Raises:
-        InputError: It cannot be read.
     """
     file = SavedFile(path)
     about = file.about

@@ -30,9 +30,6 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None) -> No
         path: The file to write, which may replace another saved analysis.
         judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user; None where
             that is left to whoever reads it.
-
-    Raises:
-        OutputError: It cannot be written.
     """
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)

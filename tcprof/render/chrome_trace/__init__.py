@@ -39,9 +39,6 @@ def write_chrome_trace(analysis: Analysis, findings: Findings, target: Path) -> 
 
     Times are those of the recording. The format's readers take no negative times: samples from before zero are left
     out, and where a range or work on a GPU began before, all times are counted from the first of them.
-
-    Raises:
-        OutputError: It cannot be written.
     """
     ranges = analysis.nvtx_ranges
     zero = min([0, *(int(frame["start_ns"].min()) for frame in (ranges, analysis.activities) if len(frame))])

@@ -44,11 +44,7 @@ _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "global
 
 
 class NsysExport:
-    """Reads one export. No file stays open between calls.
-
-    Raises:
-        InputError: The file cannot be read as a database.
-    """
+    """Reads one export. No file stays open between calls."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -214,20 +210,12 @@ def _cuda_version(text: str) -> str:
 
 
 def write_unprofiled(export: Path, steps: pd.DataFrame) -> None:
-    """Adds steps, see ``tcprof.frames.UNPROFILED``, to an export, which tcprof has made.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Adds steps, see ``tcprof.frames.UNPROFILED``, to an export, which tcprof has made."""
     _write(export, schema.UNPROFILED, steps[list(_UNPROFILED.values())].astype("int64").to_numpy().tolist())
 
 
 def write_identity(export: Path, identity: Identity) -> None:
-    """Adds to an export, which tcprof has made, what it is of, so that a copy that is safe to share has it, too.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Adds to an export, which tcprof has made, what it is of, so that a copy that is safe to share has it, too."""
     sound = Identity.from_facts(identity.facts())
     known = sound.or_else(NsysExport(export).recording().identity)
     _write(export, schema.RUN, list(known.facts().items()))
