@@ -30,7 +30,9 @@ from sqlalchemy import Table
 from tcprof.analysis import Analysis, analyze
 from tcprof.annotate.steps import DOMAIN
 from tcprof.nsys import schema
+from tcprof.sources import Source
 from tcprof.sources.nsys_sqlite import NsysExport
+from tcprof.sources.registry import find_type
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FP32, AMP = FIXTURES / "mnist_fp32.sqlite", FIXTURES / "mnist_amp.sqlite"
@@ -485,3 +487,9 @@ def small_trace(folder: Path, name: str = "small.sqlite") -> Path:
 def analyzed(builder: TraceBuilder, folder: Path, name: str = "a.sqlite", window: str = "gpu") -> Analysis:
     """The analysis of a recording that is built, without findings."""
     return analyze(NsysExport(builder.write(folder, name)), window)
+
+
+def open_source(path: Path) -> Source:
+    """The source that a recording belongs to, by its content."""
+    found = find_type(path)
+    return found.open(found.find(path))

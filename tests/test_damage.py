@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import TraceBuilder
+from builders import TraceBuilder, open_source
 from slow import first, slow
 
 import tcprof
@@ -20,7 +20,7 @@ from tcprof.redaction.redact import redact
 from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.query import LONGEST_TEXT
-from tcprof.sources.registry import find_recordings, open_source
+from tcprof.sources.registry import find_recordings
 
 TIME = 1 << 53
 

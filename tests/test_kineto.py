@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import open_source
 from commands import Run
 
 import tcprof
@@ -15,7 +16,7 @@ from tcprof.errors import InputError
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, OPS_DOMAIN, PINNED
 from tcprof.sources.kineto import stream
 from tcprof.sources.kineto.trace import KinetoTrace
-from tcprof.sources.registry import find_recordings, open_source
+from tcprof.sources.registry import find_recordings
 
 PROCESS, THREAD, ENGINE = 4242, 4242, 4300
 GEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x"

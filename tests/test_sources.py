@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from builders import TraceBuilder
+from builders import TraceBuilder, open_source
 from commands import Run
 
 import tcprof
@@ -30,7 +30,7 @@ from tcprof.frames import (
 from tcprof.outputs import replace_file
 from tcprof.sources import InvalidValues, Recording, Samples, SourceType, nsys, registry
 from tcprof.sources.nsys_sqlite import NsysExport
-from tcprof.sources.registry import find_recordings, open_source
+from tcprof.sources.registry import find_recordings
 
 
 class JsonSource:

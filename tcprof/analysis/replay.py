@@ -152,12 +152,3 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
         end = reach_to_next(number, kind, start, end)
         windows.append((start[counted].astype(np.int64), end[counted].astype(np.int64)))
     return one_line(str(found["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]
-
-
-def measure_length(analysis: Analysis, gpu: int) -> float:
-    """The mean time in ns from one step's start to the next one's; NaN where nothing iterates."""
-    found = find_windows(analysis, gpu)
-    if found is None:
-        return float("nan")
-    _, count, windows, _ = found
-    return open_times(*windows).known_ns / count

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
-from tcprof.sources import Source, SourceType
+from tcprof.sources import SourceType
 from tcprof.sources.kineto import KINETO
 from tcprof.sources.nsys import NSYS
 from tcprof.sources.saved import SAVED
@@ -15,16 +15,6 @@ from tcprof.sources.saved import SAVED
 SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, KINETO, NSYS)
 HEADER_BYTES = 256
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
-
-
-def open_source(path: Path) -> Source:
-    """Open a recording with the source that it belongs to, by its content.
-
-    Raises:
-        InputError: The file is absent, damaged, or of no type that tcprof reads.
-    """
-    found = find_type(path)
-    return found.open(found.find(path))
 
 
 def find_type(path: Path) -> SourceType:

@@ -41,12 +41,14 @@ def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: 
     is_less = gpu["sm_count"] < board.sm_count or gpu["clock_hz"] < board.boost_clock_hz  # part of it, or held back
     if stated > 0 and not is_less:
         return stated, board.source
-    rate = chip.peak_flop_per_cycle(precision, accumulator)
-    peak = rate * PIPES_PER_SM * gpu["sm_count"] * gpu["clock_hz"] / 1e12
-    if not peak > 0:
-        return _UNKNOWN
-    clock = f"{gpu['clock_hz'] / 1e9:.4g} GHz, the highest SM clock"
-    return peak, f"{rate * PIPES_PER_SM:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}"
+    return _peak_at_clock(gpu, PIPES_PER_SM * chip.peak_flop_per_cycle(precision, accumulator))
+
+
+def _peak_at_clock(gpu: Mapping[Any, Any], rate: float) -> tuple[float, str]:
+    """The peak of a GPU at its highest clock, from an SM's FLOP a cycle."""
+    peak, clock = rate * gpu["sm_count"] * gpu["clock_hz"] / 1e12, f"{gpu['clock_hz'] / 1e9:.4g} GHz"
+    source = f"{rate:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}, the highest SM clock"
+    return (peak, source) if peak > 0 else _UNKNOWN
 
 
 CUDA_CORES = "fp32 on CUDA cores"  # beside the precisions on the Tensor Cores
@@ -109,14 +111,9 @@ def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
     """The most FLOP of float32 on the CUDA cores of each GPU for which that is known, at its highest SM clock."""
     found = []
     for gpu in gpus.to_dict("records"):
-        rate = FLOP_PER_FMA * find_chip(gpu["chip"], gpu["name"]).fma_per_cycle
-        tflops = rate * gpu["sm_count"] * gpu["clock_hz"] * 1e-12
-        if tflops > 0:
-            source = (
-                f"{rate:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times "
-                f"{gpu['clock_hz'] / 1e9:.4g} GHz, the highest SM clock"
-            )
-            found.append(Roof(int(gpu["gpu"]), CUDA_CORES, tflops, source))
+        peak, source = _peak_at_clock(gpu, FLOP_PER_FMA * find_chip(gpu["chip"], gpu["name"]).fma_per_cycle)
+        if peak > 0:
+            found.append(Roof(int(gpu["gpu"]), CUDA_CORES, peak, source))
     return found
 
 

@@ -3,11 +3,8 @@
 from dataclasses import replace
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.iterations import counted_paths, find_left_out
-from tcprof.analysis.steps.step_summary import summarize_steps
-from tcprof.comparison.matching.places import Side
-from tcprof.frames import KINDS
+from tcprof.comparison.matching.places import Side, with_iterations
 
 
 def join_kinds(side: Side) -> Side:
@@ -22,17 +19,5 @@ def _join(analysis: Analysis) -> Analysis:
     if (counted == iterations["counted"]).all():
         return analysis
     iterations = iterations.assign(counted=counted, kind=iterations["kind"].where(~is_step, 0))
-    summary = summarize_steps(
-        iterations,
-        analysis.instances,
-        analysis.activities,
-        tensor_functions(analysis.samples),
-        analysis.tensor_source,
-    )
-    return replace(
-        analysis,
-        iterations=iterations,
-        instances=analysis.instances.assign(left_out=find_left_out(analysis.instances, iterations)),
-        kinds=KINDS.empty(),
-        step_summary=summary,
-    )
+    left_out = find_left_out(analysis.instances, iterations)
+    return with_iterations(analysis, iterations, instances=analysis.instances.assign(left_out=left_out))

@@ -271,16 +271,13 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         return analysis
     iterations = iterations.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
     number = iterations.groupby("gpu").cumcount()
-    return replace(
-        analysis,
-        iterations=ITERATIONS.conform(iterations.assign(number=number)),
-        kinds=KINDS.empty(),  # as of one kind
-        step_summary=summarize_steps(
-            iterations,
-            analysis.instances,
-            analysis.activities,
-            tensor_functions(analysis.samples),
-            analysis.tensor_source,
-        ),
-        kernel_instances=analysis.kernel_instances.assign(iteration=-1),  # which of these they are in is not known
-    )
+    instances = analysis.kernel_instances.assign(iteration=-1)  # which of these they are in is not known
+    return with_iterations(analysis, iterations.assign(number=number), kernel_instances=instances)
+
+
+def with_iterations(analysis: Analysis, iterations: pd.DataFrame, **others: pd.DataFrame) -> Analysis:
+    """The recording with these iterations, as of one kind, and with other frames where they change."""
+    functions, source = tensor_functions(analysis.samples), analysis.tensor_source
+    summary = summarize_steps(iterations, analysis.instances, analysis.activities, functions, source)
+    iterations = ITERATIONS.conform(iterations)
+    return replace(analysis, iterations=iterations, kinds=KINDS.empty(), step_summary=summary, **others)
