@@ -12,18 +12,10 @@ from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.iterations import (
-    IterationFigures,
-    from_kernel_order,
-    measure_iterations,
-    pool_tensor_active,
-)
+from tcprof.findings.iterations import IterationFigures, from_kernel_order, measure_iterations, pool_tensor_active
 from tcprof.findings.judged import Findings, GpuFindings, saved_findings
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.findings.verdict import (
-    judge_capture,
-    judge_iterations,
-)
+from tcprof.findings.verdict import judge_capture, judge_iterations
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
 from tcprof.untrusted import one_line
 

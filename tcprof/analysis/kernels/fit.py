@@ -19,12 +19,7 @@ from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.kernels.constraints import Bounds, conserve
 from tcprof.analysis.kernels.design import Design, Launches, make_sparse
-from tcprof.analysis.kernels.least_squares import (
-    NEGLIGIBLE,
-    Precision,
-    normal_equations,
-    smoothing_prior,
-)
+from tcprof.analysis.kernels.least_squares import NEGLIGIBLE, Precision, normal_equations, smoothing_prior
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.kernels.uncertainty import (
     START,

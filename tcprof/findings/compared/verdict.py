@@ -45,10 +45,9 @@ def list_gpus(comparison: Comparison) -> list[int]:
     return sorted({int(gpu) for gpu in rows.loc[rows["path"] == comparison.iteration_path, "gpu"]})
 
 
-def find_row(comparison: Comparison, gpu: int, quantity: str, path: str | None = None) -> pd.Series:
-    """The row of a quantity, of the iterations unless a path is given."""
-    rows = comparison.rows
-    path = comparison.iteration_path if path is None else path
+def find_row(comparison: Comparison, gpu: int, quantity: str) -> pd.Series:
+    """The row of a quantity of the iterations."""
+    rows, path = comparison.rows, comparison.iteration_path
     found = rows[(rows["gpu"] == gpu) & (rows["quantity"] == quantity) & (rows["path"] == path)]
     return found.iloc[0]
 

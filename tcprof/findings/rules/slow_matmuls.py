@@ -12,13 +12,7 @@ from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
-from tcprof.findings.pricing.builders import (
-    about_launches,
-    kernels_of,
-    list_kernels,
-    make_advice,
-    time_of,
-)
+from tcprof.findings.pricing.builders import about_launches, kernels_of, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import ATTENTION, SLOW_SHARE, find_attention, is_product, share_of_reached
 from tcprof.findings.pricing.step import Step
 

@@ -24,12 +24,7 @@ from tcprof.nsys import schema
 from tcprof.redaction.copy_check import without_private
 from tcprof.sources import InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
-from tcprof.sources.nsys_sqlite.events import (
-    count_lost_launches,
-    read_activities,
-    read_launches,
-    read_waits,
-)
+from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.samples import read_samples
