@@ -429,12 +429,12 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the GPU windows of “step”."
     assert said in describe_useful(analysis)
     assert said in " ".join(render(view_recording(analysis, judge(analysis), with_notes=True), PLAIN).split())
-    tiles = {tile.title: tile for tile in summarize(analysis)[0].tiles}
-    assert tiles["MFU"].value == "8.7 %"
-    assert tiles["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the GPU windows"
+    figures = {each.title: each for each in summarize(analysis)[0].figures}
+    assert figures["MFU"].value == "8.7 %"
+    assert figures["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the GPU windows"
     unknown = analysis.ranges.assign(mfu_pct=np.nan)
     without = replace(analysis, ranges=unknown)
-    assert "MFU" not in {tile.title for tile in summarize(without)[0].tiles}
+    assert "MFU" not in {each.title for each in summarize(without)[0].figures}
     assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
     given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
@@ -458,7 +458,7 @@ def test_nothing_is_a_rate_over_host_windows_that_end_before_the_work(tmp_path: 
     assert rows["gpu"].loc["step"].notna().all()
     assert rows["busy"].loc["step"].equals(rows["gpu"].loc["step"])
     assert rows["host"].loc[""].equals(rows["gpu"].loc[""])  # the whole capture holds its work
-    tiles = {window: {tile.title for tile in summarize(found[window])[0].tiles} for window in found}
+    tiles = {window: {each.title for each in summarize(found[window])[0].figures} for window in found}
     assert ["Tensor FLOP/s" in tiles[window] for window in ("host", "gpu")] == [False, True]
     for window, known in (("host", False), ("gpu", True)):
         frame = compare(*(Side(name, (found[window],)) for name in ("base", "new"))).rows

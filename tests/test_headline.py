@@ -1,4 +1,4 @@
-"""The verdict in two short sentences: over one time, and by the figures that the tiles have."""
+"""The verdict in two short sentences: over one time, and by the figures that stand beside it."""
 
 import json
 import re
@@ -32,12 +32,14 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 )
 def test_what_had_most_of_an_iteration(file, most):
     (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
-    tiles = {tile.title: tile.value for tile in summary.tiles}
+    shown = {each.title: each.value for each in summary.figures}
     assert summary.headline == (
-        f"The Tensor Cores were busy {tiles['Tensor Active']} of the step.",
-        most.format(idle=tiles["GPU idle"]),
+        f"The Tensor Cores were busy {shown['Tensor Active']} of the step.",
+        most.format(idle=shown["GPU idle"]),
     )
-    assert len(summary.tiles) == 5
+    assert [each.title for each in summary.figures[:3]] == ["Step time", "Tensor Active", "GPU idle"]
+    assert sum(share.pct for share in summary.shares) == pytest.approx(100, abs=0.05)
+    assert summary.shares[-1].text == shown["GPU idle"]
     assert "All figures here are of" in summary.measured
 
 
@@ -77,7 +79,7 @@ def test_where_they_were_busy_and_where_not(file, where):
 
 @pytest.mark.parametrize("file", first(3, ["llama", "matmul", "transformer_eager", "jax_mlp", "mnist_amp", "wmma"]))
 def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path):
-    """Step time, Tensor Active, GPU idle and the number of steps, in text, Markdown, JSON, tiles and on the page."""
+    """Step time, Tensor Active, GPU idle and the number of steps, in text, Markdown, JSON and on the page."""
     path, page = FIXTURES / f"{file}.sqlite", tmp_path / "page.html"
     (line,) = json.loads(run("show", path, "--format", "json").out)["first_lines"]
     for command in ("show", "ranges", "kernels", "timeline", "advise"):
@@ -102,6 +104,6 @@ def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path
 def test_what_rounding_allows_holds_the_mean_that_is_shown():
     """The mean is read where samples are shared among launches: here it is far from that of the samples as they are."""
     (summary,) = summarize(make_analysis(tensor_source="rounded"))
-    (tile,) = [tile for tile in summary.tiles if tile.title == "Tensor Active"]
-    low, high = (float(text) for text in tile.interval.removesuffix(" %").split("–"))
-    assert low <= float(tile.value.removesuffix(" %")) <= high
+    (reading,) = [each for each in summary.figures if each.title == "Tensor Active"]
+    low, high = (float(text) for text in reading.interval.removesuffix(" %").split("–"))
+    assert low <= float(reading.value.removesuffix(" %")) <= high

@@ -60,8 +60,8 @@ def test_a_peak_can_be_given(run: Run) -> None:
     text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--wide").out.split())
     assert "HFU is the FLOP executed on the Tensor Cores, of the peak that was given, 500 TFLOP/s." in text
     given = tcprof.read(TRANSFORMER, peak_tflops=500)
-    (tile,) = (tile for tile in summarize(given, given.findings)[0].tiles if tile.title == "Tensor FLOP/s")
-    assert "(of the peak that was given, 500 TFLOP/s)" in tile.caption
+    (rate,) = (each for each in summarize(given, given.findings)[0].figures if each.title == "Tensor FLOP/s")
+    assert "(of the peak that was given, 500 TFLOP/s)" in rate.caption
     assert run("ranges", TRANSFORMER, "--peak-tflops", 0).status == 2
     with pytest.raises(UsageError, match="above 0"):
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
@@ -80,9 +80,9 @@ def test_few_flop_without_a_peak_do_not_make_it_unknown(peakless: int, known: bo
 def test_it_is_on_the_page_with_its_source() -> None:
     analysis = tcprof.read(TRANSFORMER)
     (summary,) = summarize(analysis, analysis.findings)
-    tile = next(tile for tile in summary.tiles if tile.title == "Tensor FLOP/s")
+    rate = next(each for each in summary.figures if each.title == "Tensor FLOP/s")
     step = analysis.ranges.set_index("path").loc["step"]
-    assert f"HFU {step['hfu_pct']:.1f} % (of the dense peak at the boost clock)" in tile.caption
+    assert f"HFU {step['hfu_pct']:.1f} % (of the dense peak at the boost clock)" in rate.caption
     assert "989.5 TFLOP/s in BF16, FP16/BF16 (NVIDIA H200 data sheet" in " ".join(describe_peaks(analysis))
 
 
@@ -98,8 +98,8 @@ def test_of_a_lower_bound_it_is_one(tmp_path: Path, run: Run, monkeypatch: pytes
     row = next(line for line in run("ranges", path).out.splitlines() if line.startswith("step"))
     assert row.split()[-5:] == ["≥", "127", "T", "≥", "25.7"]
     analysis = tcprof.read(path)
-    (tile,) = (tile for tile in summarize(analysis, analysis.findings)[0].tiles if tile.title == "Tensor FLOP/s")
-    assert re.match(r"≥ [\d.]+ % of the chip's peak at the sampled clock, HFU ≥ ", tile.caption)
+    (rate,) = (each for each in summarize(analysis, analysis.findings)[0].figures if each.title == "Tensor FLOP/s")
+    assert re.match(r"≥ [\d.]+ % of the chip's peak at the sampled clock, HFU ≥ ", rate.caption)
 
 
 def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:

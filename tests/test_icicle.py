@@ -47,7 +47,7 @@ def bars(icicle, tree=0):
 @pytest.mark.parametrize("tree", [0, 1])
 def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
     (icicle,) = list_icicles(tcprof.read(FIXTURES / "llama.sqlite"))
-    assert icicle.trees == ("Ranges", "Modules")
+    assert icicle.trees == ("Modules", "Ranges")
     found = bars(icicle, tree)
     inside = np.zeros(len(found))
     for number, (_, _, _, parent, time) in enumerate(found):
@@ -57,12 +57,12 @@ def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
         assert within <= time + len(found), (kind, name)
     assert inside[0] == pytest.approx(found[0][4], rel=0.01)
     links = {link.split("=")[0] for _, _, link, _, _ in found if link}
-    assert links == {"range", "kernel"} if tree == 0 else links == {"range", "kernel", "module"}
+    assert links == {"range", "kernel"} if tree == 1 else links == {"range", "kernel", "module"}
 
 
 def test_bars_of_ranges_have_the_tensor_active_of_their_table():
     analysis = tcprof.read(FIXTURES / "llama.sqlite")
-    packed = list_icicles(analysis)[0].data["trees"][0]
+    packed = list_icicles(analysis)[0].data["trees"][1]
     forward = packed["texts"].index("forward")
     active = packed["active"][packed["name"].index(forward)]
     (row,) = analysis.ranges[analysis.ranges["path"] == "step / forward"].to_dict("records")

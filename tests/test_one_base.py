@@ -1,4 +1,4 @@
-"""The same figures in all outputs of a recording: verdict, tiles, ranges, timeline, comparison with itself, JSON."""
+"""The same figures in all outputs of a recording: verdict, ranges, timeline, comparison with itself, JSON."""
 
 import io
 import json
@@ -34,10 +34,10 @@ def steady_rows(analysis, frame):
     return frame[frame["path"].isin(paths)]
 
 
-def test_verdict_tiles_and_tables_agree(fixture_file, read_once):
+def test_verdict_figures_and_tables_agree(fixture_file, read_once):
     analysis = read_once(fixture_file)
     (gpu,) = summarize(analysis)
-    said, tiles = " ".join(gpu.verdict), {tile.title: tile.value for tile in gpu.tiles}
+    said, figures = " ".join(gpu.verdict), {each.title: each.value for each in gpu.figures}
     rows, time = steady_rows(analysis, analysis.ranges), steady_rows(analysis, analysis.timeline)
     covered = rows["window_ns"] * rows["coverage_pct"]
     mean, idle = (rows["tensor_active_mean_pct"] * covered).sum() / covered.sum(), time["idle_ns"].sum()
@@ -50,8 +50,8 @@ def test_verdict_tiles_and_tables_agree(fixture_file, read_once):
         assert step["idle_ns"] - idle <= step["total_ns"] - window + 1
         mean, idle_pct = step["tensor_active_mean_pct"], 100 * step["idle_ns"] / step["total_ns"]
     assert f"The Tensor Cores were busy {format_pct(mean)} of the " in said
-    assert tiles["Tensor Active"] == format_pct(mean)
-    assert re.search(r"GPU idle ([<\d.]+ %)", said)[1] == tiles["GPU idle"] == format_pct(idle_pct)
+    assert figures["Tensor Active"] == format_pct(mean)
+    assert re.search(r"GPU idle ([<\d.]+ %)", said)[1] == figures["GPU idle"] == format_pct(idle_pct)
     (table,) = list_ranges(analysis, analysis.ranges)
     shown = [
         row.cells[1].text

@@ -318,7 +318,8 @@ class TestCapture:
         assert summary.verdict == (
             "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
         )
-        assert {tile.value for tile in summary.tiles} == {"–"}
+        assert {each.value for each in summary.figures} == {"–"}
+        assert summary.shares == ()
 
     def test_names_of_kernels_are_not_taken_for_a_measurement(self, tmp_path):
         trace = TraceBuilder().gpu().kernel("vectorized_elementwise_kernel", 1_000_000, 1_500_000)
@@ -330,33 +331,33 @@ class TestCapture:
         assert titles == ["GPU 0, NVIDIA H200", "GPU 2, NVIDIA H200"]
 
 
-class TestTiles:
+class TestFigures:
     def test_of_iterations_have_window_and_interval(self):
         (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite"))
-        tiles = {tile.title: tile for tile in summary.tiles}
-        assert 4 <= len(tiles) <= 6
-        assert tiles["Step time"].value == "3.28 ms"
-        assert tiles["Step time"].interval.endswith("ms")
-        assert tiles["Step time"].caption == "from one step's begin to the next one's, median of 48 steps"
-        assert tiles["Tensor Active"].interval
-        assert "of the chip's peak" in tiles["Tensor FLOP/s"].caption
+        found = {each.title: each for each in summary.figures}
+        assert 5 <= len(found) <= 7
+        assert found["Step time"].value == "3.28 ms"
+        assert found["Step time"].interval.endswith("ms")
+        assert found["Step time"].caption == "from one step's begin to the next one's, median of 48 steps"
+        assert found["Tensor Active"].interval
+        assert "of the chip's peak" in found["Tensor FLOP/s"].caption
 
     def test_rate_of_operations_is_over_the_iterations_windows(self):
         analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
         row = analysis.ranges.set_index("path").loc["step"]
-        (tile,) = [tile for tile in summarize(analysis)[0].tiles if tile.title == "Tensor FLOP/s"]
-        assert tile.value == f"{row['tensor_tflops']:.0f} TFLOP/s"
-        assert tile.caption.startswith(format_pct(row["tensor_peak_pct"]))
+        (rate,) = [each for each in summarize(analysis)[0].figures if each.title == "Tensor FLOP/s"]
+        assert rate.value == f"{row['tensor_tflops']:.0f} TFLOP/s"
+        assert rate.caption.startswith(format_pct(row["tensor_peak_pct"]))
 
     def test_of_rounded_samples_leave_room_on_both_sides(self):
         samples = make_samples([0.0, 1.0, 20.0, 3.0])  # each may be 0.5 lower or higher; 0 is 0, and 1 is all above 0
         ranges = make_analysis().ranges.assign(tensor_active_mean_pct=6.0)
         (summary,) = summarize(make_analysis(tensor_source="rounded", samples=samples, ranges=ranges))
-        assert summary.tiles[0].interval == "5.5–6.4 %"
+        assert summary.figures[1].interval == "5.5–6.4 %"
 
     def test_peak_is_the_highest_sample(self):
         (summary,) = summarize(make_analysis(samples=SAMPLES.concat([make_samples([10.0] * 400)])))
-        assert [tile.value for tile in summary.tiles if tile.title == "Highest sample"] == ["90.0 %"]
+        assert [each.value for each in summary.figures if each.title == "Highest sample"] == ["90.0 %"]
 
 
 class TestChecks:

@@ -44,7 +44,7 @@ def judge_iterations(
     """
     first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
     unit = "the step" if math.isnan(figures.tensor_active_pct) else "it"
-    share = _shares(figures.time, figures.total_ns, figures.idle_pct)
+    share = measure_shares(figures.time, figures.total_ns, figures.idle_pct)
     most = _say_most(analysis, share, unit, is_idle_known, _say_why(analysis, figures) if is_idle_known else "")
     details = (*_say_launches(figures), *_say_shares(analysis, figures.time, share, "the step", is_idle_known))
     return (first, *most, *tell_kinds(analysis, gpu), *tell_outside(figures)), details
@@ -56,7 +56,7 @@ def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True
     unit = f"the {describe_span(row)}"
     first = say_active(analysis, mean, row["coverage_pct"], unit)
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
-    share = _shares(timeline, float(timeline["window_ns"].sum()))
+    share = measure_shares(timeline, float(timeline["window_ns"].sum()))
     most = _say_most(analysis, share, unit if math.isnan(mean) else "it", is_idle_known)
     details = _say_shares(analysis, timeline, share, "that time", is_idle_known)
     return (first, *tell_unused(row), *most), (*details, *_highest_range(analysis, gpu))
@@ -126,7 +126,7 @@ def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
     return launched[chosen]
 
 
-def _shares(rows: pd.DataFrame, total_ns: float, idle_pct: float = math.nan) -> dict[str, float]:
+def measure_shares(rows: pd.DataFrame, total_ns: float, idle_pct: float = math.nan) -> dict[str, float]:
     """The share of each time class in percent, from their rows; none where the time is not known."""
     if not (total_ns > 0 and len(rows)):
         return {}

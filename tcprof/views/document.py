@@ -26,7 +26,7 @@ class Notes:
     """Sentences that belong together, with a list below. They may hold names of a recording, and are not escaped."""
 
     lines: tuple[str, ...]
-    role: str = "note"  # what they are for, where they are more than a note
+    role: str = "note"  # what they are for, where they are more than a note; an aside is how to read what follows
     items: tuple[str, ...] = ()
 
 
@@ -98,8 +98,8 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Tile:
-    """One figure that is read at a glance: what, how much, its 95 % interval, and over which window."""
+class Reading:
+    """One figure: what, how much, its 95 % interval, and over which window."""
 
     title: str
     value: str
@@ -108,18 +108,30 @@ class Tile:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A part of the time: what it is, in percent and as text, and its colour."""
+
+    title: str
+    pct: float
+    text: str
+    color: str
+    meaning: str = ""  # what it consists of, where that is more than one class
+
+
+@dataclass(frozen=True)
 class Summary:
-    """A GPU at a glance: its title, the verdict, tiles, and checks, see ``tcprof.findings.Check``."""
+    """A GPU at a glance: its title, the verdict, figures, and checks, see ``tcprof.findings.Check``."""
 
     gpu: int
     title: str
     verdict: tuple[str, ...]  # sentences, the most important first
-    tiles: tuple[Tile, ...]
-    checks: tuple[Any, ...]
+    figures: tuple[Reading, ...] = ()  # three that are read at a glance, and further ones
+    shares: tuple[Share, ...] = ()  # what the time went to; empty where that is not known
+    checks: tuple[Any, ...] = ()
     line: str = ""  # step time, Tensor Active, GPU idle, and how many steps
     headline: tuple[str, ...] = ()  # the verdict in two short sentences
     where: str = ""  # how busy the Tensor Cores were in which ranges
-    measured: str = ""  # what these and the tiles are over
+    measured: str = ""  # what these and the figures are over
     checked: str = ""  # how many checks pass, and which do not, in one line
 
 
@@ -131,6 +143,8 @@ class Lead:
     rule: str  # what ``--fail-if`` calls it
     action: str  # what to do
     gain: str = ""  # what it saves; empty where that is not known
+    saving: str = ""  # the time of it, as it stands in the gain; empty where nothing is saved
+    saved_pct: tuple[float, float, float] = (0.0, 0.0, 0.0)  # least, likely and most, of what the gain is of
     sentence: str = ""  # what was found
     about: tuple[str, ...] = ()  # what it is about, as fragments of a page's address, see ``tcprof.views.paths``
     place: str = ""  # which GPU it is about, where there are several
@@ -205,6 +219,7 @@ class Section:
     title: str
     parts: tuple[Part, ...]
     linked: str = ""
+    chapter: str = ""  # which part of a page it is in, where that has several
 
 
 @dataclass(frozen=True)

@@ -247,11 +247,12 @@ def test_first_screen_answers(visit, pages):
     (found,) = analysis.findings.gpus
     assert [text.replace("\xa0", " ") for text in texts(opened, ".verdict")] == [" ".join(found.headline)]
     assert len(found.headline) == 2
-    assert opened.locator(".tile").count() == 5
+    assert opened.locator(".readings .figure").count() == 3
     leads = opened.locator(".leads li")
     assert 1 <= leads.count() <= 3
     assert opened.locator(".trust summary").text_content().strip().endswith("checks pass")
-    for seen in (".verdict", ".tile >> nth=4", ".leads li >> nth=-1", ".trust summary"):
+    picture = (".readings div >> nth=-1", ".share-names", ".icicle >> nth=0")
+    for seen in (".verdict", *picture, ".leads li >> nth=-1", ".trust summary"):
         box = opened.locator(seen).bounding_box()
         assert box["y"] + box["height"] <= 800, seen
 
@@ -290,6 +291,7 @@ def test_findings_are_headed_by_what_to_do_with_their_rule_beside_it(visit, page
     for place, head in enumerate(heads.all()):
         assert head.text_content().replace("\N{NO-BREAK SPACE}", " ") == advice[place].action
     assert opened.locator("#part-advice .rule").first.text_content() == advice[0].rule
+    assert opened.locator(".leads .rule").count() == 0, "a card has a sentence, and no name of a rule"
     opened.locator(".leads a", has_text="How").first.click()
     assert 0 <= heads.first.bounding_box()["y"] < 300
 

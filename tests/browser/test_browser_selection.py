@@ -113,7 +113,7 @@ def test_a_section_leaves_the_selection_in_the_address_and_a_new_window_closes_t
     opened = visit(pages / "plain.html")
     click_range(opened, "forward")
     address = opened.url
-    opened.locator("nav.sections a[href='#part-timeline']").click()
+    opened.locator("nav.sections a[href='#explore']").click()
     window(opened)
     assert opened.url == address
     assert 0 <= opened.locator("#part-timeline").bounding_box()["y"] < 200

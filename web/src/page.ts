@@ -54,13 +54,22 @@ function openOnPaper(): void {
   });
 }
 
+/** What stays in view above the tables is the end of a pane, so that its height has to be known. */
+function pinPane(): void {
+  const pane = document.querySelector<HTMLElement>(".pane");
+  if (!pane) return;
+  new ResizeObserver(() => pane.style.setProperty("--pane-height", `${pane.offsetHeight}px`)).observe(pane);
+}
+
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
 function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   const { subjects, shown } = timeline;
   if (!subjects || !shown) return;
   subjects.findings = readFindings();
   followLasso(subjects, figures);
-  onSelection(({ selection }) => { if (selection?.kind === "finding") openAround(`finding-${selection.name}`); });
+  onSelection(({ selection, from }) => {
+    if (selection?.kind === "finding" && from === "address") openAround(`finding-${selection.name}`);
+  });
   const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
   startGpuChoice(timeline, subjects);
   startPanel(subjects);
@@ -76,6 +85,7 @@ whenParsed(() => {
   startThemeButton();
   openOnPaper();
   openLinkedParts();
+  pinPane();
   fitFigures();
   if (document.querySelector(".side-names")) void startBaselines(startContent);
   else startContent();

@@ -172,19 +172,11 @@ def render_report(analysis: Analysis, findings: Findings, options: PageOptions =
         "faults": [("", document.faults)],
         "warnings": document.warnings,
         "summaries": summaries,
-        "columns": _list_columns(summaries),
         "leads": next((part for part in document.parts if isinstance(part, Leads)), Leads(())),
         **split_parts(document.parts),
         "timeline": pack_timeline(analysis),
         "explorer_style": read_asset("explorer.css"),
         "timeline_style": read_asset("timeline.css") + read_asset("selection.css"),
+        "workspace_style": read_asset("workspace.css"),
     }
     return render_page("report.html", values, options)
-
-
-def _list_columns(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
-    """Titles of the tiles of all GPUs, each with what they say below it, if all say the same."""
-    captions: dict[str, set[str]] = {}
-    for tile in (tile for summary in summaries for tile in summary.tiles):
-        captions.setdefault(tile.title, set()).add(tile.caption)
-    return [(title, found.pop() if len(found) == 1 else "") for title, found in captions.items()]

@@ -122,7 +122,7 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
         for each in of_side.gpus:
             gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
             title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
-            found.append(Summary(each.gpu, title, each.sentences, (), ()))
+            found.append(Summary(each.gpu, title, each.sentences))
     return found
 
 

@@ -72,7 +72,10 @@ def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
         name = each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}"
         about, place = _links_of(analysis, kernels, each), name_gpus(each.gpus) if several else ""
         selects = link("finding", name) if about else ""
-        leads.append(Lead(name, each.rule, each.action, gain, f"{each.sentence}.", about, place, selects))
+        saves = each.gain.is_known and not each.gain.is_futile
+        saving = (units.format_ns(each.gain.likely_ns), each.gain.shares_pct) if saves else ("", (0.0, 0.0, 0.0))
+        found = Lead(name, each.rule, each.action, gain, *saving, f"{each.sentence}.", about, place, selects)
+        leads.append(found)
     return leads
 
 

@@ -123,9 +123,8 @@ def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:
 
 
 def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
-    named = {RANGES: _range_chains(analysis, gpu, mean)}
-    if (mean.parts["module"] >= 0).any():
-        named[MODULES] = _module_chains(analysis, gpu, mean)
+    modules = {MODULES: _module_chains(analysis, gpu, mean)} if (mean.parts["module"] >= 0).any() else {}
+    named = {**modules, RANGES: _range_chains(analysis, gpu, mean)}
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),

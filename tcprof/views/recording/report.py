@@ -36,7 +36,9 @@ from tcprof.views.recording.time import (
 )
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
-_ADVICE = "Advice: what to do first, and what it saves"
+# Of a page: the verdict with a picture of a step in it, what stays in view, what is explored below it, and sources.
+PICTURE, VERDICT, PANE, EXPLORE, SOURCES = "picture", "verdict", "pane", "explore", "sources"
+_ADVICE = "How to do it, and why"
 _LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
@@ -55,23 +57,21 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
-    icicles = _noted(EXPLAINED, list_icicles(analysis))
+    icicles = _explained(EXPLAINED, list_icicles(analysis))
     return_freed_memory()
     provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     sections = (
-        Section("advice", _ADVICE, view_sections(analysis, advice), "Advice"),
-        Section(TIMELINE, "Timeline", ()),
-        Section("consists", "What the time consists of", icicles),
-        Section("iterations", "Iterations", _iterations(analysis)),
-        Section(
-            "table",
-            "Modules, ranges and kernels",
-            list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis)),
-            "Table",
-        ),
-        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
-        Section("ledger", _LEDGER, _noted(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger"),
-        Section("provenance", "Where the figures come from", (Facts(provenance),)),
+        Section("advice", _ADVICE, view_sections(analysis, advice), chapter=VERDICT),
+        Section("consists", "What the time consists of", icicles, chapter=PICTURE),
+        Section(TIMELINE, "Timeline", (), chapter=PANE),
+        Section("modules", "Modules", _modules(analysis), chapter=EXPLORE),
+        Section("ranges", "Ranges", _ranges(analysis), chapter=EXPLORE),
+        Section("kernels", "Kernels", _kernels(analysis), chapter=EXPLORE),
+        Section("iterations", "Iterations", _iterations(analysis), chapter=EXPLORE),
+        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline", EXPLORE),
+        Section("time", "Where the time went", _time(analysis), chapter=EXPLORE),
+        Section("ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", SOURCES),
+        Section("provenance", "The recording", (Facts(provenance),), chapter=SOURCES),
     )
     parts: tuple[Part, ...] = (
         Notes((describe_date(analysis),), "subtitle"),
@@ -94,25 +94,43 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each iteration"
     strip = Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
-    return Notes(notes, "paragraph"), strip, *list_kind_tables(analysis)
+    return strip, *list_kind_tables(analysis), _aside(*notes)
 
 
-def _about_ranges(analysis: Analysis) -> str:
+def _modules(analysis: Analysis) -> tuple[Part, ...]:
+    tables = list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
+    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
+    return (*tables, _aside(*notes)) if tables else ()
+
+
+def _ranges(analysis: Analysis) -> tuple[Part, ...]:
     interval = " Each mean has its 95 % interval, from five instances on."
-    return (
+    about = (
         f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
         f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
         f"its share of the GPU's time from first activity to last beside it."
     )
+    return *list_ranges(analysis, analysis.ranges, MOST_ROWS), _aside(about)
 
 
 def _about_kernels(analysis: Analysis) -> str:
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
-    return f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
+    said = f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
+    return *tables, _aside(said)
 
 
-def _noted(note: str, parts: Sequence[Part]) -> tuple[Part, ...]:
-    return (Notes((note,)), *parts) if parts else ()
+def _time(analysis: Analysis) -> tuple[Part, ...]:
+    if not (analysis.timeline["window_ns"] > 0).any():
+        return ()
+    return *list_time(analysis, analysis.timeline, MOST_ROWS), _aside(MEANING)
+
+
+def _explained(how: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    return (*parts, _aside(how)) if parts else ()
+
+
+def _aside(*sentences: str) -> Notes:
+    return Notes(sentences, "aside")
 
 
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:

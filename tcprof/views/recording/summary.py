@@ -1,4 +1,4 @@
-"""A recording at a glance: of each GPU the verdict, single figures, and what was checked."""
+"""A recording at a glance: of each GPU the verdict, what its time went to, figures, and what was checked."""
 
 import math
 
@@ -10,16 +10,25 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
-from tcprof.findings.finding import WINDOW_NAMES
+from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, class_title
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
 from tcprof.findings.notes import name_peak
-from tcprof.findings.verdict import describe_span
+from tcprof.findings.verdict import describe_span, measure_shares
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
-from tcprof.views.document import Summary, Tile
+from tcprof.views.document import Reading, Share, Summary
+from tcprof.views.figures.traces import CLASS_COLORS
 from tcprof.views.recording import gpu_title
 
-MOST_TILES = 5  # the first of those that are known
+GROUPS = (  # classes of time that a first look tells apart; a group has the title and the colour of its first one
+    ("tensor_kernel",),
+    ("memory_bound",),
+    ("other_kernel", "fp32_bound", "issue_bound", "small_grid", "unresolved_kernel"),
+    ("graph",),
+    ("communication",),
+    ("copy",),
+    ("idle",),
+)
 NOT_TRACED = "no work on a GPU was recorded"
 
 
@@ -32,7 +41,7 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
     row, figures = rows.iloc[0], found.figures
     idle = "GPU idle" if found.idle_is_known else "Nothing traced"
-    tiles = _capture_tiles(analysis, row, idle) if figures is None else _iteration_tiles(analysis, row, figures, idle)
+    whole = _capture_figures(analysis, row, idle) if figures is None else _step_figures(analysis, row, figures, idle)
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
@@ -41,14 +50,34 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
         where=say_where(analysis, found.gpu, figures),
         measured=describe_measured(analysis, found.gpu, figures),
         verdict=found.sentences,
-        tiles=tiles[:MOST_TILES],
+        figures=whole,
+        shares=_list_shares(analysis, found, idle),
         checks=found.checks,
         checked=count_checks(found.checks),
     )
 
 
-def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Tile, ...]:
-    """Means over the steps together, as in the verdict; of their time the median."""
+def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Share, ...]:
+    """What a step, or the whole capture, went to: the shares of the verdict, in groups."""
+    if found.figures is None:
+        rows = analysis.timeline[(analysis.timeline["gpu"] == found.gpu) & (analysis.timeline["depth"] == 0)]
+        share = measure_shares(rows, float(rows["window_ns"].sum()))
+    else:
+        share = measure_shares(found.figures.time, found.figures.total_ns, found.figures.idle_pct)
+    shares = []
+    for names in GROUPS if share else ():
+        parts = [name for name in names if share[name] > 0]
+        pct = sum(share[name] for name in parts)
+        title = idle if names == ("idle",) else class_title(names[0])
+        meaning = ", ".join(f"{class_in_sentence(name)} {units.format_pct(share[name])}" for name in parts)
+        if parts:
+            color = CLASS_COLORS[names[0]]
+            shares.append(Share(title, pct, units.format_pct(pct), color, meaning if len(parts) > 1 else ""))
+    return tuple(shares)
+
+
+def _step_figures(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Reading, ...]:
+    """Means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
     over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
@@ -60,16 +89,16 @@ def _iteration_tiles(analysis: Analysis, row: pd.Series, figures: IterationFigur
     ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
     caption = f"from one step's begin to the next one's, median of {units.format_things(figures.count, 'step')}"
     return (
-        Tile("Step time", units.format_ns(figures.step_ns), ends, caption),
-        Tile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Tile(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
-        *_rate_tiles(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
-        Tile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
-        _peak_tile(analysis, row),
+        Reading("Step time", units.format_ns(figures.step_ns), ends, caption),
+        Reading("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
+        Reading(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
+        *_rates(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
+        Reading("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
+        _peak(analysis, row),
     )
 
 
-def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile, ...]:
+def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Reading, ...]:
     gpu = int(row["gpu"])
     known = not math.isnan(row[HEADLINE.name])
     over = f"over the {describe_span(row)}"
@@ -77,17 +106,18 @@ def _capture_tiles(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Tile,
     traced = len(analysis.activities) > 0
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
-    tensor = [Tile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
+    tensor = [Reading("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
     interval = _rounding_interval(analysis, gpu, float(row[HEADLINE.name])) if known else ""
     active = f"mean {over}{rounded}" if known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
-        Tile("Tensor Active", HEADLINE.format(row), interval, active),
-        Tile(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
-        *_rate_tiles(analysis, row.to_frame().T, over),
+        Reading("Whole capture", units.format_ns(row["window_ns"]), "", f"the {describe_span(row)}"),
+        Reading("Tensor Active", HEADLINE.format(row), interval, active),
+        Reading(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
+        *_rates(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
-        _peak_tile(analysis, row),
-        Tile("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
+        _peak(analysis, row),
+        Reading("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
     )
 
 
@@ -117,7 +147,7 @@ def _rounding_interval(analysis: Analysis, gpu: int, mean_pct: float) -> str:
     return units.format_pct_interval(min(low, mean_pct), max(high, mean_pct))
 
 
-def _rate_tiles(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Tile]:
+def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Reading]:
     """Tensor FLOP/s and MFU: means over the windows of some rows together, as far as they are known."""
     rates = rows[["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]].astype(float)
     window = rows["window_ns"].astype(float)
@@ -132,9 +162,9 @@ def _rate_tiles(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Tile]
         of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
         of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
         rest = f"; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP" * is_bound
-        tiles.append(Tile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}"))
+        tiles.append(Reading("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}"))
     if not rates["mfu_pct"].isna().any():
-        tiles.append(Tile("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))
+        tiles.append(Reading("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))
     return tiles
 
 
@@ -154,10 +184,10 @@ def _unsampled(analysis: Analysis) -> str:
     return "not recorded" if analysis.tensor_source == "none" else "too little was sampled"
 
 
-def _peak_tile(analysis: Analysis, row: pd.Series) -> Tile:
+def _peak(analysis: Analysis, row: pd.Series) -> Reading:
     samples = _samples_of_capture(analysis, int(row["gpu"]))
     caption = _unsampled(analysis)
     if len(samples):
         period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
         caption = f"highest of {units.format_count(len(samples))} samples of {period}, whole capture"
-    return Tile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)
+    return Reading("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)

@@ -146,8 +146,9 @@ function samplePeriod({ curves }: Gpu): number {
 
 /** Bring the timeline into view, again when what lies above it has been laid out on the way. */
 function goTo(box: HTMLElement): void {
-  box.scrollIntoView();
-  requestAnimationFrame(() => requestAnimationFrame(() => box.scrollIntoView()));
+  const start = box.closest("#explore") ?? box; // the timeline itself may be in view in part, wherever the page is
+  start.scrollIntoView();
+  requestAnimationFrame(() => requestAnimationFrame(() => start.scrollIntoView()));
 }
 
 async function readData() {

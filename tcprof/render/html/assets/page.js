@@ -560,6 +560,584 @@
     writeAddress(toFragment2(state), how);
   }
 
+  // src/lasso.ts
+  function hasItems({ data }) {
+    return data?.some(({ meta }) => meta?.items) ?? false;
+  }
+  function startLasso(plot) {
+    const said = Object.assign(document.createElement("p"), { className: "note chosen" });
+    said.setAttribute("role", "status");
+    plot.after(said);
+    plot.on("plotly_selected", (event) => {
+      const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
+      select(ids?.length ? { kind: "kernels", gpu: shownGpu(), ids } : null, { from: "figure" });
+    });
+    plot.on("plotly_deselect", () => select(null, { from: "figure" }));
+  }
+  var shownGpu = () => 0;
+  function followLasso(subjects, drawn) {
+    let chosen2 = null;
+    const show2 = (ids, launches) => {
+      if (!chosen2 && !ids) return;
+      chosen2 = ids;
+      const shown = filterTables(ids);
+      void drawn.then(() => {
+        if (chosen2 === ids) mark(ids, shown, launches);
+      });
+    };
+    const mark = (ids, shown, launches) => {
+      for (const plot of findAll("[data-figure]").filter(hasItems)) {
+        tell3(plot, ids && `The table shows ${formatCount(shown)} kernel${shown === 1 ? "" : "s"} of these`, launches);
+        const selectedpoints = plot.data.map(({ meta }) => ids && meta?.items ? Array.from(meta.items.keys()).filter((place) => ids.has(meta.items[place])) : null);
+        void Plotly.restyle(plot, { selectedpoints }).then(() => ids ? null : Plotly.relayout(plot, { selections: [] }));
+      }
+    };
+    shownGpu = () => Number(findAll('[data-show-gpu][aria-pressed="true"]')[0]?.dataset.showGpu ?? subjects.gpus[0].gpu);
+    onSelection(({ selection, from }) => {
+      const subject = selection?.kind === "kernels" ? subjects.find(selection) : null;
+      if (subject) {
+        const { merged } = subject.gpu.lanes.work;
+        const launches = Array.from(subject.work()).reduce((sum, bar) => sum + merged[bar], 0);
+        show2(new Set(subject.parts.map(({ id }) => id)), launches);
+      } else if (!selection || from === "address") show2(null, 0);
+    });
+  }
+  function filterTables(ids) {
+    let shown = 0;
+    for (const row of findAll('table[data-items="kernels"]').flatMap(rowsOf)) {
+      const isShown = !ids || ids.has(Number(row.dataset.item));
+      row.classList.toggle("other-group", !isShown);
+      shown += isShown ? 1 : 0;
+    }
+    return shown;
+  }
+  function tell3(plot, text, launches) {
+    const said = find(".chosen", HTMLElement, plot.parentElement);
+    if (!text) {
+      said.replaceChildren();
+      return;
+    }
+    const link = (href, textContent) => Object.assign(document.createElement("a"), { href, textContent });
+    const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+    all.addEventListener("click", () => select(null, { from: "figure" }));
+    said.replaceChildren(
+      link("#part-kernels", text),
+      "; ",
+      link("#explore", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`),
+      " ",
+      all
+    );
+  }
+
+  // src/media.ts
+  var narrowScreen = matchMedia("(max-width: 40rem)");
+  var coarsePointer = matchMedia("(pointer: coarse)");
+
+  // src/plotly.ts
+  var ARRAY_TYPES = {
+    f8: Float64Array,
+    f4: Float32Array,
+    i4: Int32Array,
+    u4: Uint32Array,
+    i2: Int16Array,
+    u2: Uint16Array,
+    i1: Int8Array,
+    u1: Uint8Array
+  };
+  function keepLabels(layout) {
+    for (const [name, axis] of Object.entries(layout)) {
+      if (name.startsWith("yaxis")) axis.ticklabeloverflow = "allow";
+    }
+  }
+
+  // src/figures.ts
+  var CONFIG = {
+    responsive: true,
+    displaylogo: false,
+    scrollZoom: false,
+    plotlyServerURL: "",
+    topojsonURL: "",
+    showSendToCloud: false,
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    toImageButtonOptions: { filename: "tcprof", scale: 2 }
+  };
+  var SETTLED = 300;
+  var PAPER = 690;
+  function startFigures(timeline2) {
+    const plots = findPlots();
+    let last = timeline2;
+    const drawn = plots.map((plot) => {
+      const mine = last.then(pause).then(() => drawFigure(plot));
+      last = mine.catch(() => {
+      });
+      return mine;
+    });
+    void Promise.allSettled(drawn).then(unsettle);
+    return drawn;
+  }
+  function restyle() {
+    relayout(findPlots(), appearance());
+  }
+  function fitFigures() {
+    systemDark.addEventListener("change", restyle);
+    narrowScreen.addEventListener("change", restyle);
+    addEventListener("beforeprint", restyle);
+    addEventListener("afterprint", restyle);
+    afterResize();
+    afterOpening();
+    onPaper2();
+  }
+  var findPlots = () => findAll("[data-figure]");
+  function afterResize() {
+    let [width, waiting2] = [innerWidth, 0];
+    addEventListener("resize", () => {
+      unsettle();
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(waiting2);
+      waiting2 = setTimeout(restyle, SETTLED);
+    });
+  }
+  function afterOpening() {
+    document.addEventListener("toggle", ({ target }) => {
+      if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
+      unsettle();
+      if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
+    }, { capture: true });
+  }
+  function onPaper2() {
+    const resize = (width, change) => {
+      const printed = findAll("[data-figure], #timeline");
+      printed.forEach((plot) => {
+        plot.style.width = width;
+      });
+      relayout(printed, change);
+    };
+    addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
+    addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
+  }
+  var pause = () => new Promise((done) => {
+    setTimeout(done);
+  });
+  var isDrawn = (plot) => plot._fullLayout !== void 0;
+  var settling = 0;
+  function unsettle() {
+    document.documentElement.classList.remove("settled");
+    clearTimeout(settling);
+    settling = setTimeout(() => document.documentElement.classList.add("settled"), 2 * SETTLED);
+  }
+  function relayout(plots, change) {
+    unsettle();
+    plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
+  }
+  async function drawFigure(plot) {
+    if (!plot.isConnected) return;
+    const packed = document.getElementById(plot.dataset.figure ?? "");
+    const figure = JSON.parse(packed?.textContent ?? "");
+    plot.style.height = `${figure.layout.height}px`;
+    keepLabels(figure.layout);
+    for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
+    const lasso = hasItems(figure);
+    await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
+    if (lasso) startLasso(plot);
+    if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
+    plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+      if (data.meta?.selects) select(parseSelection(customdata), { from: "figure" });
+      if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata);
+    });
+    if (figure.layout.meta?.seconds) {
+      plot.on("plotly_relayout", (change) => {
+        const [low, high] = plot._fullLayout.xaxis.range;
+        const { tickvals, ticktext } = timeTicks(low, high, 8);
+        const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
+        if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
+      });
+    }
+    plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
+      const trace = figure.data.find(({ meta }) => meta?.chooses);
+      const groups = trace?.customdata?.[Number(name)];
+      if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
+    });
+    if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
+  }
+  function appearance() {
+    return {
+      "font.color": readColor("--ink"),
+      "hoverlabel.bgcolor": readColor("--card"),
+      "hoverlabel.bordercolor": readColor("--soft"),
+      "hoverlabel.font.color": readColor("--ink"),
+      "hoverlabel.align": "left",
+      "modebar.bgcolor": "rgba(0,0,0,0)",
+      "modebar.color": readColor("--soft"),
+      "modebar.activecolor": readColor("--accent"),
+      "font.size": narrowScreen.matches ? 11 : 12,
+      dragmode: coarsePointer.matches ? false : "zoom"
+    };
+  }
+  function put(target, [name = "", ...rest], value) {
+    const values = target;
+    if (rest.length) put(values[name] ??= {}, rest, value);
+    else values[name] = value;
+  }
+
+  // src/heatmap.ts
+  var LEFT = 56;
+  var BELOW = 22;
+  var ROW = { least: 1, most: 20, all: 640 };
+  var LABEL = { row: 14, column: 48 };
+  var GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
+  var BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
+  async function startHeatmap() {
+    const element2 = document.querySelector("[data-heatmap]");
+    if (!element2) return;
+    const { header, read } = await unpack(document.getElementById(element2.dataset.heatmap).textContent);
+    const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
+    const [canvas, cell] = [find("canvas", HTMLCanvasElement, element2), find("[data-cell]", HTMLElement, element2)];
+    const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find(name, HTMLSelectElement, element2));
+    const columns = header.steps.length;
+    const cursor = { row: 0, column: 0, isSet: false };
+    const metric = () => header.metrics[Number(metricOf.value)];
+    const rankAt = (row) => orderOf.value === "cost" ? header.order[row] : row;
+    const height = () => Math.min(Math.max(ROW.all / header.ranks.length, ROW.least), ROW.most);
+    function readValue(number, cell2) {
+      const { scale, least } = header.metrics[number];
+      const stored = values[number][cell2];
+      return stored ? least + (stored - 1) * scale : NaN;
+    }
+    function valueAt(place, column) {
+      return readValue(Number(metricOf.value), place * columns + column);
+    }
+    function paintCells() {
+      const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
+      const context = cells.getContext("2d");
+      const image = context.createImageData(columns, header.ranks.length);
+      const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
+      const { low, high, bad: muchIsBad } = metric();
+      for (let row = 0; row < header.ranks.length; row++) {
+        for (let column = 0; column < columns; column++) {
+          const value = valueAt(rankAt(row), column);
+          if (Number.isNaN(value)) continue;
+          const part = Math.min(Math.max((value - low) / (high - low || 1), 0), 1);
+          const share = muchIsBad ? part : 1 - part;
+          const at = 4 * (row * columns + column);
+          for (let k = 0; k < 3; k++) image.data[at + k] = good[k] + (bad[k] - good[k]) * share;
+          image.data[at + 3] = 255;
+        }
+      }
+      context.putImageData(image, 0, 0);
+      return cells;
+    }
+    function draw() {
+      const [width, rows] = [Math.max(canvas.clientWidth - LEFT, 1), height() * header.ranks.length];
+      const ratio = devicePixelRatio || 1;
+      canvas.style.height = `${rows + BELOW}px`;
+      Object.assign(canvas, { width: (width + LEFT) * ratio, height: (rows + BELOW) * ratio });
+      const context = canvas.getContext("2d");
+      context.scale(ratio, ratio);
+      context.imageSmoothingEnabled = height() < 1 || columns > width;
+      context.drawImage(paintCells(), LEFT, 0, width, rows);
+      context.fillStyle = getComputedStyle(canvas).color;
+      context.font = "12px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      const everyRow = Math.ceil(LABEL.row / height());
+      for (let row = 0; row < header.ranks.length; row += everyRow) {
+        context.fillText(String(header.ranks[rankAt(row)]), LEFT - 6, Math.max((row + 0.5) * height(), LABEL.row / 2));
+      }
+      context.textAlign = "center";
+      const everyColumn = Math.ceil(LABEL.column * columns / width);
+      for (let column = 0; column < columns; column += everyColumn) {
+        context.fillText(String(header.steps[column]), LEFT + (column + 0.5) * width / columns, rows + BELOW / 2);
+      }
+      if (!cursor.isSet) return;
+      context.lineWidth = 2;
+      context.strokeStyle = context.fillStyle;
+      context.strokeRect(LEFT + cursor.column * width / columns, cursor.row * height(), width / columns, height());
+    }
+    function say() {
+      const place = rankAt(cursor.row);
+      const texts = header.metrics.map(({ title, unit }, number) => `${title} ${format(readValue(number, place * columns + cursor.column), unit)}`);
+      const opens = header.links[place] ? ". Click: its page" : "";
+      cell.textContent = `Rank ${header.ranks[place]}, step ${header.steps[cursor.column]}: ${texts.join(", ")}${opens}`;
+    }
+    function show2() {
+      const { low, high, unit } = metric();
+      find("[data-low]", HTMLElement, element2).textContent = format(low, unit);
+      find("[data-high]", HTMLElement, element2).textContent = format(high, unit);
+      const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
+      const ends = metric().bad ? [good, bad] : [bad, good];
+      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends.join()})`;
+      draw();
+    }
+    function moveTo(row, column) {
+      cursor.row = Math.min(Math.max(row, 0), header.ranks.length - 1);
+      cursor.column = Math.min(Math.max(column, 0), columns - 1);
+      cursor.isSet = true;
+      draw();
+      say();
+    }
+    function open() {
+      const link = header.links[rankAt(cursor.row)];
+      if (link) location.href = link;
+    }
+    canvas.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+      const width = canvas.clientWidth - LEFT;
+      if (offsetX < LEFT || offsetY > height() * header.ranks.length) return;
+      moveTo(Math.floor(offsetY / height()), Math.floor((offsetX - LEFT) / width * columns));
+    });
+    canvas.addEventListener("click", open);
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (event.key === "Enter") open();
+      if (!step) return;
+      event.preventDefault();
+      moveTo(cursor.row + step[0], cursor.column + step[1]);
+    });
+    for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show2);
+    new ResizeObserver(draw).observe(find(".table-tools", HTMLElement, element2));
+    new MutationObserver(show2).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    systemDark.addEventListener("change", show2);
+    show2();
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function format(value, unit) {
+    if (unit === "ns") return formatSeconds(value * 1e-9);
+    return unit === "pct" ? formatPercent(value) : formatScaled(value, "Hz");
+  }
+
+  // src/icicle_tree.ts
+  var KINDS = ["range", "module", "class", "kernel", "idle"];
+  function childrenOf(tree, order) {
+    const children = tree.parent.map(() => []);
+    tree.parent.forEach((parent, node) => {
+      if (parent >= 0) children[parent].push(node);
+    });
+    const key = order === "time" ? (node) => -tree.time[node] : (node) => tree.start[node];
+    children.forEach((nodes) => nodes.sort((a, b) => key(a) - key(b) || a - b));
+    return children;
+  }
+  function chainOf(tree, node) {
+    const chain = [];
+    for (let at = node; at >= 0; at = tree.parent[at]) chain.unshift(at);
+    return chain;
+  }
+  function layOut(tree, focus, order, narrowest) {
+    const children = childrenOf(tree, order);
+    const chain = chainOf(tree, focus);
+    const bars = chain.map((node, row) => ({ node, row, left: 0, width: 1 }));
+    const add = (parent) => {
+      let left = parent.left;
+      for (const node of children[parent.node]) {
+        const bar = { node, row: parent.row + 1, left, width: parent.width * tree.time[node] / tree.time[parent.node] };
+        left += bar.width;
+        if (bar.width < narrowest) continue;
+        bars.push(bar);
+        add(bar);
+      }
+    };
+    add(bars[bars.length - 1]);
+    return bars;
+  }
+  function turnAround(tree, link, normal2 = (text) => text) {
+    const found = {
+      kind: [],
+      parent: [],
+      time: [],
+      launches: [],
+      start: [],
+      active: [],
+      name: [],
+      link: [],
+      texts: tree.texts
+    };
+    const known = /* @__PURE__ */ new Map();
+    const isWanted = (node) => KINDS[tree.kind[node]] === "kernel" && normal2(tree.texts[tree.link[node]]) === link;
+    tree.parent.forEach((_, leaf) => {
+      if (!isWanted(leaf)) return;
+      const chain = chainOf(tree, leaf).reverse().filter((node) => KINDS[tree.kind[node]] !== "class");
+      let place = -1;
+      for (const node of chain) {
+        const key = `${place} ${tree.name[node]}`;
+        const next = known.get(key) ?? found.kind.length;
+        if (!known.has(key)) {
+          known.set(key, next);
+          for (const column of ["kind", "name", "link"]) found[column].push(tree[column][node]);
+          found.active.push(tree.active[leaf]);
+          found.parent.push(place);
+          found.time.push(0);
+          found.launches.push(0);
+          found.start.push(tree.start[leaf]);
+        }
+        place = next;
+        found.time[place] += tree.time[leaf];
+        found.launches[place] += tree.launches[leaf];
+      }
+    });
+    return found.kind.length ? found : null;
+  }
+
+  // src/icicle.ts
+  var ROW2 = 26;
+  var NARROWEST = 3;
+  var LEAST_LABEL = 28;
+  function startIcicles() {
+    findAll("[data-icicle]").forEach(startIcicle);
+  }
+  function startIcicle(element2) {
+    const data = JSON.parse(document.getElementById(element2.dataset.icicle).textContent);
+    const [bars, places] = [find(".bars", HTMLElement, element2), find(".places", HTMLElement, element2)];
+    const title = find("h4", HTMLElement, places);
+    const below = find(".bars", HTMLElement, places);
+    const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element2.querySelector(name));
+    let focus = 0;
+    let kernel = "";
+    const tree = () => data.trees[Number(treeOf?.value ?? 0)];
+    const order = () => orderOf?.value ?? "start";
+    function show2() {
+      drawBars(bars, tree(), data, focus, order());
+      const turned = kernel ? turnAround(tree(), kernel, normal) : null;
+      places.hidden = !turned;
+      if (!turned) return;
+      title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
+      drawBars(below, turned, data, 0, "time");
+    }
+    function choose2(chosen2, node) {
+      if (chosen2 === tree()) focus = node;
+      const link = chosen2.texts[chosen2.link[node]];
+      if (KINDS[chosen2.kind[node]] === "kernel") kernel = normal(link);
+      show2();
+      const selection = parseSelection(link);
+      if (selection) select(selection, { from: "figure" });
+    }
+    bars.addEventListener("click", ({ target }) => {
+      const node = nodeOf(target);
+      if (node >= 0) choose2(tree(), node);
+    });
+    below.addEventListener("click", ({ target }) => {
+      const selection = target instanceof HTMLElement ? parseSelection(target.dataset.link ?? "") : null;
+      if (selection) select(selection, { from: "figure" });
+    });
+    for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
+    treeOf?.addEventListener("change", () => {
+      focus = 0;
+      show2();
+    });
+    orderOf?.addEventListener("change", show2);
+    onSelection(({ selection }) => {
+      kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      show2();
+    });
+    new ResizeObserver(show2).observe(bars);
+    onColors(show2);
+    find(".undrawn", HTMLElement, element2).remove();
+  }
+  function normal(link) {
+    const selection = parseSelection(link);
+    return selection ? toFragment2({ selection, view: null }) : link;
+  }
+  var nodeOf = (target) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
+  function drawBars(box, tree, data, focus, order) {
+    const width = box.clientWidth || 1;
+    const drawn = layOut(tree, focus, order, NARROWEST / width);
+    const had = box.contains(document.activeElement) ? document.activeElement.dataset.node : void 0;
+    const chain = new Set(chainOf(tree, focus));
+    box.style.height = `${ROW2 * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
+    box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
+    const again = box.querySelector(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
+    if (again) again.tabIndex = 0;
+    if (had !== void 0) again?.focus({ preventScroll: true });
+  }
+  function makeBar({ node, row, left, width }, tree, data, pixels, chain) {
+    const kind = KINDS[tree.kind[node]];
+    const name = tree.texts[tree.name[node]];
+    const active = tree.active[node];
+    const colors = data.colors[isDark() ? "dark" : "light"];
+    const last = colors.length - 1;
+    const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
+    const bar = Object.assign(document.createElement("button"), {
+      type: "button",
+      className: `bar-${kind}`,
+      tabIndex: -1,
+      title: describe(tree, node, data.unit),
+      textContent: width * pixels >= LEAST_LABEL ? name : ""
+    });
+    bar.classList.toggle("unnamed", !bar.textContent);
+    bar.setAttribute("aria-label", bar.title);
+    if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
+    Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
+    Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW2 * row}px` });
+    if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
+    return bar;
+  }
+  function describe(tree, node, unit) {
+    const active = tree.active[node];
+    const share = formatPercent(100 * tree.time[node] / tree.time[0]);
+    const count = tree.launches[node];
+    return [
+      tree.texts[tree.name[node]],
+      `${formatSeconds(tree.time[node] * 1e-9)}, ${share} ${unit}`,
+      ...KINDS[tree.kind[node]] === "idle" ? [] : [`Tensor Active ${active === null ? "–" : formatPercent(active)}`],
+      ...count ? [`${count} launch${count === 1 ? "" : "es"}`] : []
+    ].join("\n");
+  }
+  function moveFocus(box, event) {
+    const at = document.activeElement;
+    if (!(at instanceof HTMLElement) || !box.contains(at)) return;
+    const all = findAll("button", box);
+    const place = (bar) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
+    const { row, left } = place(at);
+    const near = (wanted2) => all.filter((bar) => place(bar).row === wanted2).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
+    const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const next = step ? inRow[inRow.indexOf(at) + step] : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : void 0;
+    if (!next) return;
+    event.preventDefault();
+    at.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  // src/links.ts
+  function openLinkedParts() {
+    document.addEventListener("click", (event) => {
+      const link = event.target instanceof Element ? event.target.closest("a[href^='#']") : null;
+      if (!link) return;
+      openAround(link.hash.slice(1));
+      if (!readAddress()) return;
+      event.preventDefault();
+      document.getElementById(link.hash.slice(1))?.scrollIntoView();
+    });
+    openAround(location.hash.slice(1));
+  }
+  function openAround(id) {
+    const target = document.getElementById(id);
+    for (let part = target?.closest("details"); part; part = part.parentElement?.closest("details")) part.open = true;
+  }
+
+  // src/panel/findings.ts
+  function readFindings() {
+    return new Map(findAll("[data-finding]").map(({ dataset: { finding = "", title = "", gain = "", about = "" } }) => {
+      const selections = about.split(" ").map(parseSelection).filter((selection) => selection !== null);
+      return [finding, { name: finding, title, gain, about: selections }];
+    }));
+  }
+
+  // src/panel/gpu_choice.ts
+  function startGpuChoice(timeline2, subjects) {
+    const buttons = findAll("[data-show-gpu]");
+    const tables = findAll("[data-of-gpu]");
+    const show2 = (chosen2) => {
+      buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen2)));
+      tables.forEach((table) => table.classList.toggle("other-gpu", Number(table.dataset.ofGpu) !== chosen2));
+    };
+    for (const button of buttons) {
+      const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
+      if (gpu) button.addEventListener("click", () => timeline2.showGpu(gpu));
+    }
+    document.addEventListener("tcprof:gpu", ({ detail }) => show2(detail));
+    if (subjects.gpus.length > 1) show2(subjects.gpus[0].gpu);
+  }
+
   // src/timeline/search.ts
   function firstAbove(values, limit) {
     let [from, to] = [0, values.length];
@@ -4121,8 +4699,9 @@ ${tag[row]}`.toLowerCase());
     return curve?.levels[0].period ?? 0;
   }
   function goTo(box) {
-    box.scrollIntoView();
-    requestAnimationFrame(() => requestAnimationFrame(() => box.scrollIntoView()));
+    const start2 = box.closest("#explore") ?? box;
+    start2.scrollIntoView();
+    requestAnimationFrame(() => requestAnimationFrame(() => start2.scrollIntoView()));
   }
   async function readData() {
     const packed = find("#timeline-data", HTMLScriptElement);
@@ -4245,13 +4824,18 @@ ${tag[row]}`.toLowerCase());
       closed = [];
     });
   }
+  function pinPane() {
+    const pane = document.querySelector(".pane");
+    if (!pane) return;
+    new ResizeObserver(() => pane.style.setProperty("--pane-height", `${pane.offsetHeight}px`)).observe(pane);
+  }
   function startSelecting(timeline2, figures) {
     const { subjects, shown } = timeline2;
     if (!subjects || !shown) return;
     subjects.findings = readFindings();
     followLasso(subjects, figures);
-    onSelection(({ selection }) => {
-      if (selection?.kind === "finding") openAround(`finding-${selection.name}`);
+    onSelection(({ selection, from }) => {
+      if (selection?.kind === "finding" && from === "address") openAround(`finding-${selection.name}`);
     });
     const currentGpu = () => timeline2.gpu ?? subjects.gpus[0];
     startGpuChoice(timeline2, subjects);
@@ -4267,6 +4851,7 @@ ${tag[row]}`.toLowerCase());
     startThemeButton();
     openOnPaper();
     openLinkedParts();
+    pinPane();
     fitFigures();
     if (document.querySelector(".side-names")) void startBaselines(startContent);
     else startContent();
