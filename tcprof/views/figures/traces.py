@@ -122,7 +122,7 @@ def shown_gpus(analysis: Analysis) -> list[int]:
 
 
 UNKNOWN_COLOR = "#A7AEB8"
-BAR_TEXT = "#0D1218"  # reads on every colour below
+BAR_TEXT = "#000000"  # on what white is not read on: between them there is no colour on which neither is
 # What Tensor Active leaves of the time has the colour that is seen first, on light pages and on dark ones: all is lost
 # at 0 %, nothing at 100 %.
 LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#EC4F85", "#262D37")}
@@ -221,4 +221,4 @@ def text_on(color: str) -> str:
     channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
     red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
-    return BAR_TEXT if light > 0.19 else "#FFFFFF"
+    return BAR_TEXT if light > 0.179 else "#FFFFFF"

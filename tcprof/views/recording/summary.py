@@ -104,6 +104,7 @@ def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Rea
     over = f"over the {describe_span(row)}"
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     traced = len(analysis.activities) > 0
+    length = float(row["window_ns"]) if row["window_ns"] > 0 else math.nan
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
     tensor = [Reading("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
@@ -111,7 +112,7 @@ def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Rea
     active = f"mean {over}{rounded}" if known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
-        Reading("Whole capture", units.format_ns(row["window_ns"]), "", f"the {describe_span(row)}"),
+        Reading("Whole capture", units.format_ns(length), "", f"the {describe_span(row)}"),
         Reading("Tensor Active", HEADLINE.format(row), interval, active),
         Reading(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
         *_rates(analysis, row.to_frame().T, over),
