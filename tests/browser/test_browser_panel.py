@@ -147,7 +147,7 @@ def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, wid
     rows = opened.locator(ROWS)
     for number in (0, 3):
         rows.nth(number).evaluate(
-            "row => { row.scrollIntoView({block: 'center'}); scrollBy(0, row.getBoundingClientRect().top - 440) }"
+            "row => { row.scrollIntoView({block: 'center'}); scrollBy(0, row.getBoundingClientRect().top - 385) }"
         )
         before, page = find_rest(rows.nth(number)), opened.locator("main").bounding_box()["width"]
         rows.nth(number).locator("td").first.click()

@@ -37,8 +37,8 @@ def selected(opened):
 
 
 def click_range(opened, name):
-    row = rows_with(opened, name)
-    row.scroll_into_view_if_needed()
+    row = opened.locator("#table-ranges-0 tbody tr", has_text=name)
+    row.evaluate("row => row.scrollIntoView()")  # between what stays in view and the panel
     before = opened.evaluate("scrollY")
     row.locator("td").nth(3).click()
     shown = window(opened)

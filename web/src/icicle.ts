@@ -63,7 +63,9 @@ function startIcicle(element: HTMLElement): void {
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
   onSelection(({ selection }) => {
-    kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+    const same = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+    if (same && !kernel) return; // what is below would move away from under whoever chose it there
+    kernel = same;
     show();
   });
   new ResizeObserver(show).observe(bars);

@@ -1024,7 +1024,9 @@
     });
     orderOf?.addEventListener("change", show2);
     onSelection(({ selection }) => {
-      kernel = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      const same = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      if (same && !kernel) return;
+      kernel = same;
       show2();
     });
     new ResizeObserver(show2).observe(bars);
