@@ -350,6 +350,8 @@ def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
         style = opened.locator(part).first.evaluate("each => ({...getComputedStyle(each)})")
         assert style["printColorAdjust"] == "exact"
     assert style["breakInside"] == "avoid"
+    width = opened.locator(".bar i").first.evaluate("each => getComputedStyle(each).borderTopWidth")
+    assert width == "5px", "a border is printed where backgrounds are not"
 
 
 @pytest.mark.slow

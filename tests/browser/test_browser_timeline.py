@@ -122,7 +122,7 @@ def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
     _, y = opened.evaluate(CURVE, "Tensor Active")
     assert len(y) < 1500
     assert max(value for value in y if value is not None) < 50
-    (left, right), top = opened.evaluate(PEAK, "rgb(213,94,0)")
+    (left, right), top = opened.evaluate(PEAK, "rgb(29,116,91)")
     assert right - left <= 4, "the band of one bin reaches up to the peak, and no other one does"
     assert top == pytest.approx(opened.evaluate(HEIGHT, 97), abs=2)
 

@@ -58,7 +58,7 @@ function openOnPaper(): void {
 function pinPane(): void {
   const pane = document.querySelector<HTMLElement>(".pane");
   if (!pane) return;
-  new ResizeObserver(() => pane.style.setProperty("--pane-height", `${pane.offsetHeight}px`)).observe(pane);
+  new ResizeObserver(() => { pane.style.top = `min(0px, calc(var(--pinned, 100vh) - ${pane.offsetHeight}px))`; }).observe(pane);
 }
 
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */

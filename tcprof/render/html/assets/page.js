@@ -4829,7 +4829,9 @@ ${tag[row]}`.toLowerCase());
   function pinPane() {
     const pane = document.querySelector(".pane");
     if (!pane) return;
-    new ResizeObserver(() => pane.style.setProperty("--pane-height", `${pane.offsetHeight}px`)).observe(pane);
+    new ResizeObserver(() => {
+      pane.style.top = `min(0px, calc(var(--pinned, 100vh) - ${pane.offsetHeight}px))`;
+    }).observe(pane);
   }
   function startSelecting(timeline2, figures) {
     const { subjects, shown } = timeline2;
