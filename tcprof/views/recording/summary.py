@@ -104,7 +104,7 @@ def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Rea
     over = f"over the {describe_span(row)}"
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     traced = len(analysis.activities) > 0
-    length = float(row["window_ns"]) if row["window_ns"] > 0 else math.nan
+    length = float(row["window_ns"]) if (traced or known) and row["window_ns"] > 0 else math.nan
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
     tensor = [Reading("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
