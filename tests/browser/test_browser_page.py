@@ -10,6 +10,7 @@ from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_pag
 from slow import first, slow
 
 import tcprof
+from tcprof.findings.pricing.advice import name_advice
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
@@ -291,7 +292,9 @@ def test_findings_are_headed_by_what_to_do_with_their_rule_beside_it(visit, page
     for place, head in enumerate(heads.all()):
         assert head.text_content().replace("\N{NO-BREAK SPACE}", " ") == advice[place].action
     assert opened.locator("#part-advice .rule").first.text_content() == advice[0].rule
-    assert opened.locator(".leads .rule").count() == 0, "a card has a sentence, and no name of a rule"
+    assert opened.locator(".leads .rule").count() == 0
+    (card, *_) = opened.locator(".lead-says").all_text_contents()
+    assert card.replace("\N{NO-BREAK SPACE}", " ") == name_advice(advice[0]), "the sentence of the terminal"
     opened.locator(".leads a", has_text="How").first.click()
     assert 0 <= heads.first.bounding_box()["y"] < 300
 
