@@ -354,6 +354,17 @@ def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
     assert width == "5px", "a border is printed where backgrounds are not"
 
 
+def test_paper_is_light_where_the_page_is_dark(visit, pages):
+    opened = visit(pages / "plain.html", scheme="dark")
+    ink = "() => getComputedStyle(document.querySelector('#timeline .ytick text')).fill"
+    dark = opened.evaluate(ink)
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened.wait_for_function(f"dark => ({ink})() !== dark", arg=dark)
+    assert opened.evaluate(ink) == "rgb(23, 32, 43)"
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    opened.wait_for_function(f"dark => ({ink})() === dark", arg=dark)
+
+
 @pytest.mark.slow
 def test_panel_and_strip_are_not_printed(visit, pages):
     opened = open_at(visit, pages, "plain", "range=step")

@@ -8,13 +8,20 @@ export type Theme = "dark" | "light";
 /** The system's choice; its "change" event says when it changes. */
 export const systemDark = matchMedia("(prefers-color-scheme: dark)");
 
-let onPaper = false;
-addEventListener("beforeprint", () => { onPaper = true; });
-addEventListener("afterprint", () => { onPaper = false; });
+/** What dark colours are for, while the page is drawn for paper. */
+let keptForScreen: string | null = null;
+
+/** Paper is light: figures are drawn for it before the page's style is that of print. To be called before all else. */
+export function followPaper(): void {
+  addEventListener("beforeprint", () => { keptForScreen ??= darkStyle().media; darkStyle().media = "not all"; });
+  addEventListener("afterprint", () => { darkStyle().media = keptForScreen ?? darkStyle().media; keptForScreen = null; });
+}
+
+const darkStyle = () => document.getElementById("dark-colors") as HTMLStyleElement;
 
 /** Whether the page is shown in dark colours; on paper it never is. */
 export function isDark(): boolean {
-  if (onPaper) return false;
+  if (keptForScreen !== null) return false;
   return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
 }
 
@@ -34,8 +41,7 @@ export function applyKeptTheme(): void {
 }
 
 function applyTheme(theme: Theme): void {
-  const style = document.getElementById("dark-colors") as HTMLStyleElement;
-  style.media = theme === "dark" ? "screen" : "not all";
+  darkStyle().media = theme === "dark" ? "screen" : "not all";
   root.dataset.theme = theme; // the timeline looks at it
 }
 

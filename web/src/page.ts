@@ -1,5 +1,5 @@
 /** All of a page's script but the colours before the first paint; it starts what the page has. */
-import { chooseTheme, isDark, systemDark } from "./colors";
+import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
 import { startBaselines } from "./comparison/baselines";
 import { find, findAll, whenParsed } from "./dom";
 import { startExplorer } from "./explorer/tools";
@@ -79,6 +79,7 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   startSelection((selection) => subjects.find(selection) !== null);
 }
 
+followPaper();
 const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
 if (timeline) window.tcprof = timeline;
 whenParsed(() => {

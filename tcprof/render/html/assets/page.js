@@ -5,15 +5,20 @@
   var KEPT = "tcprof-theme";
   var root = document.documentElement;
   var systemDark = matchMedia("(prefers-color-scheme: dark)");
-  var onPaper = false;
-  addEventListener("beforeprint", () => {
-    onPaper = true;
-  });
-  addEventListener("afterprint", () => {
-    onPaper = false;
-  });
+  var keptForScreen = null;
+  function followPaper() {
+    addEventListener("beforeprint", () => {
+      keptForScreen ??= darkStyle().media;
+      darkStyle().media = "not all";
+    });
+    addEventListener("afterprint", () => {
+      darkStyle().media = keptForScreen ?? darkStyle().media;
+      keptForScreen = null;
+    });
+  }
+  var darkStyle = () => document.getElementById("dark-colors");
   function isDark() {
-    if (onPaper) return false;
+    if (keptForScreen !== null) return false;
     return root.dataset.theme ? root.dataset.theme === "dark" : systemDark.matches;
   }
   function chooseTheme(theme) {
@@ -24,8 +29,7 @@
     }
   }
   function applyTheme(theme) {
-    const style = document.getElementById("dark-colors");
-    style.media = theme === "dark" ? "screen" : "not all";
+    darkStyle().media = theme === "dark" ? "screen" : "not all";
     root.dataset.theme = theme;
   }
   function onColors(call) {
@@ -685,7 +689,7 @@
     addEventListener("afterprint", restyle);
     afterResize();
     afterOpening();
-    onPaper2();
+    onPaper();
   }
   var findPlots = () => findAll("[data-figure]");
   function afterResize() {
@@ -705,7 +709,7 @@
       if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
     }, { capture: true });
   }
-  function onPaper2() {
+  function onPaper() {
     const resize = (width, change) => {
       const printed = findAll("[data-figure], #timeline");
       printed.forEach((plot) => {
@@ -4157,8 +4161,8 @@ ${tag[row]}`.toLowerCase());
       this.schedule();
     };
     /** Draw for paper, or for the window again, at once: print does not wait. */
-    print = (onPaper3) => {
-      this.onPaper = onPaper3;
+    print = (onPaper2) => {
+      this.onPaper = onPaper2;
       this.isStale = true;
       void this.draw();
     };
@@ -4849,6 +4853,7 @@ ${tag[row]}`.toLowerCase());
     startSearch(subjects, currentGpu);
     startSelection((selection) => subjects.find(selection) !== null);
   }
+  followPaper();
   var timeline = startTimeline();
   if (timeline) window.tcprof = timeline;
   whenParsed(() => {

@@ -5,13 +5,7 @@
   var KEPT = "tcprof-theme";
   var root = document.documentElement;
   var systemDark = matchMedia("(prefers-color-scheme: dark)");
-  var onPaper = false;
-  addEventListener("beforeprint", () => {
-    onPaper = true;
-  });
-  addEventListener("afterprint", () => {
-    onPaper = false;
-  });
+  var darkStyle = () => document.getElementById("dark-colors");
   function applyKeptTheme() {
     try {
       const kept = localStorage.getItem(KEPT);
@@ -20,8 +14,7 @@
     }
   }
   function applyTheme(theme) {
-    const style = document.getElementById("dark-colors");
-    style.media = theme === "dark" ? "screen" : "not all";
+    darkStyle().media = theme === "dark" ? "screen" : "not all";
     root.dataset.theme = theme;
   }
 
