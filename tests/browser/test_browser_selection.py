@@ -37,7 +37,7 @@ def selected(opened):
 
 
 def click_range(opened, name):
-    row = opened.locator("#table-ranges-0 tbody tr", has_text=name)
+    row = rows_with(opened, name)
     row.evaluate("row => row.scrollIntoView()")  # between what stays in view and the panel
     before = opened.evaluate("scrollY")
     row.locator("td").nth(3).click()

@@ -62,6 +62,6 @@ function tell(plot: PlotElement, text: string | null, launches: number): void {
   const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
   all.addEventListener("click", () => select(null, { from: "figure" }));
   said.replaceChildren(
-    link("#part-kernels", text), "; ",
+    link("#part-table", text), "; ",
     link("#explore", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`), " ", all);
 }

@@ -60,16 +60,14 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     icicles = _explained(EXPLAINED, list_icicles(analysis))
     return_freed_memory()
     provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
+    table = list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
     sections = (
         Section("advice", _ADVICE, view_sections(analysis, advice), chapter=VERDICT),
         Section("consists", "What the time consists of", icicles, chapter=PICTURE),
         Section(TIMELINE, "Timeline", (), chapter=PANE),
-        Section("modules", "Modules", _modules(analysis), chapter=EXPLORE),
-        Section("ranges", "Ranges", _ranges(analysis), chapter=EXPLORE),
-        Section("kernels", "Kernels", _kernels(analysis), chapter=EXPLORE),
+        Section("table", "Modules, ranges and kernels", table, "Table", EXPLORE),
         Section("iterations", "Iterations", _iterations(analysis), chapter=EXPLORE),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline", EXPLORE),
-        Section("time", "Where the time went", _time(analysis), chapter=EXPLORE),
         Section("ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", SOURCES),
         Section("provenance", "The recording", (Facts(provenance),), chapter=SOURCES),
     )
@@ -97,32 +95,18 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
     return strip, *list_kind_tables(analysis), _aside(*notes)
 
 
-def _modules(analysis: Analysis) -> tuple[Part, ...]:
-    tables = list_modules(analysis, analysis.modules, MOST_ROWS // max(analysis.modules["gpu"].nunique(), 1))
-    notes = (describe_modules(analysis), *describe_homes(analysis), *describe_useful(analysis))
-    return (*tables, _aside(*notes)) if tables else ()
-
-
-def _ranges(analysis: Analysis) -> tuple[Part, ...]:
+def _about_ranges(analysis: Analysis) -> str:
     interval = " Each mean has its 95 % interval, from five instances on."
-    about = (
+    return (
         f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
         f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
         f"its share of the GPU's time from first activity to last beside it."
     )
-    return *list_ranges(analysis, analysis.ranges, MOST_ROWS), _aside(about)
 
 
 def _about_kernels(analysis: Analysis) -> str:
     interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
-    said = f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
-    return *tables, _aside(said)
-
-
-def _time(analysis: Analysis) -> tuple[Part, ...]:
-    if not (analysis.timeline["window_ns"] > 0).any():
-        return ()
-    return *list_time(analysis, analysis.timeline, MOST_ROWS), _aside(MEANING)
+    return f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
 
 
 def _explained(how: str, parts: Sequence[Part]) -> tuple[Part, ...]:
