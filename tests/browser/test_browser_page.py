@@ -220,7 +220,7 @@ def test_each_of_several_gpus_has_a_picture_that_fits(visit, pages):
     assert opened.locator(".picture .readings").count() > 1
     for media in ("screen", "print"):
         opened.emulate_media(media=media)
-        assert opened.locator(".first").evaluate("first => first.scrollWidth") <= 390
+        assert opened.locator(".glance").evaluate("glance => glance.scrollWidth") <= 390
 
 
 def test_without_scripts_the_figures_are_read_in_the_table(browser, pages):
