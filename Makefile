@@ -13,7 +13,7 @@ NODE_MODULES := web/node_modules/.package-lock.json
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-sdist check web docs format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-integrations test-sdist check web docs format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -67,6 +67,12 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	build/lowest/bin/tcprof ranges fixtures/mlp_fp16.sqlite >/dev/null
 	$(LOWEST) -m pytest -W default $(PARALLEL) tests/test_cli*.py tests/test_redact.py \
 	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py tests/test_annotate_nvtx.py
+
+TRAINERS := build/trainers/bin/python
+test-integrations: $(VENV)/installed-dev  ## Install transformers, accelerate and Lightning beside tcprof, and run the tests of the callbacks
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/trainers
+	$(BIN)/uv pip install --quiet --python $(TRAINERS) --constraint constraints.txt . pytest pytest-timeout hypothesis torch nvtx transformers accelerate lightning
+	$(TRAINERS) -m pytest -W default tests/test_integrations.py
 
 test-sdist: $(VENV)/installed-dev  ## Build what is published, and whether an index takes it; from the unpacked sdist run the demo, collect all tests, and run those of its files
 	rm -rf build/sdist

@@ -64,5 +64,12 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'tcprof' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """What ``%load_ext tcprof`` calls."""
+    from tcprof.integrations.notebook import register
+
+    register(shell)
+
+
 def __dir__() -> list[str]:
     return __all__

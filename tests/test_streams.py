@@ -20,6 +20,7 @@ from slow import first, slow
 from tcprof import cli
 from tcprof.cli import streams, views
 from tcprof.errors import InputError, NsysError
+from tcprof.version import __version__
 
 HOSTILE = "\x1b]0;owned\x07\x1b[31mred\x9b1m\u202etxt\rover"
 ACTING = "\x1b\x07\x9b\u202e\r"
@@ -163,7 +164,7 @@ def test_no_error_ends_like_a_gate_that_failed(error, status, run, monkeypatch):
         said = " ".join(done.err.split())
         assert said.startswith(f"tcprof: This is a defect of tcprof: {type(error).__name__}: ")
         assert "TCPROF_TRACEBACK=1" in said
-        assert "tcprof 0.1.0, Python 3." in said
+        assert f"tcprof {__version__}, Python 3." in said
         monkeypatch.setenv("TCPROF_TRACEBACK", "1")
         assert "Traceback (most recent call last)" in run("ranges", "a.sqlite").err
 

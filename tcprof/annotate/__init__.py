@@ -55,6 +55,11 @@ def start(level: str | None = None) -> None:
     when_imported(_GUARD.protect(_install))
 
 
+def is_on() -> bool:
+    """Whether the steps of this process have ranges."""
+    return bool(_installed) and _GUARD.is_on
+
+
 def _default_level() -> str:
     level = os.environ.get(VARIABLE) or AUTO
     if level not in (*LEVELS, AUTO, OFF):

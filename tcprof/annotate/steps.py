@@ -55,7 +55,7 @@ def open_ranges() -> Ranges:
     return _DefaultDomain()
 
 
-def _is_recorded() -> bool:
+def is_recorded() -> bool:
     """Whether a profiler takes what NVTX is given: this variable names the library by which it does."""
     return bool(os.environ.get("NVTX_INJECTION64_PATH"))
 
@@ -71,7 +71,7 @@ class _OwnDomain:
         self._push, self.pop = domain.push_range, domain.pop_range
         self._start, self.end = domain.start_range, domain.end_range
         self._write = domain.mark
-        self.mark = self._mark if _is_recorded() else None
+        self.mark = self._mark if is_recorded() else None
         self._known: dict[str, Any] = {}  # without a lock, which a process that is forked meanwhile would find closed
 
     def _learn(self, name: str) -> Any:
@@ -94,7 +94,7 @@ class _NamedDomain:
         import nvtx
 
         self._push, self._pop, self._start, self.end = nvtx.push_range, nvtx.pop_range, nvtx.start_range, nvtx.end_range
-        self.mark = functools.partial(nvtx.mark, domain=DOMAIN) if _is_recorded() else None
+        self.mark = functools.partial(nvtx.mark, domain=DOMAIN) if is_recorded() else None
 
     def push(self, name: str) -> None:
         self._push(name, domain=DOMAIN)

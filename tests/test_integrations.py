@@ -1,0 +1,197 @@
+"""Callbacks of trainers: what they name, which steps they have recorded, and what they leave behind."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcprof
+from tcprof import annotate
+
+torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tcprof[workloads]'")
+from tcprof.integrations import EVALUATION, TRAINING, Capture  # noqa: E402
+
+WHY = "make test-integrations installs it, and runs these"
+
+
+class Log(list[str]):
+    """Ranges that write down what is opened and closed."""
+
+    def start(self, name: str) -> str:
+        self.append(f"<{name}")
+        return name
+
+    def end(self, name: str) -> None:
+        self.append(f"{name}>")
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    """What happens, with a capture as on a machine with a GPU."""
+    happened = Log()
+    monkeypatch.setattr(annotate.steps, "open_ranges", lambda: happened)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: happened.append("wait"))
+    monkeypatch.setattr(torch.cuda.profiler, "start", lambda: happened.append("RECORD"))
+    monkeypatch.setattr(torch.cuda.profiler, "stop", lambda: happened.append("STOP"))
+    return happened
+
+
+def in_words(log: Log) -> str:
+    return " ".join(log).replace("<step step>", "step").replace("<evaluation evaluation>", "evaluation")
+
+
+def test_a_loop_names_its_steps_and_some_are_recorded(log: Log) -> None:
+    with Capture(first=1, count=2) as capture:
+        for number in range(4):
+            with capture.step():
+                pass
+            if number == 1:
+                with capture.step(EVALUATION):
+                    pass
+    assert in_words(log) == "step wait RECORD step evaluation step wait STOP step"
+
+
+def test_a_capture_ends_with_the_loop_and_with_an_error(log: Log) -> None:
+    with pytest.raises(ZeroDivisionError), Capture(first=0) as capture, capture.step():
+        raise ZeroDivisionError
+    assert in_words(log) == "wait RECORD step wait STOP"
+
+
+def test_nothing_is_named_twice_where_the_program_is_annotated(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotate, "is_on", lambda: True)
+    with Capture(first=0, count=1) as capture, capture.step():
+        pass
+    assert in_words(log) == "wait RECORD wait STOP"
+
+
+@pytest.mark.parametrize("wrong", [{"first": -1}, {"count": 0}])
+def test_steps_that_cannot_be(wrong: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match="first is 0 or more, and count 1 or more"):
+        Capture(**wrong)
+
+
+def test_without_nsys_the_steps_are_a_trace_and_an_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
+    run(Capture(first=1, count=3, trace=tmp_path / "run.json"))
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    assert sum(each["name"] == TRAINING and each["cat"] == "user_annotation" for each in events if "cat" in each) == 3
+    assert tcprof.read(tmp_path / "run.tcprof").recording.file == "run.json"
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_cannot_be_saved_ends_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
+    with pytest.warns(UserWarning, match=r"tcprof could not save the analysis of .*run.json: "):
+        run(Capture(first=1, count=3, trace=tmp_path / "absent" / "run.json"))
+
+
+def run(capture: Capture) -> None:
+    model = torch.nn.Linear(8, 8)
+    with capture:
+        for _ in range(6):
+            with capture.step():
+                model(torch.ones(2, 8)).sum().backward()
+
+
+class Numbers(torch.utils.data.Dataset):  # type: ignore[misc, name-defined]
+    """Eight examples of a line."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"x": torch.tensor([float(index)]), "labels": torch.tensor([2.0 * index])}
+
+
+class Line(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = torch.nn.Linear(1, 1)
+
+    def forward(self, x: Any, labels: Any) -> dict[str, Any]:
+        return {"loss": ((self.line(x) - labels) ** 2).mean()}
+
+
+@pytest.mark.filterwarnings("default")
+def test_hugging_face(log: Log, tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason=WHY)
+    pytest.importorskip("accelerate", reason=WHY)
+    from transformers import Trainer, TrainingArguments
+
+    from tcprof.integrations.huggingface import TcprofCallback
+
+    options = TrainingArguments(
+        str(tmp_path),
+        max_steps=4,
+        per_device_train_batch_size=1,
+        gradient_accumulation_steps=2,
+        per_device_eval_batch_size=4,
+        eval_strategy="steps",
+        eval_steps=2,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+    )
+    Trainer(Line(), options, None, Numbers(), Numbers(), callbacks=[TcprofCallback(first=1, count=2)]).train()
+    once = "evaluation evaluation evaluation"  # two batches, and what comes after the second
+    assert in_words(log) == f"step wait RECORD step {once} step wait STOP step {once}"
+
+
+@pytest.mark.filterwarnings("default")
+def test_lightning(log: Log, tmp_path: Path) -> None:
+    lightning = pytest.importorskip("lightning.pytorch", reason=WHY)
+    from tcprof.integrations.lightning import TcprofCallback
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.line = Line()
+
+        def training_step(self, batch: Any) -> Any:
+            return self.line(**batch)["loss"]
+
+        def validation_step(self, batch: Any) -> None:
+            self.line(**batch)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), 0.01)
+
+    trainer = lightning.Trainer(
+        default_root_dir=tmp_path,
+        max_epochs=1,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        callbacks=[TcprofCallback(first=1, count=2)],
+    )
+    batches = torch.utils.data.DataLoader(Numbers(), batch_size=2)
+    trainer.fit(Module(), batches, batches)
+    assert in_words(log) == "step wait RECORD step step wait STOP step" + 4 * " evaluation"
+
+
+@pytest.mark.filterwarnings("default")
+def test_accelerate(log: Log) -> None:
+    accelerate = pytest.importorskip("accelerate", reason=WHY)
+    accelerator = accelerate.Accelerator(cpu=True)
+    model = Line()
+    model, optimizer, batches = accelerator.prepare(
+        model, torch.optim.SGD(model.parameters(), 0.01), torch.utils.data.DataLoader(Numbers(), batch_size=2)
+    )
+    with Capture(first=2, count=1) as capture:
+        for batch in batches:
+            with capture.step():
+                accelerator.backward(model(**batch)["loss"])
+                optimizer.step()
+                optimizer.zero_grad()
+    assert in_words(log) == "step step wait RECORD step wait STOP step"
+
+
+def test_kinds_are_the_names_that_annotation_gives() -> None:
+    assert (TRAINING, EVALUATION) == (annotate.steps.STEP, "evaluation")
+    assert "tcprof.integrations" not in dir(tcprof)
