@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tcprof.api.many import read_many
     from tcprof.api.reading import read
     from tcprof.api.recording import profile
+    from tcprof.api.tracking import log
 
 __all__ = [
     "InputError",
@@ -33,6 +34,7 @@ __all__ = [
     "__version__",
     "annotate",
     "compare",
+    "log",
     "profile",
     "read",
     "read_many",
@@ -53,6 +55,10 @@ def __getattr__(name: str) -> Any:
         from tcprof.api.comparing import compare
 
         return compare
+    if name == "log":
+        from tcprof.api.tracking import log
+
+        return log
     if name == "profile":
         from tcprof.api.recording import profile
 

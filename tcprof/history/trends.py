@@ -122,8 +122,8 @@ def find_commit(store: Store, given: str) -> str:
         commit for commit in commits if len(given) >= _SHORTEST_COMMIT and commit.startswith(given)
     ]
     if len(found) != 1:
-        what = "no run" if not found else f"runs of {len(found)} commits that begin like this"
-        raise UsageError(f"The store has {what}: {given!r}.", "'tcprof history list' lists the commits.")
+        what = f"runs of {len(found)} commits that begin with" if found else "no run of a commit that begins with"
+        raise UsageError(f"The store has {what} {given!r}.", "'tcprof history list' lists the commits.")
     return str(found[0])
 
 

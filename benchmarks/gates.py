@@ -1,0 +1,116 @@
+"""How often a gate fails a build in which nothing changed: 1,000 comparisons of a program with itself.
+
+    python benchmarks/gates.py
+    python benchmarks/gates.py --recordings FOLDER --write docs/ci.md
+
+Halves are of recordings in ``fixtures/``, or in a folder: the steps from one to another one and the rest, on as many
+ways as there are. Repeats are synthetic, with the variation between runs that tcprof assumes: see
+``benchmarks/comparison.py``, which also has what real repeats showed. A build fails on a change in either direction.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from accuracy import FIXTURES, Rows, table, write
+from programs import PROGRAMS, make_recording
+
+import tcprof
+from tcprof.analysis import Analysis
+from tcprof.comparison import compare
+from tcprof.comparison.gate.judge import judge_condition
+from tcprof.comparison.gate.parse import Condition, parse_condition
+from tcprof.comparison.matching.places import find_renamings, list_places, rename_paths
+from tcprof.comparison.statistics.rows import list_rows
+
+QUANTITIES = ("step_time", "time", "kernel_time", "tensor_active", "host_time")
+HALVES, REPEATS = 500, 752  # comparisons at most of halves, and of synthetic repeats
+FEWEST_STEPS = 10  # of a recording that is halved
+CONDITIONS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +0%", "< -0%")] for name in QUANTITIES}
+MARGINS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +3%", "< -3%")] for name in QUANTITIES}
+
+
+def judge(rows: pd.DataFrame, path: str, conditions: list[Condition]) -> str:
+    """What the gate says of a change in either direction; empty where the recording lacks the figure."""
+    verdicts = [judge_condition(each, rows, path) for each in conditions]
+    if all(each.verdict == "inconclusive" and np.isnan(each.median.low) for each in verdicts):
+        return ""
+    return "fail" if any(each.verdict == "fail" for each in verdicts) else "pass"
+
+
+def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
+    """A recording's steps in two halves, one of them without a gap."""
+    places = analysis.iterations.loc[analysis.iterations["counted"], "range"].to_numpy()
+    for first in np.unique(np.linspace(0, len(places) // 2, ways).astype(int)):
+        inner = np.zeros(len(places), dtype=bool)
+        inner[first : first + len(places) // 2] = True
+        one, other = (
+            replace(
+                analysis, instances=analysis.instances.assign(left_out=~analysis.instances["range"].isin(places[part]))
+            )
+            for part in (inner, ~inner)
+        )
+        yield one, other
+
+
+def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
+    """Kind of comparison, quantity, and what both gates say, for each pair of halves."""
+    analyses = [
+        analysis for file in files if (analysis := tcprof.read(file)).iterations["counted"].sum() >= FEWEST_STEPS
+    ]
+    kept = [each for analysis in analyses if (each := compare(analysis, analysis)).iteration_path]
+    for each in kept:
+        analysis, path = each.base.recordings[0], each.iteration_path
+        for base, new in halve(analysis, -(-HALVES // len(kept))):
+            renamings = find_renamings((base,), (new,), {})
+            places = list_places([rename_paths(base.ranges, renamings[0])])
+            rows = list_rows((base,), (new,), places, renamings)
+            rows = rows[rows["path"] == path]
+            for name in QUANTITIES:
+                yield "halves", name, judge(rows, path, CONDITIONS[name]), judge(rows, path, MARGINS[name])
+
+
+def of_repeats() -> Iterator[tuple[str, str, str, str]]:
+    """The same of synthetic repeats, one and three a side."""
+    each = REPEATS // len(PROGRAMS) // 2
+    for number, program in enumerate(PROGRAMS):
+        for count in (1, 3):
+            generator = np.random.default_rng([7, number, count])
+            base, new = (tuple(make_recording(program, generator, 1.0, each) for _ in range(count)) for _ in range(2))
+            rows = list_rows(base, new, list_places([base[0].ranges]), find_renamings(base, new, {}))
+            for path, of_path in rows.groupby("path"):
+                for name in QUANTITIES:
+                    verdicts = (judge(of_path, str(path), found[name]) for found in (CONDITIONS, MARGINS))
+                    yield f"repeats, {count} a side", name, *verdicts
+
+
+def summarize(found: pd.DataFrame) -> Rows:
+    """The rate of false failures of each kind and quantity."""
+    rows: Rows = []
+    for (kind, name), part in found[found["any"] != ""].groupby(["kind", "quantity"], sort=False):
+        figures = {column: 100 * (part[column] == "fail").mean() for column in ("any", "margin")}
+        rows.append(((str(kind), f"`{name}`"), {"count": len(part), **figures}))
+    return rows
+
+
+def main() -> None:
+    """Print or write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recordings", type=Path, nargs="*", default=[], help="more recordings, or folders of them")
+    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    options = parser.parse_args()
+    folders = [FIXTURES, FIXTURES / "findings", *options.recordings]
+    files = sorted(file for folder in folders for file in ([folder] if folder.is_file() else folder.glob("*.sqlite")))
+    found = pd.DataFrame([*of_halves(files), *of_repeats()], columns=["kind", "quantity", "any", "margin"])
+    columns = {"comparisons": ("count", "d"), "any change, %": ("any", ".1f"), "over 3 %, %": ("margin", ".1f")}
+    text = table(("of", "figure"), columns, summarize(found))
+    print(text)
+    if options.write:
+        write(options.write, "gates", text)
+
+
+if __name__ == "__main__":
+    main()

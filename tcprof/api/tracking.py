@@ -1,0 +1,46 @@
+"""Figures of a recording in a run of MLflow or Weights & Biases."""
+
+import re
+from typing import Any
+
+from tcprof.analysis import Analysis
+from tcprof.errors import UsageError
+from tcprof.history.figures import list_points
+
+_NOT_IN_NAMES = re.compile(r"[^\w./ -]")  # MLflow refuses what is not one of these
+
+
+def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float]:
+    """Add a recording's figures to a run of an experiment tracker, as metrics by one call.
+
+    Args:
+        analysis: What ``tcprof.read`` or ``tcprof.profile`` gave.
+        run: What ``mlflow.start_run`` or ``wandb.init`` gives, or the module ``mlflow`` for its active run.
+        prefix: What the metrics' names begin with, such as ``tcprof/step/train/step_ns``.
+
+    Returns:
+        The metrics, as they were added.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    metrics = {}
+    for row in list_points(analysis).to_dict("records"):
+        gpu = f"gpu{row['gpu']}" if row["gpu"] else ""
+        parts = (prefix, row["scope"], row["subject"], gpu, row["metric"])
+        name = _NOT_IN_NAMES.sub("_", "/".join(filter(None, parts)))
+        metrics[re.sub(r" */[/ ]*", "/", name)] = float(row["value"])
+    if hasattr(run, "log_metrics"):
+        run.log_metrics(metrics)
+    elif run_id := getattr(getattr(run, "info", None), "run_id", ""):
+        import mlflow
+
+        mlflow.log_metrics(metrics, run_id=run_id)
+    elif hasattr(run, "log"):
+        run.log(metrics)
+    else:
+        raise UsageError(
+            f"a {type(run).__name__} is no run of MLflow or Weights & Biases",
+            "Give what mlflow.start_run() or wandb.init() returned.",
+        )
+    return metrics
