@@ -79,3 +79,15 @@ def test_verdicts_on_several_sides_stand_below_their_names(folder):
     comparisons = compare_several(folder, (1,))
     document = view_comparison_page([judge_comparison(each) for each in comparisons])
     assert [part.title for part in document.parts if isinstance(part, Summary)] == ["middle", "fast"]
+
+
+def test_a_side_keeps_its_colour_with_any_baseline(folder):
+    sides = [side(folder, name, length=length) for name, length in (("a", 100), ("b", 200), ("c", 300))]
+    ways = [[compare(sides[0], each) for each in sides[1:]], *compare_other_ways(sides, {})]
+    colors = []
+    for comparisons in ways:
+        document = view_comparison_page([judge_comparison(each) for each in comparisons])
+        shown = [part for part in document.parts if isinstance(part, ComparedSide)]
+        colors.append({part.title: part.color for part in shown})
+    assert colors[0] == colors[1] == colors[2]
+    assert len(set(colors[0].values())) == 3

@@ -32,9 +32,11 @@ from tcprof.render.html import PageOptions
 from tcprof.render.html.comparison import write_comparison
 from tcprof.views.comparison import view_comparison
 from tcprof.views.comparison.changes import MOST_KERNELS, list_kernel_changes
+from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
+from tcprof.views.document import Section, Summary
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.tables import Table
 
@@ -67,6 +69,18 @@ class TestTwoSides:
         assert "opt is 1.74x faster" in said
         assert said in plain(page)
         assert "base → opt" in page.text
+
+    def test_the_headline_has_few_words_and_the_sides_come_first(self):
+        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+        found = judge_comparison(compare(Side("eager", (base,)), Side("compiled", (new,))))
+        document = view_comparison_page([found])
+        (summary,) = (part for part in document.parts if isinstance(part, Summary))
+        assert summary.verdict[0] == "compiled is 1.26x faster (1.24x to 1.28x):"
+        assert " ".join(summary.verdict) == " ".join(found.gpus[0].sentences), "and it says the same"
+        assert len(summary.verdict[0].split()) <= 12
+        first = next(part for part in document.parts if isinstance(part, Section))
+        assert first.parts[0].name == "sides-0"
+        assert [row.name for row in first.parts[0].rows] == ["eager", "compiled"]
 
     @pytest.mark.slow
     def test_no_line_ends_between_a_number_and_its_unit(self, steps):

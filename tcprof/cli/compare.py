@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -139,7 +140,10 @@ def compare(
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = as_jobs(sides), []
     if not jobs:
-        read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
+        read = [
+            replace(_read_side(path, name, window, warm_up, no_cache), number=number)
+            for number, (path, name) in enumerate(zip(sides, names, strict=True))
+        ]
         jobs = as_jobs(sides, read)
     if jobs:
         _compare_jobs(jobs, names, bool(asked.conditions) or page is not None, output, wide)

@@ -1,7 +1,7 @@
 """Compare two sides, range by range."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -176,6 +176,7 @@ def compare_other_ways(
     Empty where there are too many sides, or where one of these comparisons is refused.
     """
     back = {new: old for old, new in mapping.items()}
+    sides = [replace(side, number=number) for number, side in enumerate(sides)]
     if len(sides) > MOST_SIDES or len(back) < len(mapping):
         return []
     try:

@@ -26,7 +26,7 @@ from tcprof.views.comparison.changes import (
     list_module_changes,
 )
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
-from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, SIDE_COLORS, WORSE_COLOR, shared_gpus, title_of
+from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, WORSE_COLOR, shared_gpus, side_color, title_of
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Figure, Notes, Part, Section
@@ -203,7 +203,8 @@ def figure_moved(comparison: Comparison, gpu: int) -> PlotlyFigure:
     _, box = add_limits(figure, drawn, comparison.new.typical.gpus)
     _add_lines(figure, *moved)
     longest = float(drawn["time_ns"].max())
-    for side, symbol, color in zip(side_names(comparison), ("circle-open", "circle"), SIDE_COLORS, strict=False):
+    colors = (side_color(comparison.base, 0), side_color(comparison.new, 1))
+    for side, symbol, color in zip(side_names(comparison), ("circle-open", "circle"), colors, strict=True):
         rows = drawn[drawn["side"] == side]
         look = {"color": color, "symbol": symbol, "opacity": 0.8, "line": {"width": 1.5}}
         figure.add_scatter(

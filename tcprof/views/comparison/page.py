@@ -122,14 +122,21 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
         for each in of_side.gpus:
             gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
             title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
-            found.append(Summary(each.gpu, title, each.sentences))
+            found.append(Summary(each.gpu, title, _headline(each.sentences)))
     return found
+
+
+def _headline(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The sentences of a verdict, the first cut before the times that it is of: few words are read at a glance."""
+    first, *rest = sentences
+    said, mark, times = first.rpartition("): ")
+    return (f"{said}):", times, *rest) if mark else sentences
 
 
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
-    parts: list[Part] = [table for table in list_sides(comparisons) if several and table.gpu == gpu]
+    parts: list[Part] = [table for table in list_sides(comparisons) if table.gpu == gpu]
     recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
     has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
     caption = "Time and Tensor Active of each iteration, of all sides over each other"

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
@@ -44,11 +43,27 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
     """The baseline, then the other side of each comparison."""
     first = comparisons[0]
     sides = [("base", first.base, first), *(("new", each.new, each) for each in comparisons)]
-    looks = zip(cycle(SIDE_COLORS), cycle(_SYMBOLS), strict=False)
     return [
-        ShownSide(side_names(each)[role == "new"], role, number, side, each, *look)
-        for number, ((role, side, each), look) in enumerate(zip(sides, looks, strict=False))
+        ShownSide(
+            side_names(each)[role == "new"],
+            role,
+            number,
+            side,
+            each,
+            side_color(side, number),
+            _SYMBOLS[(side.number if side.number >= 0 else number) % len(_SYMBOLS)],
+        )
+        for number, (role, side, each) in enumerate(sides)
     ]
+
+
+def side_color(side: Side, number: int) -> str:
+    """The colour of a side, which it keeps with any other one as the baseline.
+
+    Args:
+        number: Its place among the sides, where it has none of its own.
+    """
+    return SIDE_COLORS[(side.number if side.number >= 0 else number) % len(SIDE_COLORS)]
 
 
 _NONE = Cell("")

@@ -14,7 +14,7 @@ from tcprof.comparison.matching.slots import NONE
 from tcprof.comparison.waterfall import part_of_kernel
 from tcprof.findings.compared.verdict import iteration_name, side_names
 from tcprof.findings.finding import class_title
-from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, SIDE_COLORS
+from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, side_color
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.figures.traces import BAR_OUTLINE, CLASS_COLORS, scale_colors, tensor_axis, text_on
@@ -58,7 +58,8 @@ def figure_typical_step(comparison: Comparison, gpu: int, table: str = "") -> Pl
 
 
 def _add_curves(figure: PlotlyFigure, comparison: Comparison, steps: tuple[TypicalStep, TypicalStep]) -> None:
-    for step, side, color in zip(steps, side_names(comparison), SIDE_COLORS, strict=False):
+    for number, (step, side) in enumerate(zip(steps, side_names(comparison), strict=True)):
+        color = side_color((comparison.base, comparison.new)[number], number)
         (x, y), name = step.curve, label(side, LONGEST_NAME)
         figure.add_scatter(
             x=x,

@@ -13,7 +13,7 @@ from tcprof import units
 from tcprof.comparison import Comparison
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME, TOTAL
 from tcprof.findings.compared.verdict import name_mean, side_names
-from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, SIDE_COLORS, WORSE_COLOR
+from tcprof.views.comparison.sides import BETTER_COLOR, RECEDED, WORSE_COLOR, side_color
 from tcprof.views.figures import AXIS, PlotlyFigure, base_layout, label, unit_ticks
 from tcprof.views.tables import BECAME, Cell, Heading, Row, Table
 
@@ -138,7 +138,7 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
         else (units.format_pct, partial(units.format_change, in_points=True))
     )
     base, new = side_names(comparison)
-    steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), SIDE_COLORS[0])]
+    steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), side_color(comparison.base, 0))]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
     shown: list[tuple[str, float, tuple[str, ...]]] = [(name, size, (name,)) for name, size in _named(rows[~small])]
     if few := _named(rows[small]):
@@ -152,7 +152,7 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
         color = BETTER_COLOR if (change < 0) == is_time else WORSE_COLOR
         steps.append(_Step(name, at, change, part(change), color, groups if is_time else ()))
         at += change
-    return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), SIDE_COLORS[1])]
+    return [*steps, _Step(new, 0.0, float(total["new"]), whole(total["new"]), side_color(comparison.new, 1))]
 
 
 def _named(rows: pd.DataFrame) -> list[tuple[str, float]]:

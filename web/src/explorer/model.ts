@@ -153,6 +153,10 @@ export class Model {
     const add = (rows: number[], depth: number): void => {
       for (const row of this.sort(rows)) {
         const inside = this.children[row].filter((child) => this.kept[child]);
+        if (this.isFiltered && depth && this.grouping.rows.kind[row] === "") { // what only holds others together
+          add(inside, depth);
+          continue;
+        }
         const open = inside.length ? this.isOpen(row) : undefined;
         lines.push({ row, depth, open });
         if (open) add(inside, depth + 1);

@@ -1688,6 +1688,10 @@ ${tag[row]}`.toLowerCase());
       const add = (rows, depth) => {
         for (const row of this.sort(rows)) {
           const inside = this.children[row].filter((child) => this.kept[child]);
+          if (this.isFiltered && depth && this.grouping.rows.kind[row] === "") {
+            add(inside, depth);
+            continue;
+          }
           const open = inside.length ? this.isOpen(row) : void 0;
           lines.push({ row, depth, open });
           if (open) add(inside, depth + 1);
