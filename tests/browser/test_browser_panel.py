@@ -9,6 +9,8 @@ from report_inputs import write_page
 from slow import slow
 
 import tcprof
+from tcprof import units
+from tcprof.views.paths import kernel_names
 
 TRANSFORMER = FIXTURES / "transformer_compiled.sqlite"
 
@@ -371,3 +373,54 @@ def test_panel_and_strip_are_not_printed(visit, pages):
     opened.emulate_media(media="print")
     assert opened.locator(".strip").is_hidden()
     assert opened.locator("aside.panel").is_hidden()
+
+
+def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(visit, pages):
+    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    modules = analysis.modules
+    module = modules[(modules["phase"] == "all") & (modules["depth"] == 1)].iloc[0]["module"]
+    opened = open_at(visit, pages, "modules", f"module={module}")
+    told = facts(opened)
+    for phase in ("forward", "backward"):
+        (row,) = modules[(modules["module"] == module) & (modules["phase"] == phase)].to_dict("records")
+        time, active = told[f"Of it {phase}"].split(", Tensor Active ")
+        assert time == units.format_ns(row["kernel_ns"])
+        assert active == units.format_pct(row["tensor_active_pct"])
+    launched = analysis.kernel_instances[analysis.kernel_instances["module"] >= 0]
+    of = modules.loc[launched["module"], ["module", "phase"]]
+    times = launched.assign(name=of["module"].to_numpy(), phase=of["phase"].to_numpy())
+    by_kernel = times.groupby(["kernel", "name", "phase"])["duration_ns"].sum()
+    kernel = int(by_kernel.groupby("kernel").size().idxmax())
+    opened.evaluate("hash => { location.hash = hash }", f"kernel={kernel_names(analysis.kernels)[kernel]}")
+    settle(opened)
+    listed = lines(opened, "Modules that launch it")
+    largest = by_kernel[kernel].sort_values(ascending=False)
+    assert len(listed) == min(len(largest), 8)
+    (_, phase), time = largest.index[0], largest.iloc[0]
+    share = units.format_pct(100 * time / largest.sum())
+    assert listed[0][1].startswith(f"{phase}: {share}, {units.format_ns(time)}, ")
+    assert opened.messages == []
+
+
+def test_keys_search_frame_and_are_listed(visit, pages):
+    opened = open_at(visit, pages, "modules", "range=step&instance=2")
+    opened.keyboard.press("/")
+    assert opened.evaluate("document.activeElement.id") == "find"
+    opened.keyboard.press("Escape")
+    opened.locator("h1").click()
+    opened.evaluate("scrollTo(0, document.body.scrollHeight)")
+    shown = settle(opened)
+    opened.evaluate("window.tcprof.shown.showAll()")
+    opened.keyboard.press("f")
+    assert settle(opened) == pytest.approx(shown), "the selection is shown again"
+    assert 0 <= find_rest(opened.locator(".timeline .stage")) < 300, "where the timeline is"
+    opened.keyboard.press("?")
+    dialog = opened.locator("dialog.keys")
+    assert dialog.is_visible()
+    assert dialog.locator("kbd").count() >= 8
+    opened.keyboard.press("Escape")
+    assert dialog.is_hidden()
+    assert opened.locator("aside.panel").is_visible(), "which is not closed with it"
+    opened.get_by_role("button", name="Keys").click()
+    assert dialog.is_visible()
+    assert opened.messages == []

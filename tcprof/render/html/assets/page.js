@@ -1388,7 +1388,7 @@
       find(`[data-step=${name}]`, HTMLButtonElement, panel).addEventListener("click", () => step(name));
     }
     document.addEventListener("keydown", (event) => {
-      const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, [role=option]");
+      const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, dialog, [role=option]");
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !currentSelection()) return;
       if (event.key === "Escape") select(null, { from: "keyboard" });
       else if (event.key in KEYS) step(KEYS[event.key]);
