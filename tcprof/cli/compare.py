@@ -140,10 +140,8 @@ def compare(
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = as_jobs(sides), []
     if not jobs:
-        read = [
-            replace(_read_side(path, name, window, warm_up, no_cache), number=number)
-            for number, (path, name) in enumerate(zip(sides, names, strict=True))
-        ]
+        read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
+        read = [replace(side, number=number) for number, side in enumerate(read)]
         jobs = as_jobs(sides, read)
     if jobs:
         _compare_jobs(jobs, names, bool(asked.conditions) or page is not None, output, wide)
