@@ -338,6 +338,15 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
     assert [each.file for each in reduced] == [file.name for file in files]
 
 
+def test_a_scheduler_file_leads_to_the_workers(cluster, tmp_path: Path) -> None:
+    file = tmp_path / "dask.json"
+    file.write_text(json.dumps({"address": cluster.scheduler_address}))
+    files = make_job(tmp_path / "job", [[1000] * 6] * 2)
+    start, workers = executors.dask(str(file))
+    reduced, failures = gather(files, start, workers)
+    assert (len(reduced), failures, workers) == (2, [], 2)
+
+
 def test_no_scheduler_answers(monkeypatch) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
