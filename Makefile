@@ -13,7 +13,7 @@ NODE_MODULES := web/node_modules/.package-lock.json
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-lowest test-integrations test-sdist check web docs format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-postgres test-lowest test-integrations test-sdist check web docs format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -58,6 +58,11 @@ test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root)
 	[ -n "$$nsys" ] || nsys=$$(sh tests/nsys/fetch.sh build/nsys) || status=$$?; \
 	if [ $$status = 3 ]; then echo "SKIPPED: the tests with a real nsys, which could not be fetched."; exit 0; fi; \
 	[ $$status = 0 ] && NSYS="$$nsys" $(BIN)/python -m pytest -m nsys
+
+test-postgres: $(VENV)/installed-dev  ## Run the tests of the history in PostgreSQL, which they start themselves
+	@PYTHONPATH=tests $(BIN)/python -c 'import postgres, sys; sys.exit(not postgres.find_programs())' || \
+	  { echo "SKIPPED: the tests with PostgreSQL: install Debian's package postgresql."; exit 0; }; \
+	$(BIN)/python -m pytest -m postgres tests/test_history_*.py
 
 LOWEST := build/lowest/bin/python
 test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions that it takes, and run the tests of its commands

@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # As many processes as cores run tests: more threads in each, or in what they start, only wait for one another.
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
 os.environ["COLUMNS"] = "80"  # outputs are as a terminal of this width shows them
 os.environ["TCPROF_CACHE"] = ""  # or a test would show what an earlier one had
 
+import postgres
 import pytest
 from builders import FIXTURES as FOLDER
 from builders import TraceBuilder
@@ -29,6 +30,9 @@ from tcprof.api import comparing, reading
 from tcprof.cli import GARBAGE
 from tcprof.comparison import Comparison, Side
 from tcprof.findings.pricing.advice import Advice
+
+if TYPE_CHECKING:
+    from tcprof.history.store import Store
 
 # The same examples on every machine: a failure in CI is one that can be repeated here.
 settings.register_profile(
@@ -230,3 +234,30 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 def several(tmp_path_factory: pytest.TempPathFactory) -> list[Comparison]:
     """Comparisons of three sides."""
     return compare_several(tmp_path_factory.mktemp("several"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.Server]:
+    """A PostgreSQL of the tests' own."""
+    if postgres.find_programs() is None:
+        pytest.skip("there is no PostgreSQL: Debian's package postgresql")
+    pytest.importorskip("psycopg", reason="psycopg is not installed: tcprof[postgres]")
+    with postgres.serve() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a store that is not there yet, in either database."""
+    if request.param == "postgres":
+        url: str = request.getfixturevalue("postgres_server").new_database()
+        return url
+    return f"sqlite:///{tmp_path / 'history.db'}"
+
+
+@pytest.fixture
+def store(store_url: str) -> "Store":
+    """An empty store, in either database."""
+    from tcprof.history.store import open_store
+
+    return open_store(store_url)

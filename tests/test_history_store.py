@@ -1,56 +1,17 @@
 """The store of the history, by the same tests in SQLite and in PostgreSQL."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import postgres
 import pytest
-from builders import FIXTURES, TraceBuilder, analyzed
+from builders import FIXTURES
+from stores import FACTS, record
 
-from tcprof.analysis import Analysis
 from tcprof.errors import UsageError
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
-from tcprof.history.run import Facts
-from tcprof.history.store import Store, open_store
-
-FACTS = Facts(program="train", branch="main")
-BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[postgres.Server]:
-    if postgres.find_programs() is None:
-        pytest.skip("there is no PostgreSQL: Debian's package postgresql")
-    pytest.importorskip("psycopg", reason="psycopg is not installed: tcprof[postgres]")
-    with postgres.serve() as running:
-        yield running
-
-
-@pytest.fixture(params=BOTH)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of a store that is not there yet."""
-    if request.param == "postgres":
-        return request.getfixturevalue("server").new_database()
-    return f"sqlite:///{tmp_path / 'history.db'}"
-
-
-@pytest.fixture
-def store(url: str) -> Store:
-    return open_store(url)
-
-
-def record(folder: Path, number: int = 0, step_us: int = 100, name: str = "step") -> Analysis:
-    """Eight steps of one kernel each; recordings of other numbers are other ones."""
-    builder = TraceBuilder().gpu(0, "NVIDIA H200").recorded(duration=10_000_000)
-    for step in range(8):
-        begin = 10_000 + 7 * number + step * step_us * 1_000
-        builder.range(name, begin, begin + 80_000)
-        builder.kernel("gemm", begin + 10_000, begin + 70_000 + 10 * step, launched=begin + 5_000)
-    samples = builder.samples([50] * 100, start=0, period=10_000)
-    return analyzed(samples, folder, f"r{number}.sqlite")
+from tcprof.history.store import Store
 
 
 def test_a_run_is_there_with_its_series_and_points(store: Store, tmp_path: Path) -> None:

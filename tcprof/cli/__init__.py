@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import tcprof
-from tcprof.cli.help import App, describe_wrong_use, write_examples, write_parameters
+from tcprof.cli.help import LONGEST, App, describe_wrong_use, write_examples, write_parameters
 from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
@@ -34,12 +34,11 @@ GROUPS = {
         "kernels": "views",
         "timeline": "views",
     },
-    "Compare": {"compare": "compare", "ranks": "ranks"},
+    "Compare": {"compare": "compare", "history": "history", "ranks": "ranks"},
     "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "mcp"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 HELP = "help"
-LONGEST = 1000  # characters of a sentence: none is cut
 TRACEBACK = "TCPROF_TRACEBACK"
 GARBAGE = (500_000, 20, 100)  # objects, then collections, between two collections: Python's own are far more frequent
 _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
@@ -115,7 +114,7 @@ def _run() -> int:
     """The command that the arguments ask for; returns its exit status."""
     args = sys.argv[1:] or ["--help"]
     if args[0] == HELP:
-        args = [*args[1:2], "--help"]
+        args = [*args[1:], "--help"]
     asked = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
     for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
         import_module(f"{__name__}.{name}")  # which adds its commands

@@ -24,6 +24,7 @@ from tcprof.cli.options import (
     WideOption,
     Window,
     WindowOption,
+    find_stored,
     format_option,
     select_rows,
 )
@@ -33,6 +34,7 @@ from tcprof.cli.output import (
     find_reports,
     open_page,
     print_document,
+    print_notes,
     progress,
     read_recording,
 )
@@ -40,6 +42,7 @@ from tcprof.cli.ranks import as_jobs
 from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import UsageError
 from tcprof.files import PAGE_SUFFIX
+from tcprof.history.names import NoRunError
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
@@ -53,7 +56,8 @@ SidesArgument = Annotated[
     typer.Argument(
         metavar="BASE NEW...",
         help="The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings "
-        "of one program, or NAME for NAME-1, NAME-2 and so on; LABEL=PATH gives it another name.",
+        "of one program, or NAME for NAME-1, NAME-2 and so on; or runs of a store: main@latest, main@-5.. for the last "
+        "five, commit:HASH. LABEL=PATH gives it another name.",
         show_default=False,
     ),
 ]
@@ -101,6 +105,7 @@ _JUNIT = "junit"
     "tcprof compare base/ opt/ --fail-if 'time > +5%'"
 )
 def compare(
+    ctx: typer.Context,
     sides: SidesArgument,
     page: PageOption = None,
     window: WindowOption = "gpu",
@@ -137,6 +142,12 @@ def compare(
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
     _check_usage(sides, bool(asked.conditions), output, page, open_it, force)
+    new = [find_stored(ctx, path) for path in sides[1:]]
+    try:
+        sides = [find_stored(ctx, sides[0]), *new]
+    except NoRunError as none:
+        _pass_without_baseline(asked, none, output, page)
+        return
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = as_jobs(sides), []
     if not jobs:
@@ -179,6 +190,15 @@ def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, 
             "Give two, and write the page of each: tcprof ranks FOLDER -o job.html",
         )
     print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
+
+
+def _pass_without_baseline(asked: "GateFile", why: "NoRunError", output: str, page: Path | None) -> None:
+    """Say that there is nothing to compare with yet: a first run passes."""
+    from tcprof.views.comparison.gate import view_without_baseline
+
+    print_document(view_without_baseline([each.text for each in asked.conditions], why), output)
+    if page is not None:
+        print_notes((f"{page} is not written: there is no baseline to show.",))
 
 
 def _read_gate(fail_if: list[str], gate_file: Path | None, strict: bool) -> "GateFile":

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 # What typer calls a type, and what readers call its values. What is not here, such as a list of choices, stays.
 _VALUES = {"int": "N", "int range": "N", "float": "NUMBER", "path": "PATH", "str": "TEXT"}
+LONGEST = 1000  # characters of a sentence: none is cut
 _LEAST = re.compile(r"(; |  ?\[)x>=[\d.]+(\])")
 
 
@@ -27,6 +28,20 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples."""
         write_examples(self.epilog or "", formatter)
+
+
+class Group(TyperGroup):
+    """Commands under one name, with such help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, each with its first sentence."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(LONGEST)) for name, each in self.commands.items()])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, and how to learn more."""
+        write_examples(self.epilog or "", formatter)
+        formatter.write(f"\n'tcprof help {ctx.info_name} COMMAND' explains a command.\n")
 
 
 class App(typer.Typer):
@@ -73,8 +88,11 @@ def describe_wrong_use(error: Any) -> tuple[str, str]:
     message = re.sub(r"is not a valid int( range)?\.", "is not a whole number.", message)  # as earlier typer says it
     message = message.replace("is not a valid float.", "is not a number.")
     message = re.sub(r"is not in the range x>=([\d.]+)\.", r"is less than \1.", message)
-    name = error.ctx.info_name if error.ctx and error.ctx.parent else ""  # the parent is tcprof, or python -m tcprof
-    return message, f"See: tcprof help {name}".rstrip()
+    names: list[str] = []
+    ctx = error.ctx
+    while ctx and ctx.parent:  # the outermost is tcprof, or python -m tcprof
+        names, ctx = [ctx.info_name, *names], ctx.parent
+    return message, " ".join(["See: tcprof help", *names])
 
 
 def _describe_value(wrong: dict[str, Any]) -> str:

@@ -44,9 +44,26 @@ LIST_FORMATS = formats_for()
 TABLE_FORMATS = formats_for("rows")
 _FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
 
+
+def find_stored(ctx: typer.Context, given: Path) -> Path:
+    """What is given, or where it names runs of a store, such as main@latest, a file or a folder of their analyses.
+
+    They are gone when the command has ended.
+    """
+    from tcprof.history.names import names_runs, write_runs
+
+    if ctx.resilient_parsing or not names_runs(given):
+        return given
+    from tcprof.history.store import open_store
+    from tcprof.temporary import temporary_folder
+
+    return write_runs(open_store(create=False), str(given), ctx.with_resource(temporary_folder()))
+
+
 RecordingArgument = Annotated[
     Path,
     typer.Argument(
+        callback=find_stored,
         metavar="RECORDING",
         help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of torch.profiler.",
         show_default=False,

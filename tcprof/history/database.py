@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, m
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from tcprof.errors import InputError, OutputError, TcprofError, UsageError
+from tcprof.history.names import NoRunError
 from tcprof.history.tables import VERSION_TABLE
 
 VARIABLE = "TCPROF_STORE"
@@ -50,7 +51,8 @@ class Database:
         create: Whether a store is made where there is none.
 
     Raises:
-        InputError: There is none, it is of a newer tcprof, or it is not a store.
+        NoRunError: There is none.
+        InputError: It is of a newer tcprof, or it is not a store.
         OutputError: It cannot be reached, or stays locked.
         UsageError: What speaks to it is not installed.
     """
@@ -88,11 +90,11 @@ class Database:
 
     def _find_revision(self, connection: Connection) -> str | None:
         """The revision of the tables; None where there are none."""
-        tables = inspect(connection)
-        if tables.has_table(VERSION_TABLE):
+        tables = inspect(connection).get_table_names()  # one statement: another process may be making them
+        if VERSION_TABLE in tables:
             found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
             return None if found is None else str(found)
-        if connection.dialect.name == "sqlite" and tables.get_table_names():
+        if connection.dialect.name == "sqlite" and tables:
             raise InputError(f"{self.name} is a database, but not a store of tcprof.", "Give another with --store.")
         return None
 
@@ -136,13 +138,13 @@ class Database:
         )
 
 
-class NoStoreError(InputError):
+class NoStoreError(NoRunError):
     """There is no store yet."""
 
 
 def no_store(name: str) -> NoStoreError:
     """The error of a store that is not there."""
-    return NoStoreError(f"There is no store {name}.", "Add a first run: tcprof history add RECORDING")
+    return NoStoreError(f"There is no store {name} yet.", "Add a first run: tcprof history add RECORDING --keep")
 
 
 def _prepare_file(path: Path, create: bool) -> None:

@@ -24,6 +24,7 @@ from tcprof.temporary import temporary_folder
 
 _FIRST_MARKS = 16  # of each run: of copies, which share most marks, at least one is among both's
 _AT_ONCE = 500  # values that one statement names
+_FACTS = ("metric", "scope", "subject", "unit", "fingerprint", "gpu")  # of a series
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,7 @@ class Store:
         kept = exists().where(tables.BLOB.c.run_id == run.c.run_id).label("kept")
         query = select(*(column for column in run.c if column.name != "marks"), kept)
         frame = self._frame(query if branch is None else query.where(run.c.branch == branch))
-        # A commit or a recording is not later than when it was added, whatever its clock says.
-        first = frame["commit_utc"].where(frame["commit_utc"] != "", frame["recorded_utc"])
-        first = first.where((first != "") & (first < frame["added_utc"]), frame["added_utc"])
-        return _conform(HISTORY_RUNS, frame.assign(ordered_utc=first), ["ordered_utc", "run_id"])
+        return _conform(HISTORY_RUNS, frame.assign(ordered_utc=_order(frame)), ["ordered_utc", "run_id"])
 
     def series(self) -> pd.DataFrame:
         """All series: ``tcprof.frames.SERIES``."""
@@ -88,17 +86,24 @@ class Store:
         query = select(*(column for column in table.c if column.name != "key"))
         return _conform(SERIES, self._frame(query), ["series_id"])
 
-    def points(self, series_ids: Iterable[int] | None = None) -> pd.DataFrame:
-        """The points of some series, or of all, each series' in the order of ``runs``: ``tcprof.frames.POINTS``."""
+    def points(self, series_ids: Iterable[int] | None = None, run_id: int | None = None) -> pd.DataFrame:
+        """The points of some series and of a run, or of all, each series' in the order of ``runs``.
+
+        Returns:
+            ``tcprof.frames.POINTS``.
+        """
         query = select(tables.POINT)
+        query = query if run_id is None else query.where(tables.POINT.c.run_id == run_id)
         if series_ids is None:
             frame = self._frame(query)
         else:
             numbers = map(int, series_ids)  # SQLite finds none of numpy's
             parts = [query.where(tables.POINT.c.series_id.in_(some)) for some in _split(numbers)]
             frame = pd.concat([POINTS.empty(), *map(self._frame, parts)])
-        runs = self.runs()["run_id"]
-        order = pd.Series(runs.index, runs)
+        run = tables.RUN.c
+        runs = self._frame(select(run.run_id, run.commit_utc, run.recorded_utc, run.added_utc))
+        runs = runs.assign(order=_order(runs)).sort_values(["order", "run_id"], kind="stable")["run_id"]
+        order = pd.Series(range(len(runs)), runs)
         return _conform(POINTS, frame.assign(order=frame["run_id"].map(order)), ["series_id", "order"])
 
     def accept(self, commit: str, why: str) -> None:
@@ -135,7 +140,8 @@ class Store:
     def _frame(self, query: Select[Any]) -> pd.DataFrame:
         with self._database.read() as connection:
             found = connection.execute(query)
-            return pd.DataFrame(found.fetchall(), columns=list(found.keys()))
+            names, columns = list(found.keys()), list(zip(*found.fetchall(), strict=True))
+        return pd.DataFrame(dict(zip(names, columns, strict=True)) if columns else {name: [] for name in names})
 
 
 def open_store(url: str | None = None, *, create: bool = True) -> Store:
@@ -145,11 +151,18 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
         create: Whether one is made where there is none.
 
     Raises:
-        InputError: There is none, it is of a newer tcprof, or no store.
+        NoRunError: There is none.
+        InputError: It is of a newer tcprof, or no store.
         OutputError: It cannot be reached.
         UsageError: The URL is of no database that tcprof uses.
     """
     return Store(Database(find_url(url), create=create))
+
+
+def _order(runs: pd.DataFrame) -> "pd.Series[str]":
+    """The times by which runs are in order: no commit is later than when it was added, whatever its clock says."""
+    first = runs["commit_utc"].where(runs["commit_utc"] != "", runs["recorded_utc"])
+    return first.where((first != "") & (first < runs["added_utc"]), runs["added_utc"])
 
 
 def _find_copy(connection: Connection, content: str, marks: Marks) -> int | None:
@@ -170,22 +183,16 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
     notes, table = [], tables.SERIES
     rows = [{**row, "subject": clean(row["subject"]), "fingerprint": fingerprint} for row in points.to_dict("records")]
     keyed = {_key(row): row for row in rows}
-    known: dict[str, int] = {}
-    for some in _split(keyed):
-        query = select(table.c.key, table.c.series_id).where(table.c.key.in_(some))
-        known |= {each.key: each.series_id for each in connection.execute(query)}
-    columns = ("metric", "scope", "subject", "unit", "fingerprint", "gpu")
-    for key, row in keyed.items():
-        if key in known:
-            continue
-        same = [table.c[name] == row[name] for name in columns if name != "unit"]
+    known = _find_series(connection, keyed)
+    new = [{"key": key, **{name: row[name] for name in _FACTS}} for key, row in keyed.items() if key not in known]
+    for row in new:
+        same = [table.c[name] == row[name] for name in _FACTS if name != "unit"]
         if other := connection.scalar(select(table.c.unit).where(*same)):
             title = METRICS[row["metric"]].title
-            notes.append(
-                f"{title} of {row['subject'] or row['scope']} was in {other or 'no unit'} and is in {row['unit']}: a "
-                "new series begins."
-            )
-        known[key] = _insert(connection, table, {"key": key, **{name: row[name] for name in columns}})
+            notes.append(f"{title} of {row['subject']} was in {other} and is in {row['unit']}: a new series begins.")
+    if new:
+        connection.execute(insert(table), new)
+        known |= _find_series(connection, [row["key"] for row in new])
     found = [
         {"series_id": known[key], "run_id": run_id, "n": int(row["n"]), "value": float(row["value"]),
          **{end: None if np.isnan(row[end]) else float(row[end]) for end in ("low", "high")}}
@@ -194,6 +201,16 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
     if found:
         connection.execute(insert(tables.POINT), found)
     return notes
+
+
+def _find_series(connection: Connection, keys: Iterable[str]) -> dict[str, int]:
+    """The numbers of series that are there, by their keys."""
+    table = tables.SERIES
+    known: dict[str, int] = {}
+    for some in _split(keys):
+        query = select(table.c.key, table.c.series_id).where(table.c.key.in_(some))
+        known |= {each.key: each.series_id for each in connection.execute(query)}
+    return known
 
 
 def _key(row: Mapping[str, Any]) -> str:

@@ -2,16 +2,20 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
 from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Estimate, Gate, Judgement
 from tcprof.comparison.gate.parse import Condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
-from tcprof.frames import quantity_of
+from tcprof.errors import TcprofError
+from tcprof.frames import COMPARISON, quantity_of
 from tcprof.untrusted import printable
+from tcprof.views.document import Document, Notes
 from tcprof.views.paths import WHOLE_CAPTURE
 
+NO_BASELINE = "there is no baseline yet"
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
 _LONGEST_PATH = 160
 _ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
@@ -57,6 +61,17 @@ def view_gate(gate: Gate) -> GateView:
         doubt=f"Gate inconclusive: {doubt}." if doubt else "",
         is_strict=gate.strict,
     )
+
+
+def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Document:
+    """What is said where the baseline has no run yet: all conditions pass, since there is nothing to compare with."""
+    said = f"Nothing to compare with: {why.message}"
+    listed = tuple(ConditionView(printable(text.strip()), "pass", NO_BASELINE) for text in conditions)
+    outcome = f"{_ENDED['pass']}: {NO_BASELINE}."
+    gate = GateView(listed, "pass", outcome, (), "", is_strict=False) if listed else None
+    lines = tuple(filter(None, (said, why.hint)))
+    data = {"verdict": lines}
+    return Document("comparison", (Notes(lines),), data=data, rows=COMPARISON.empty(), if_empty=said, gate=gate)
 
 
 def name_condition(judgement: Judgement) -> str:

@@ -1,0 +1,105 @@
+"""Runs of a store by name, wherever a recording is given: ``main@latest``, ``main@-5..``, ``commit:4f2a``."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tcprof.errors import InputError
+from tcprof.files import SAVED_SUFFIX
+from tcprof.untrusted import one_line
+
+if TYPE_CHECKING:  # every command that takes a recording asks whether it is the name of a run
+    import pandas as pd
+
+    from tcprof.history.store import Store
+
+_OF_BRANCH = re.compile(r"(?P<branch>.+)@(?:latest|-(?P<back>[1-9]\d{0,6})(?P<on>\.\.)?)(?::(?P<program>.+))?")
+_OF_COMMIT = re.compile(r"commit:(?P<commit>[0-9a-fA-F]{4,64})(?::(?P<program>.+))?")
+_LISTED = 8
+
+
+class NoRunError(InputError):
+    """A store that is not there yet, or has no run of a branch yet."""
+
+
+def names_runs(given: Path) -> bool:
+    """Whether a name is one of runs; a file or a folder of that name goes first."""
+    text = str(given)
+    return bool(_OF_BRANCH.fullmatch(text) or _OF_COMMIT.fullmatch(text)) and not given.exists()
+
+
+def find_runs(store: "Store", name: str) -> "pd.DataFrame":
+    """The runs that a name means, oldest first: ``tcprof.frames.HISTORY_RUNS``.
+
+    ``BRANCH@latest`` and ``BRANCH@-N`` mean one run, ``BRANCH@-N..`` that one and those after it, of the same facts
+    that split series. ``commit:HASH`` means all runs of a commit, by the first digits of its hash.
+
+    Raises:
+        NoRunError: The store has no run of the branch.
+        InputError: It has none of the commit, not so many, or runs of several programs, and the name does not say of
+            which.
+    """
+    from tcprof.history.run import SPLITTING
+
+    found, runs = _OF_COMMIT.fullmatch(name), store.runs()
+    if found:
+        runs = runs[runs["commit"].str.startswith(found["commit"].lower())]
+        if runs.empty:
+            raise InputError(
+                f"{store.name} has no run of commit {found['commit']}.", "'tcprof history list' lists all."
+            )
+        if (commits := runs["commit"].unique()).size > 1:
+            raise InputError(f"{found['commit']} are the first digits of {len(commits)} commits.", "Give more of them.")
+        return _of_one_program(runs, name, found["program"])
+    found = _OF_BRANCH.fullmatch(name)
+    assert found is not None  # see ``names_runs``
+    branches = runs["branch"]
+    runs = runs[branches == found["branch"]]
+    if runs.empty:
+        known = [one_line(each, 40) for each in branches.unique()[:_LISTED] if each]
+        others = f"It has runs of {', '.join(known)}. " if known else ""
+        raise NoRunError(
+            f"{store.name} has no run of {one_line(found['branch'], 80)} yet.",
+            f"{others}Add one: tcprof history add RECORDING --branch {one_line(found['branch'], 80)} --keep",
+        )
+    runs = _of_one_program(runs, name, found["program"])
+    facts = list(SPLITTING)
+    alike = runs[facts].fillna(-1).eq(runs[facts].iloc[-1].fillna(-1)).all(axis=1)
+    runs, back = runs[alike], int(found["back"] or 1)
+    if back > len(runs) and not found["on"]:
+        raise InputError(f"{name}: {found['branch']} has {len(runs)} such runs.", "Give a smaller number.")
+    return runs.iloc[-back:] if found["on"] else runs.iloc[-back : len(runs) - back + 1]
+
+
+def write_runs(store: "Store", name: str, folder: Path) -> Path:
+    """Write the saved analyses of runs; returns the file, or of several their folder, called after their name.
+
+    Raises:
+        InputError: There are no such runs, see ``find_runs``, or the store did not keep their analyses.
+    """
+    runs, called = find_runs(store, name), name.replace("/", "-")
+    target = folder / called
+    if len(runs) > 1:
+        target.mkdir()
+    for run_id in runs["run_id"].tolist():
+        saved = store.blob(run_id)
+        if saved is None:
+            raise InputError(
+                f"{store.name} has the figures of run {run_id} ({name}), but not its analysis.",
+                "Add its recording once more, to be kept: tcprof history add RECORDING --keep",
+            )
+        file = target / f"run-{run_id}{SAVED_SUFFIX}" if len(runs) > 1 else folder / f"{called}{SAVED_SUFFIX}"
+        file.write_bytes(saved)
+        target = target if len(runs) > 1 else file
+    return target
+
+
+def _of_one_program(runs: "pd.DataFrame", name: str, program: str | None) -> "pd.DataFrame":
+    known = runs["program"].unique().tolist()
+    if program is not None:
+        runs = runs[runs["program"] == program]
+    if runs["program"].nunique() != 1:
+        listed = ", ".join(one_line(each, 40) for each in known[:_LISTED])
+        what = "has no such program" if program is not None else "is of several programs"
+        raise InputError(f"{name} {what}: {listed}.", f"Name one of them, such as {name.partition(':')[0]}:{known[0]}")
+    return runs

@@ -1,0 +1,106 @@
+"""What is said of a store: its runs, one of them with its figures, and what became of recordings that were added."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tcprof import units
+from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
+from tcprof.history.figures import METRICS
+from tcprof.history.run import SPLITTING
+from tcprof.untrusted import one_line
+from tcprof.views.document import Document, Facts, Notes
+from tcprof.views.paths import WHOLE_CAPTURE
+from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
+
+_HASH = 10  # digits of a commit that a table shows
+_LONGEST, _WHOLE = 60, 2_000  # characters of a text
+_LISTED = ("commit", "branch", "ordered_utc", "program", "gpu_name", "label", "config", "driver_version",
+           "torch_version", "kept", "file")  # fmt: skip
+_NO_RUNS = "The store has no such run."
+
+
+def view_runs(runs: pd.DataFrame, limit: int) -> Document:
+    """The newest runs, newest first; 0 for all."""
+    newest = runs.iloc[::-1]
+    shown = newest.head(limit) if limit else newest
+    columns = [HISTORY_RUNS[name] for name in _LISTED if name == "commit" or (runs[name].astype(str) != "").any()]
+    headings = tuple(Heading.of(column, words=True, spare=place) for place, column in enumerate(columns))
+    rows = tuple(
+        Row(str(row["run_id"]), tuple(Cell.word(_write(column.name, row[column.name])) for column in columns))
+        for row in shown.to_dict("records")
+    )
+    hidden = len(newest) - len(shown)
+    table = Table("runs", "Runs, the newest first", "Run", headings, rows, hidden=hidden, more="'--limit 0' lists all.")
+    return Document("history", (table,), data={"runs": runs}, rows=runs, if_empty=_NO_RUNS)
+
+
+def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFrame) -> Document:
+    """What is known of a run, and its figures."""
+    known = {name: None if value == "" or pd.isna(value) else value for name, value in run.items()}
+    facts = tuple(
+        (column.title, False, ((_write(column.name, known[column.name], _WHOLE),),))
+        for column in HISTORY_RUNS.columns
+        if column.name != "content" and known[column.name] is not None
+    )
+    figures = points.merge(series.drop(columns="fingerprint"), on="series_id", validate="many_to_one")
+    headings = (
+        Heading("Figure", words=True),
+        Heading("Value", after=("95 % interval",), columns=("value", "low", "high")),
+        Heading.of(POINTS["n"], title="Over", spare=1),
+        Heading.of(SERIES["scope"], title="Of", spare=2),
+    )
+    rows = tuple(_row(row, figures["gpu"].nunique() > 1) for row in figures.to_dict("records"))
+    table = Table("figures", "Figures", "Part", headings, rows)
+    data = {"run": known, "figures": figures}
+    return Document("history", (Facts(facts), table), data=data, rows=figures, if_empty="The run has no figures.")
+
+
+def _row(row: Mapping[Any, Any], several: bool) -> Row:
+    """A figure; the name has the GPU where there are several."""
+    metric = METRICS.get(row["metric"])
+    title, write = metric.title if metric else row["metric"], partial(units.format_value, unit=row["unit"])
+    interval = units.format_interval(row["low"], row["high"], write) or units.UNKNOWN
+    values = tuple(sort_key(row[name]) for name in ("value", "low", "high"))
+    value = Cell(write(row["value"]), values[0], after=(interval,), values=values)
+    name = one_line(row["subject"], _WHOLE) or WHOLE_CAPTURE
+    cells = (Cell.word(title), value, Cell(str(row["n"]), str(row["n"])), Cell.word(row["scope"]))
+    return Row(f"{name}, GPU {row['gpu']}" if several else name, cells)
+
+
+def view_export(runs: pd.DataFrame, series: pd.DataFrame, points: pd.DataFrame, accepted: pd.DataFrame) -> Document:
+    """Every point with its series and its run, in one table."""
+    facts = [name for name in runs.columns if name not in (*SPLITTING, "content")]
+    rows = points.merge(series, on="series_id").merge(runs[facts], on="run_id")
+    parts = (Notes((f"{units.format_things(len(rows), 'point')} of {units.format_things(len(runs), 'run')}.",)),)
+    data = {"runs": runs, "series": series, "points": points, ACCEPTED.name: accepted}
+    return Document("history", parts, data=data, rows=rows, if_empty=_NO_RUNS)
+
+
+def view_added(files: Sequence[str], added: Sequence[tuple[int, bool]], store: str) -> Document:
+    """Which runs recordings are in a store: new ones, or those that were there."""
+    rows = pd.DataFrame({"file": files, "run_id": [run for run, _ in added], "is_new": [new for _, new in added]})
+    count = int(rows["is_new"].sum())
+    known = len(rows) - count
+    lines = [f"{units.format_things(count, 'run')} added to {one_line(store)}."]
+    if known:
+        lines.append(f"{units.format_things(known, 'recording')} in the store already.")
+    items = tuple(
+        f"{one_line(row['file'], _LONGEST)} is run {row['run_id']}{'' if row['is_new'] else ', added before'}"
+        for row in rows.to_dict("records")
+    )
+    return Document("history", (Notes(tuple(lines), items=items),), data={"store": store, "added": rows}, rows=rows)
+
+
+def _write(name: str, value: object, longest: int = _LONGEST) -> str:
+    """A fact of a run as text; of a commit and a time the first digits where space is scarce."""
+    if name == "kept":
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return HISTORY_RUNS[name].format(value)
+    text = one_line(str(value), longest)
+    if name == "ordered_utc" and longest < _WHOLE:
+        return text.replace("T", " ").rpartition(":")[0]
+    return text[:_HASH] if name == "commit" and longest < _WHOLE else text

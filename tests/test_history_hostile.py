@@ -1,0 +1,221 @@
+"""A store under bad input: other schemas, locks, lost connections, many writers, hostile names and other units."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import postgres
+import pytest
+from builders import FIXTURES
+from sqlalchemy import Connection, NullPool, create_engine, text
+from stores import FACTS, record
+
+import tcprof
+from tcprof.errors import InputError, OutputError, TcprofError, UsageError
+from tcprof.frames import RANGES
+from tcprof.history import database, figures
+from tcprof.history.store import Store, open_store
+
+TABLES = ("tcprof_run", "tcprof_mark", "tcprof_series", "tcprof_point", "tcprof_blob")
+SECOND = """
+import sqlalchemy as sa
+from alembic import op
+revision, down_revision = "2", "1"
+def upgrade():
+    op.add_column("tcprof_run", sa.Column("host", sa.Text))
+"""
+
+
+def count_rows(url: str) -> list[int]:
+    with create_engine(url, poolclass=NullPool).connect() as connection:
+        return [connection.scalar(text(f"SELECT count(*) FROM {table}")) for table in TABLES]  # noqa: S608
+
+
+def test_a_store_of_an_older_tcprof_gets_its_further_tables_and_keeps_its_runs(
+    store: Store, store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([record(tmp_path)], FACTS)
+    newer = tmp_path / "migrations"
+    shutil.copytree(database.MIGRATIONS, newer)
+    (newer / "versions" / "second.py").write_text(SECOND)
+    monkeypatch.setattr(database, "MIGRATIONS", newer)
+    monkeypatch.setattr(database, "REVISION", "2")
+    assert len(open_store(store_url).runs()) == 1
+    with create_engine(store_url, poolclass=NullPool).connect() as connection:
+        assert connection.execute(text("SELECT host FROM tcprof_run")).all() == [(None,)]
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="store of a newer tcprof") as refused:
+        open_store(store_url)
+    assert "Update tcprof" in refused.value.hint
+
+
+def test_the_revision_that_is_known_is_the_last_one() -> None:
+    from alembic.script import ScriptDirectory
+
+    assert ScriptDirectory(str(database.MIGRATIONS)).get_current_head() == database.REVISION
+
+
+def test_the_tables_are_those_that_the_migrations_make(store: Store, store_url: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    from tcprof.history.tables import METADATA, VERSION_TABLE
+
+    with create_engine(store_url, poolclass=NullPool).connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, METADATA) == []
+
+
+def test_a_locked_file_is_waited_for_and_then_said(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    store = open_store(f"sqlite:///{path}?timeout=0.2")
+    analysis = record(tmp_path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OutputError, match="stays locked by another process") as error:
+            store.add([analysis], FACTS)
+        assert "timeout=" in error.value.hint
+        assert store.runs().empty
+    assert store.add([analysis], FACTS)[0].is_new
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0 but not", b"no database at all, but a text" * 40])
+def test_a_file_that_is_no_database(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    path.write_bytes(content)
+    with pytest.raises(TcprofError) as error:
+        open_store(f"sqlite:///{path}", create=False)
+    assert str(path) in error.value.message
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "recording.sqlite"
+    shutil.copy(FIXTURES / "mlp_fp16.sqlite", path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="not a store of tcprof"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("url", ["mysql://u@h/d", "nonsense", "sqlite://", "sqlite:///:memory:", "postgresql+nope://x"])
+def test_addresses_of_other_databases_are_refused(url: str) -> None:
+    with pytest.raises(TcprofError):
+        open_store(url)
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot be used"):
+        open_store(f"sqlite:///{tmp_path / 'none' / 'history.db'}")
+
+
+@pytest.mark.postgres
+def test_a_password_is_not_shown(postgres_server: object) -> None:
+    with pytest.raises(OutputError) as error:
+        open_store("postgresql+psycopg://someone:secret@localhost:1/none")
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.postgres
+def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(
+    postgres_server: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_server.new_database()
+    store = open_store(url)
+    store.add([record(tmp_path)], FACTS)
+    before = count_rows(url)
+    write = database.Database.write
+
+    @contextmanager
+    def write_until_it_is_gone(self: database.Database) -> Iterator[Connection]:
+        with write(self) as connection:
+            yield connection
+            postgres_server.stop()
+
+    monkeypatch.setattr(database.Database, "write", write_until_it_is_gone)
+    with pytest.raises(OutputError, match="cannot be used"):
+        store.add([record(tmp_path, 1)], FACTS, keep=True)
+    monkeypatch.undo()
+    with pytest.raises(OutputError, match="cannot be used"):
+        store.runs()
+    postgres_server.start()
+    assert count_rows(url) == before
+    assert store.add([record(tmp_path, 1)], FACTS)[0].is_new
+
+
+MANY = """
+import os, sys, traceback
+import tcprof
+from tcprof.history.run import Facts
+from tcprof.history.store import open_store
+analyses = [tcprof.read(file) for file in sys.argv[2:]]
+from tcprof.history import store
+points = {id(analysis): store.list_points(analysis) for analysis in analyses}
+store.list_points = lambda analysis: points[id(analysis)]  # once for all processes, which then write at one time
+children = []
+for number in range(50):
+    if not (child := os.fork()):
+        status = 1
+        try:  # each adds one of its own and one that all add
+            for analysis in (analyses[1 + number % (len(analyses) - 1)], analyses[0]):
+                open_store(sys.argv[1]).add([analysis], Facts(program="train"))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    children.append(child)
+failed = [child for child in children if os.waitpid(child, 0)[1]]
+sys.exit(len(failed))
+"""
+
+
+def test_fifty_processes_add_at_once_each_recording_once(store_url: str, tmp_path: Path) -> None:
+    """The store is not there before: they make it at once, too."""
+    files = []
+    for number in range(9):
+        record(tmp_path, number)
+        files.append(str(tmp_path / f"r{number}.sqlite"))
+    done = subprocess.run([sys.executable, "-c", MANY, store_url, *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    store = open_store(store_url, create=False)
+    assert sorted(store.runs()["file"]) == sorted(Path(file).name for file in files)
+    assert len(store.points()) == len(files) * len(store.series())
+
+
+@pytest.mark.parametrize("name", ["'; DROP TABLE tcprof_run; --", 'a"b', "%s :name ?", "a\0b", "\ud800", "é\u202e", ""])
+def test_names_with_sql_in_them_are_names(store: Store, tmp_path: Path, name: str) -> None:
+    facts = replace(FACTS, program=name or "x", branch=name, label=name, commit=name, config={name or "k": name})
+    store.add([record(tmp_path, name=name.replace("\ud800", "") or "step")], facts)
+    store.accept(name, name)
+    shown = name.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    run = store.runs().iloc[0]
+    assert (run["branch"], run["label"], run["commit"]) == (shown, shown, shown)
+    assert len(store.runs(shown)) == 1
+    assert store.accepted()["why"].tolist() == [shown]
+
+
+def test_a_series_that_changes_its_unit_goes_on_as_another(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add([record(tmp_path)], FACTS)
+    count = len(store.series())
+    monkeypatch.setitem(figures.METRICS, "gpu_window_ns", replace(RANGES["gpu_window_ns"], unit="s"))
+    (added,) = store.add([record(tmp_path, 1)], FACTS)
+    assert len(added.notes) == 1
+    assert "was in ns and is in s: a new series begins" in added.notes[0]
+    series = store.series()
+    assert len(series) == count + 1
+    units = series[series["metric"] == "gpu_window_ns"].set_index("unit")["series_id"]
+    assert store.points([units["ns"]])["run_id"].nunique() == store.points([units["s"]])["run_id"].nunique() == 1
+
+
+def test_a_program_that_the_store_cannot_do_without_is_asked_for(store: Store) -> None:
+    with pytest.raises(UsageError) as error:
+        store.add([tcprof.read(FIXTURES / "mlp_fp16.sqlite")])
+    assert "--program" in error.value.hint
