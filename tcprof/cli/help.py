@@ -39,9 +39,9 @@ class Group(TyperGroup):
             formatter.write_dl([(name, each.get_short_help_str(LONGEST)) for name, each in self.commands.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, and how to learn more."""
-        write_examples(self.epilog or "", formatter)
+        """Write how to learn more, and the examples."""
         formatter.write(f"\n'tcprof help {ctx.info_name} COMMAND' explains a command.\n")
+        write_examples(self.epilog or "", formatter)
 
 
 class App(typer.Typer):

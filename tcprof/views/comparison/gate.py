@@ -66,7 +66,9 @@ def view_gate(gate: Gate) -> GateView:
 def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Document:
     """What is said where the baseline has no run yet: all conditions pass, since there is nothing to compare with."""
     said = f"Nothing to compare with: {why.message}"
-    listed = tuple(ConditionView(printable(text.strip()), "pass", NO_BASELINE) for text in conditions)
+    listed = tuple(
+        ConditionView(printable(text.strip()), "pass", f"{NO_BASELINE}: {why.message}") for text in conditions
+    )
     outcome = f"{_ENDED['pass']}: {NO_BASELINE}."
     gate = GateView(listed, "pass", outcome, (), "", is_strict=False) if listed else None
     lines = tuple(filter(None, (said, why.hint)))
