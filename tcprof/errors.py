@@ -53,6 +53,10 @@ class InputError(TcprofError):
     exit_status = 3
 
 
+class NoRunError(InputError):
+    """A store of runs that is not there yet, or that has no run of a branch yet."""
+
+
 class OutputError(TcprofError):
     """A file that cannot be written."""
 

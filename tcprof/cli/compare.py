@@ -40,9 +40,8 @@ from tcprof.cli.output import (
 )
 from tcprof.cli.ranks import as_jobs
 from tcprof.cli.streams import echo_error, echo_path
-from tcprof.errors import UsageError
+from tcprof.errors import NoRunError, UsageError
 from tcprof.files import PAGE_SUFFIX
-from tcprof.history.names import NoRunError
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
@@ -142,18 +141,12 @@ def compare(
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
     _check_usage(sides, bool(asked.conditions), output, page, open_it, force)
-    new = [find_stored(ctx, path) for path in sides[1:]]
-    try:
-        sides = [find_stored(ctx, sides[0]), *new]
-    except NoRunError as none:
-        _pass_without_baseline(asked, none, output, page)
+    sides, missing = _find_sides(ctx, sides)
+    if missing:
+        _pass_without_baseline(asked, missing, output, page)
         return
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
-    jobs, read = as_jobs(sides), []
-    if not jobs:
-        read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
-        read = [replace(side, number=number) for number, side in enumerate(read)]
-        jobs = as_jobs(sides, read)
+    jobs, read = _read_sides(sides, names, window, warm_up, no_cache)
     if jobs:
         _compare_jobs(jobs, names, bool(asked.conditions) or page is not None, output, wide)
         return
@@ -190,6 +183,26 @@ def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, 
             "Give two, and write the page of each: tcprof ranks FOLDER -o job.html",
         )
     print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
+
+
+def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:
+    """The sides as files, those of a store too; and why there is no baseline yet, if the store has none."""
+    new = [find_stored(ctx, path) for path in sides[1:]]
+    try:
+        return [find_stored(ctx, sides[0]), *new], None
+    except NoRunError as missing:
+        return sides, missing
+
+
+def _read_sides(
+    sides: Sequence[Path], names: Sequence[str], window: Window, warm_up: str | None, no_cache: bool
+) -> "tuple[Sequence[Job], list[Side]]":
+    """The sides as jobs of several ranks, if all of them are, and as recordings."""
+    if jobs := as_jobs(sides):
+        return jobs, []
+    read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
+    read = [replace(side, number=number) for number, side in enumerate(read)]
+    return as_jobs(sides, read), read
 
 
 def _pass_without_baseline(asked: "GateFile", why: "NoRunError", output: str, page: Path | None) -> None:

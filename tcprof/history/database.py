@@ -8,8 +8,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, pool, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from tcprof.errors import InputError, OutputError, TcprofError, UsageError
-from tcprof.history.names import NoRunError
+from tcprof.errors import InputError, NoRunError, OutputError, TcprofError, UsageError
 from tcprof.history.tables import VERSION_TABLE
 
 VARIABLE = "TCPROF_STORE"

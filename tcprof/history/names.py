@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcprof.errors import InputError
+from tcprof.errors import InputError, NoRunError
 from tcprof.files import SAVED_SUFFIX
 from tcprof.untrusted import one_line
 
@@ -16,10 +16,6 @@ if TYPE_CHECKING:  # every command that takes a recording asks whether it is the
 _OF_BRANCH = re.compile(r"(?P<branch>.+)@(?:latest|-(?P<back>[1-9]\d{0,6})(?P<on>\.\.)?)(?::(?P<program>.+))?")
 _OF_COMMIT = re.compile(r"commit:(?P<commit>[0-9a-fA-F]{4,64})(?::(?P<program>.+))?")
 _LISTED = 8
-
-
-class NoRunError(InputError):
-    """A store that is not there yet, or has no run of a branch yet."""
 
 
 def names_runs(given: Path) -> bool:
@@ -65,7 +61,7 @@ def find_runs(store: "Store", name: str) -> "pd.DataFrame":
     runs = _of_one_program(runs, name, found["program"])
     facts = list(SPLITTING)
     alike = runs[facts].fillna(-1).eq(runs[facts].iloc[-1].fillna(-1)).all(axis=1)
-    runs, back = runs[alike], int(found["back"] or 1)
+    runs, back = runs[alike], int(found.group("back") or 1)
     if back > len(runs) and not found["on"]:
         raise InputError(f"{name}: {found['branch']} has {len(runs)} such runs.", "Give a smaller number.")
     return runs.iloc[-back:] if found["on"] else runs.iloc[-back : len(runs) - back + 1]
