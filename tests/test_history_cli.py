@@ -144,7 +144,7 @@ def test_a_first_run_passes_and_says_so(run: Run, output: str) -> None:
 def test_the_conditions_of_a_project_are_judged_against_the_store(project: Path, run: Run) -> None:
     add(run, FP16)
     toml = project / "pyproject.toml"
-    toml.write_text('[tool.tcprof.gate]\nfail-if = ["step_time > +5%"]\n')
+    toml.write_text('[tool.tcprof.gate]\nfail-if = ["time > +5%"]\n')
     done = run("compare", "main@latest", FP32, "--gate", toml)
     assert (done.status, "Gate failed" in done.out) == (1, True)
 
