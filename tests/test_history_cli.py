@@ -169,12 +169,12 @@ def test_a_run_is_shown_exported_and_removed(run: Run) -> None:
 @pytest.mark.usefixtures("project")
 def test_wrong_use_is_explained(run: Run) -> None:
     for args, said in (
+        (["list"], "There is no store"),
         (["add", FP32], "does not say which program it is of"),
         (["add", FP32, "--config", "batch"], "has no key, an equals sign and a value"),
         (["add", FP32, "--config", "a=1", "--config", "a=2"], "gives a twice"),
         (["add", FP32, "--commit-time", "yesterday"], "is no time"),
         (["list", "--store", "mysql://x/y"], "keeps no store in mysql://"),
-        (["list"], "There is no store"),
     ):
         done = run("history", *args)
         assert (done.status in (2, 3), said in " ".join(done.err.split())) == (True, True), done.err
