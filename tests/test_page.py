@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, render_page, tell
 from slow import slow
 
+import tcprof
 from tcprof.errors import OutputError
 from tcprof.frames import SAMPLES
 from tcprof.render.html import PageOptions, Theme
@@ -183,6 +185,11 @@ class TestIncomplete:
         assert "over the 18.0 ms from the GPU's first activity to its last" in shown.text
         assert "not recorded" in shown.text
         assert "Samples none of Tensor Active" in shown.text
+
+    def test_ranges_without_any_work_on_a_gpu(self, tmp_path):
+        trace = TraceBuilder().gpu().recorded(1_000_000).range("Forward 0", 0, 900_000)
+        shown = Page(render_page(tcprof.read(trace.write(tmp_path))))
+        assert "Whole capture" in shown.text
 
     def test_no_ranges(self):
         shown = Page(render_page(make_analysis(names=())))

@@ -210,7 +210,8 @@ def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: t
     rows, headings = table.rows, table.headings
     if times:  # with the share of each time class
         of_path = dict(zip(frame["path_id"], (row.cells[1:] for row in times.rows), strict=True))
-        rows = tuple(replace(row, cells=(*row.cells, *of_path[row.item])) for row in rows)
+        unknown = (Cell("–", ""),) * (len(times.headings) - 1)  # of the whole capture, where no work was recorded
+        rows = tuple(replace(row, cells=(*row.cells, *of_path.get(row.item, unknown))) for row in rows)
         headings = (*headings, *(replace(each, shown=False) for each in times.headings[1:]))
     places = _places(analysis, launches[launches["gpu"] == table.gpu], "path_id", 1, np.nan)
     below, parents, at = _below(places, analysis, headings), _parents(rows), {-1: -1}
