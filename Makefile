@@ -74,10 +74,11 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py tests/test_annotate_nvtx.py
 
 TRAINERS := build/trainers/bin/python
-test-integrations: $(VENV)/installed-dev  ## Install transformers, accelerate and Lightning beside tcprof, and run the tests of the callbacks
-	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/trainers
-	$(BIN)/uv pip install --quiet --python $(TRAINERS) --constraint constraints.txt . pytest pytest-timeout hypothesis torch nvtx transformers accelerate lightning
-	$(TRAINERS) -m pytest -W default tests/test_integrations.py
+test-integrations: $(VENV)/installed-dev  ## Install transformers, accelerate and Lightning beside the torch that is here, and run the tests of the callbacks
+	$(BIN)/python -m venv --clear build/trainers
+	export PYTHONPATH=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
+	  $(TRAINERS) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt transformers accelerate lightning && \
+	  $(TRAINERS) -m pytest -W default tests/test_integrations.py
 
 test-sdist: $(VENV)/installed-dev  ## Build what is published, and whether an index takes it; from the unpacked sdist run the demo, collect all tests, and run those of its files
 	rm -rf build/sdist
