@@ -143,3 +143,21 @@ def test_lines_of_bars() -> None:
     assert draw_line(np.array([0.0, 3.0, 7.0])) == "▁▄█"
     assert draw_line(np.array([5.0, 5.0])) == "▁▁"
     assert len(draw_line(np.arange(500.0))) == 24
+
+
+def test_the_commands_on_a_store(tmp_path: Path, run) -> None:
+    make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
+    store = ("--store", f"sqlite:///{tmp_path / 'history.db'}")
+    before = run("history", "trend", *store)
+    assert (before.status, before.out[:19]) == (0, "Changed at 00000040")
+    assert run("history", "accept", "00000040", "--why", "a larger model", *store).status == 0
+    after = run("history", "trend", "--metric", "step_ns", *store)
+    assert after.out.startswith("Steady")
+    page = tmp_path / "trend.json"
+    assert run("history", "trend", "-o", str(page), *store).status == 0
+    assert json.loads(page.read_text())["series"][0]["changes"][0]["accepted"]
+    wrong = run("history", "trend", "--metric", "speed", *store)
+    assert (wrong.status, "Metrics: step_ns" in wrong.err) == (2, True)
+    none = run("history", "accept", "beef", "--why", "x", *store)
+    assert (none.status, "no run of a commit" in none.err) == (2, True)
+    assert run("history", "trend", "--store", f"sqlite:///{tmp_path / 'none.db'}").status == 3

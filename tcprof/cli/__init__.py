@@ -34,7 +34,7 @@ GROUPS = {
         "kernels": "views",
         "timeline": "views",
     },
-    "Compare": {"compare": "compare", "history": "history", "ranks": "ranks"},
+    "Compare": {"compare": "compare", "history": "trends", "ranks": "ranks"},
     "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "mcp"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}

@@ -15,8 +15,8 @@ from tcprof.cli.options import (
     WideOption,
     choose_format,
 )
-from tcprof.cli.output import print_document, print_notes, progress_of, read_recording
-from tcprof.cli.streams import echo
+from tcprof.cli.output import check_target, print_document, print_notes, progress_of, read_recording
+from tcprof.cli.streams import echo, echo_path
 from tcprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ StoreOption = Annotated[
 ]
 BranchOption = Annotated[
     str | None, typer.Option("--branch", metavar="NAME", help="Only runs of this branch.", show_default=False)
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="NAME", help="Only this figure, such as step_ns.", show_default=False),
 ]
 RunArgument = Annotated[
     str,
@@ -179,19 +183,42 @@ def show(
     print_document(view_run(found, series, points), chosen, output, wide=wide)
 
 
-@history.command(epilog="Example: tcprof history export -o history.csv")
+@history.command(epilog="Examples: tcprof history export -o history.csv;  tcprof history export --for bmf")
 def export(
     branch: BranchOption = None,
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TOOL",
+            help="What another tool reads: bmf (Bencher) and github-action-benchmark have the newest run, otava all.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: MetricOption = None,
     store: StoreOption = None,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
     """Write every point with its series and its run."""
+    from tcprof.history.exchange import write_for
     from tcprof.views.history import view_export
 
-    chosen = choose_format(output_format, output, force=force)
     opened = _open(store)
+    if tool is not None:
+        from tcprof.outputs import replace_file
+
+        text = write_for(tool, opened, branch, metric or ())
+        if output is None:
+            echo(text)
+            return
+        check_target(output, (), force=force)
+        with replace_file(output) as written:
+            written.write_text(text, encoding="utf-8")
+        echo_path(output)
+        return
+    chosen = choose_format(output_format, output, force=force)
     runs, points = opened.runs(branch), opened.points()
     points = points[points["run_id"].isin(runs["run_id"])]
     print_document(view_export(runs, opened.series(), points, opened.accepted()), chosen, output)

@@ -58,8 +58,7 @@ def read_trends(
     Raises:
         UsageError: There is no such branch, program or metric.
     """
-    if unknown := [metric for metric in metrics if metric not in METRICS]:
-        raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
+    check_metrics(metrics)
     runs = store.runs(branch)
     if branch is not None and runs.empty:
         raise UsageError(f"The store has no run of the branch {branch!r}.", "'tcprof history list' lists the runs.")
@@ -89,6 +88,16 @@ def read_trends(
             order.index(str(each.series["metric"])),
         ),
     )
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Refuse a metric that no store has.
+
+    Raises:
+        UsageError: There is one; the hint names all.
+    """
+    if unknown := [metric for metric in metrics if metric not in METRICS]:
+        raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
 
 
 def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[object]", pd.DataFrame]]:

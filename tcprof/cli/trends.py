@@ -1,0 +1,60 @@
+"""``tcprof history trend`` and ``accept``: where figures changed, and which changes are meant."""
+
+from typing import Annotated
+
+import typer
+
+from tcprof.cli.history import BranchOption, MetricOption, StoreOption, history
+from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
+from tcprof.cli.output import print_document
+
+ProgramOption = Annotated[
+    str | None,
+    typer.Option(
+        "--program", metavar="NAME", help="The program; by default that of the newest run.", show_default=False
+    ),
+]
+
+
+@history.command(epilog="Examples: tcprof history trend;  tcprof history trend --metric step_ns --confirm")
+def trend(
+    metric: MetricOption = None,
+    branch: BranchOption = None,
+    program: ProgramOption = None,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Say what to record where the last runs are off but too few.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Number of series to show; 0 for all.")] = 20,
+    store: StoreOption = None,
+    output_format: TableFormatOption = None,
+    output: OutputOption = None,
+    wide: WideOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Show at which commits the figures of a program changed, and what changed there.
+
+    It looks at the series that the newest run is in. Where the analyses of both sides are kept, it compares them.
+    """
+    from tcprof.history.store import open_store
+    from tcprof.history.trends import explain_step, read_trends
+    from tcprof.views.trends import view_trends
+
+    chosen = choose_format(output_format, output, force=force)
+    opened = open_store(store, create=False)
+    trends = read_trends(opened, branch, program, metric or ())
+    document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None)
+    print_document(document, chosen, output, wide=wide)
+
+
+@history.command(epilog="Example: tcprof history accept 4f2a91c --why 'a larger model'")
+def accept(
+    commit: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or how it begins.", show_default=False)],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is meant.", show_default=False)],
+    store: StoreOption = None,
+) -> None:
+    """Accept the change that came with a commit: its level is the baseline from there on."""
+    from tcprof.history.store import open_store
+    from tcprof.history.trends import find_commit
+
+    opened = open_store(store, create=False)
+    opened.accept(find_commit(opened, commit), why)
