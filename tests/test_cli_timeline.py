@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from builders import AMP, TraceBuilder
+from builders import AMP, FIXTURES, TraceBuilder
 from commands import Golden, Run
 from slow import first
 
@@ -56,11 +56,25 @@ def test_unknown_range_is_refused(run: Run) -> None:
 def test_remedies_stand_below(run: Run, tmp_path) -> None:
     trace = TraceBuilder().gpu().range("step", 0, 1_000).kernel("a", 2_000, 8_000, launched=10)
     trace.kernel("b", 9_000, 12_000, launched=5_000)
-    done = run("timeline", trace.write(tmp_path))
+    done = run("timeline", trace.write(tmp_path), "--notes")
     said = " ".join(done.err.split())
     assert "33.3 % of the activity time: no range was open. To fix this: open a range around" in said
     assert "100.0 % of the kernel time: estimated from kernel names" in said
     assert "No steps were found" in done.out
+
+
+def test_notes_and_the_ledger_wait_until_they_are_asked_for(run: Run) -> None:
+    brief, full = (run("timeline", FIXTURES / "llama.sqlite", *args) for args in ((), ("--notes",)))
+    assert "7 notes: --notes" in brief.out
+    assert brief.err == ""
+    assert "Ledger" not in brief.out
+    assert "4 alike" in brief.out
+    for sentence in ("To fix this: record more", "launched by threads without a range"):
+        assert sentence in " ".join(full.err.split())
+    assert all(text in full.out for text in ("Ledger", "Clock check", "Each nanosecond"))
+    listed = run("timeline", FIXTURES / "llama.sqlite", "--all").out
+    assert "alike" not in listed
+    assert ".layers.3" in listed
 
 
 @pytest.mark.parametrize("option", first(2, ["", "--no-kernels", "--kernels"]))

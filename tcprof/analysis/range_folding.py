@@ -63,7 +63,10 @@ def fold_alike(rows: pd.DataFrame, alike: pd.DataFrame) -> pd.DataFrame:
     weighted = {name: rows[name] * weights[_WEIGHTS.get(name, "window_ns")] for name in means}
     weighing = {name: weights[_WEIGHTS.get(name, "window_ns")].where(rows[name].notna()) for name in means}
     with_sums = rows[sums].groupby(number, sort=False).sum(min_count=1)
-    parts = [pd.DataFrame(each).groupby(number, sort=False).sum(min_count=1) for each in (weighted, weighing)]
+    parts = [
+        pd.DataFrame(each, index=rows.index).groupby(number, sort=False).sum(min_count=1)
+        for each in (weighted, weighing)
+    ]
     found = kept.assign(**with_sums.astype(rows[sums].dtypes).to_dict("list"))
     found = found.assign(**(parts[0] / parts[1].where(parts[1] != 0)).to_dict("list") if means else {})
     if _HIGHEST in rows.columns:

@@ -116,9 +116,10 @@ OutputOption = Annotated[
         show_default=False,
     ),
 ]
-NotesOption = Annotated[
-    bool, typer.Option("--notes", help="Also show the checks, and the notes on what the figures are over.")
+EveryOption = Annotated[
+    bool, typer.Option("--all", help="Show every range: also ops, ranges of libraries, and alike ranges one by one.")
 ]
+NotesOption = Annotated[bool, typer.Option("--notes", help="Also show the evidence, and what the figures cover.")]
 WideOption = Annotated[
     bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
 ]

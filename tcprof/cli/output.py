@@ -31,7 +31,8 @@ def print_document(
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
     Args:
-        notes: Whether warnings are printed that the format has no place for; else the document counts them.
+        notes: Whether remarks are printed that the format has no place for; else the document counts them, unless
+            the format has rows alone.
     """
     from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
@@ -48,7 +49,7 @@ def print_document(
         with replace_file(output) as path, path.open("w", encoding="utf-8", errors="replace") as file:
             form.write(document, style, file)
             file.write(getattr(form, "SIGNATURE", ""))
-    _print_rest(document, form.HAS, notes=notes)
+    _print_rest(document, form.HAS, notes=notes or "base" not in form.HAS)
     if output is not None:
         echo_path(output)
 
@@ -59,8 +60,8 @@ def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> Non
         print_notes(document.base)
     if document.rows is not None and document.rows.empty and "warnings" not in has:
         print_notes((document.if_empty,))
-    if notes and "warnings" not in has:
-        print_notes(document.warnings)
+    if "warnings" not in has:
+        print_notes(each for each in document.warnings if notes or each not in document.remarks)
     if document.gate is not None and "gate" not in has:
         from tcprof.render.formats.text import render_gate
 

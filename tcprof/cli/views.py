@@ -9,6 +9,7 @@ from tcprof.cli import app
 from tcprof.cli.options import (
     LIST_FORMATS,
     DepthOption,
+    EveryOption,
     FilterOption,
     ForceOption,
     GpuOption,
@@ -94,6 +95,7 @@ def show(
 def advise(
     recording: RecordingArgument,
     warm_up: WarmUpOption = None,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     no_cache: NoCacheOption = False,
@@ -108,7 +110,7 @@ def advise(
 
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, no_cache=no_cache)
-    print_document(view_advice(analysis, analysis.findings), chosen, output)
+    print_document(view_advice(analysis, analysis.findings, notes), chosen, output, notes=notes)
 
 
 @app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")
@@ -128,9 +130,8 @@ def ranges(
         ),
     ] = True,
     limit: RowLimitOption = ROWS_SHOWN,
-    every: Annotated[
-        bool, typer.Option("--all", help="Show every range: ops, those of libraries, and alike ones one by one.")
-    ] = False,
+    every: EveryOption = False,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -159,7 +160,8 @@ def ranges(
     rows = select_rows(analysis.ranges, gpu, pattern, depth)
     most = None if every or limit == 0 else limit
     fold = not every and pattern is None and most is not None
-    print_document(view_ranges(analysis, judge(analysis, gpu), rows, most, fold), chosen, output, wide=wide)
+    document = view_ranges(analysis, judge(analysis, gpu), rows, most, fold, notes)
+    print_document(document, chosen, output, wide=wide, notes=notes)
 
 
 @app.command(epilog="Example: tcprof kernels run.nsys-rep --filter nvjet --by path")
@@ -173,10 +175,11 @@ def kernels(
     pattern: FilterOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
-    ] = 20,
+    ] = 15,
     ncu: NcuOption = None,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -201,8 +204,8 @@ def kernels(
         return
     by_path = by == "path"
     rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
-    document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None)
-    print_document(document, chosen, output, wide=wide)
+    document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None, notes)
+    print_document(document, chosen, output, wide=wide, notes=notes)
 
 
 @app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")
@@ -223,6 +226,7 @@ def modules(
     ] = ROWS_SHOWN,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -243,8 +247,8 @@ def modules(
     if analysis.modules.empty:
         raise InputError(f"{recording}: {NONE[0]}", NONE[1])
     rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
-    document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold)
-    print_document(document, chosen, output, wide=wide)
+    document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold, notes)
+    print_document(document, chosen, output, wide=wide, notes=notes)
 
 
 @app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")
@@ -264,6 +268,8 @@ def timeline(
     ] = None,
     warm_up: WarmUpOption = None,
     limit: RowLimitOption = ROWS_SHOWN,
+    every: EveryOption = False,
+    notes: NotesOption = False,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -281,8 +287,10 @@ def timeline(
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, iteration=iteration, no_cache=no_cache)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
-    document = view_timeline(analysis, analysis.findings, rows, gpu, limit or None)
-    print_document(document, chosen, output, wide=wide)
+    most = None if every or limit == 0 else limit
+    fold = not every and pattern is None and most is not None
+    document = view_timeline(analysis, analysis.findings, rows, gpu, most, fold, notes)
+    print_document(document, chosen, output, wide=wide, notes=notes)
 
 
 @app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")

@@ -21,8 +21,8 @@ from tcprof.untrusted import one_line
 UNRESOLVED = "~"
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _ABOUT_UNRESOLVED = (
-    f"{UNRESOLVED} marks what the samples do not resolve: its 95 % interval reaches more than {RESOLVED_POINTS:g} "
-    f"points, and more than {100 * RESOLVED_SHARE:g} % of the value, to one side. JSON has the intervals."
+    f"{UNRESOLVED} wide 95 % interval: over {RESOLVED_POINTS:g} points and {100 * RESOLVED_SHARE:g} % of the value to "
+    "one side (see JSON)"
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
 _AGAIN = "{share} of what these executed was computed again, by activation checkpointing. "
@@ -195,7 +195,7 @@ def describe_modules(analysis: Analysis) -> str:
 
 
 def describe_homes(analysis: Analysis) -> tuple[str, ...]:
-    """How much of the kernel time is in modules, for each GPU, what the rest was, and what marks mean."""
+    """How much of the kernel time is in modules, for each GPU, and what the rest was."""
     said = []
     for gpu, rows in analysis.modules.groupby("gpu"):
         whole = rows[rows["depth"] == 0].set_index("phase")["share_pct"]
@@ -212,10 +212,12 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
         if rest.get(IN_NO_MODULE.format(phase=BACKWARD), 0) > whole.get(BACKWARD, 0) / 2 > 0:
             has_ops = (analysis.paths["domain"] == OPS_DOMAIN).any()
             said.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS)
-    sampled = analysis.modules[analysis.modules[_ACTIVE[0]].notna()]
-    if not are_resolved(sampled).all():
-        said.append(_ABOUT_UNRESOLVED)
     return tuple(dict.fromkeys(said))
+
+
+def describe_unresolved(rows: pd.DataFrame) -> str:
+    """What marks mean in a table of these modules; empty where none is marked."""
+    return "" if are_resolved(rows[rows[_ACTIVE[0]].notna()]).all() else _ABOUT_UNRESOLVED
 
 
 def has_useful(analysis: Analysis) -> bool:

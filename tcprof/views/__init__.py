@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-ROWS_SHOWN = 40  # of all GPUs together
+ROWS_SHOWN = 25  # of all GPUs together
 
 
 class Order(StrEnum):

@@ -230,6 +230,7 @@ class Document:
     parts: tuple[Part, ...] = ()
     faults: tuple[str, ...] = ()  # why its figures cannot be trusted, or compared; shown before any of them
     warnings: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # those of the warnings that text only counts, unless --notes asks for them
     base: tuple[str, ...] = ()  # what the figures leave out: among the notes, or where there is no place a warning
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows

@@ -89,6 +89,19 @@ def describe_base(analysis: Analysis) -> tuple[str, ...]:
     return tuple(filter(None, (each(analysis) for each in describe)))
 
 
+def count_notes(count: int) -> str:
+    """That there are so many notes, and how to see them."""
+    return f"{units.format_things(count, 'note')}: --notes"
+
+
+def list_notes(remarks: Sequence[str], notes: Sequence[str], in_full: bool) -> Notes:
+    """What the figures are over, below them: in full, or else a line that counts this and the remarks."""
+    if in_full:
+        return Notes(tuple(notes))
+    count = len(remarks) + len(notes)
+    return Notes((count_notes(count),) if count else ())
+
+
 def describe_date(analysis: Analysis) -> str:
     """GPUs, time and length of a recording in one line."""
     started, length_ns = analysis.recording.started_utc, analysis.recording.duration_ns
@@ -128,7 +141,7 @@ def make_document(
 ) -> Document:
     """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
     data = document_data(analysis, findings, frames)
-    known = {"faults": findings.faults, "warnings": findings.warnings, "data": data}
+    known = {"faults": findings.faults, "warnings": findings.warnings, "remarks": findings.remarks, "data": data}
     return Document(kind, parts, **{**known, **further})
 
 

@@ -25,14 +25,18 @@ from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import ADVICE
 from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
 from tcprof.views.paths import kernel_names, link, module_names, range_names
-from tcprof.views.recording import describe_base, document_data, head, make_document
+from tcprof.views.recording import describe_base, document_data, head, list_notes, make_document
 
 ALIKE = 0.01  # by which step times may differ
 MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
-def view_advice(analysis: Analysis, findings: Findings) -> Document:
-    """All advice on a recording, best first."""
+def view_advice(analysis: Analysis, findings: Findings, with_notes: bool = True) -> Document:
+    """All advice on a recording, best first.
+
+    Args:
+        with_notes: Whether it also has the evidence, the code of alternatives, and what the figures are over.
+    """
     advice = advise(analysis)
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
@@ -41,10 +45,14 @@ def view_advice(analysis: Analysis, findings: Findings) -> Document:
         Notes(findings.headline),
         Notes(describe_savings(analysis, shown)),
         *(
-            Section(f"advice-{number}", f"{number}. {_name(analysis, each)}", _detail(each))
+            Section(
+                f"advice-{number}",
+                f"{number}. {_name(analysis, each)}",
+                _detail(each) if with_notes else _outline(each),
+            )
             for number, each in enumerate(shown, 1)
         ),
-        Notes((*(line for line, _ in _fold(folded)), *base)),
+        Notes((*(line for line, _ in _fold(folded)), *list_notes(findings.remarks, base, with_notes).lines)),
     )
     data = {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]}
     empty, rows = "No rule has anything to advise on this recording.", list_advice(advice)
@@ -164,16 +172,32 @@ def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
     return found
 
 
+def _describe_finding(advice: Advice) -> str:
+    return " ".join(part for part in (f"{advice.sentence}.", advice.consequence, f"({advice.rule})") if part)
+
+
+def _describe_confidence(advice: Advice) -> str:
+    return f"Confidence: {advice.confidence}. {advice.raise_confidence}".strip()
+
+
+def _outline(advice: Advice) -> tuple[Part, ...]:
+    """What was found, the code of the best option, the other options, and how sure this is."""
+    parts: list[Part] = [Notes((_describe_finding(advice),))]
+    for first in advice.options[:1]:
+        parts.append(Code(first.code) if first.code else Notes((_describe_option(first, is_first=True),)))
+    rest = (*(_describe_option(option, is_first=False) for option in advice.options[1:]), _describe_confidence(advice))
+    return (*parts, Notes(rest))
+
+
 def _detail(advice: Advice) -> tuple[Part, ...]:
-    found = " ".join(part for part in (f"{advice.sentence}.", advice.consequence, f"({advice.rule})") if part)
-    parts: list[Part] = [Notes((found,), items=tuple(advice.evidence))]
+    """All of a finding, with its evidence."""
+    parts: list[Part] = [Notes((_describe_finding(advice),), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0
         parts.append(Notes((_describe_option(option, is_first),)))
         if option.code and (is_first or option.gain.is_notable or not option.gain.is_known):
             parts.append(Code(option.code))
-    sure = f"Confidence: {advice.confidence}. {advice.raise_confidence}".strip()
-    return (*parts, Notes((sure,)))
+    return (*parts, Notes((_describe_confidence(advice),)))
 
 
 def _describe_option(option: Option, is_first: bool) -> str:

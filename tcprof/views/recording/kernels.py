@@ -22,7 +22,7 @@ from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
 from tcprof.views.paths import LONGEST_NAME, without_repeats
-from tcprof.views.recording import SOURCE_MEANINGS, head, make_document, make_table, split_by_gpu
+from tcprof.views.recording import SOURCE_MEANINGS, head, list_notes, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _TENSOR_ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
@@ -48,31 +48,43 @@ _LEFT_OUT = "more kernels hidden: tcprof kernels --limit 0"
 SHORT_NAME = 64
 
 
+def why_unfitted(analysis: Analysis) -> str:
+    """Why the figures of kernels are none, or estimates; empty where they are measured."""
+    if missing := why_no_kernels(analysis):
+        return as_sentence(missing)
+    return "Estimated from kernel names: the recording has no samples." * (analysis.tensor_source == "none")
+
+
 def describe_fit(analysis: Analysis) -> str:
     """What the figures of kernels are taken from, or why there are none."""
-    missing = why_no_kernels(analysis)
-    if missing:
-        return as_sentence(missing)
-    if analysis.tensor_source == "none":
-        return "Estimated from kernel names: the recording has no samples of the tensor pipe."
+    if unfitted := why_unfitted(analysis):
+        return unfitted
     source = SOURCE_MEANINGS[analysis.tensor_source]
     has_clock = bool(analysis.kernels["sm_cycles"].notna().any())
     return f"Tensor Active of each kernel's own {'cycles' if has_clock else 'time'}, fitted from {source}."
 
 
 def view_kernels(
-    analysis: Analysis, findings: Findings, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
+    analysis: Analysis,
+    findings: Findings,
+    rows: pd.DataFrame,
+    by_path: bool = False,
+    limit: int | None = None,
+    with_notes: bool = True,
 ) -> Document:
     """The kernels of a recording.
 
     Args:
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
         limit: Rows of each GPU to show in the table, those that took longest; None for all.
+        with_notes: Whether it also has what the figures are taken from.
     """
     left_out = describe_warm_up(analysis) if by_path else ""
     base = (left_out,) if left_out else ()
-    notes = Notes((describe_fit(analysis), *base))
-    parts: tuple[Part, ...] = (head(analysis, findings), notes, *list_kernels(analysis, rows, by_path, limit))
+    unfitted = why_unfitted(analysis)
+    notes = list_notes(findings.remarks, (*(() if unfitted else (describe_fit(analysis),)), *base), with_notes)
+    tables = list_kernels(analysis, rows, by_path, limit)
+    parts: tuple[Part, ...] = (head(analysis, findings), Notes((unfitted,) if unfitted else ()), *tables, notes)
     return make_document(analysis, findings, "kernels", parts, {"rows": rows}, base=base, rows=rows)
 
 

@@ -20,6 +20,7 @@ from tcprof.findings.notes import (
     describe_homes,
     describe_modules,
     describe_peaks,
+    describe_unresolved,
     describe_useful,
     has_useful,
 )
@@ -28,8 +29,8 @@ from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest
-from tcprof.views.recording import head, make_document, make_table, split_by_gpu
-from tcprof.views.recording.kernels import describe_fit
+from tcprof.views.recording import head, list_notes, make_document, make_table, split_by_gpu
+from tcprof.views.recording.kernels import describe_fit, why_unfitted
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _SORTED_BY = {Order.CALLS: "", Order.TIME: "kernel_ns", Order.LOST: "lost_ns"}
@@ -59,17 +60,25 @@ def view_modules(
     limit: int | None = ROWS_SHOWN,
     order: Order = Order.CALLS,
     fold: bool = True,
+    with_notes: bool = True,
 ) -> Document:
-    """The modules of a recording; ``limit`` of them are shown: those with most time and what these lie in."""
+    """The modules of a recording; ``limit`` of them are shown: those with most time and what these lie in.
+
+    Args:
+        with_notes: Whether it also has what the figures are over.
+    """
     base = tuple(text for text in (describe_kernel_order(analysis), describe_warm_up(analysis)) if text)
     missing = why_no_kernels(analysis)
     useful = (*describe_useful(analysis), *describe_peaks(analysis)) if has_useful(analysis) else ()
+    unfitted = why_unfitted(analysis)
     notes = (describe_modules(analysis), *describe_homes(analysis), *useful, *base)
+    notes = notes if unfitted else (describe_fit(analysis), *notes)
     warnings = (*findings.warnings, *((as_sentence(missing),) if missing else ()))
     parts: tuple[Part, ...] = (
         head(analysis, findings),
-        Notes((describe_fit(analysis), *notes)),
+        Notes((unfitted,) if unfitted else ()),
         *list_modules(analysis, rows, limit, order, fold),
+        list_notes(findings.remarks, notes, with_notes),
     )
     frames = {"steps": _steps(analysis), "rows": rows}
     return make_document(analysis, findings, "modules", parts, frames, warnings=warnings, base=base, rows=rows)
@@ -95,7 +104,8 @@ def list_modules(
         steps = _steps(analysis)[gpu]
         lines = _rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
         further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
-        headings = _headings(steps, useful)
+        marks = describe_unresolved(found[found["module_id"].isin(kept["module_id"])])
+        headings = _headings(steps, useful, marks)
         what = "Module (mean per step)" if steps else "Module (sums)"
         tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, **further))
     return tables
@@ -125,7 +135,7 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
     return tree.iloc[tree_order([row.get(parent, -1) for parent in tree["parent_id"]], keys)]
 
 
-def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
+def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Heading, ...]:
     each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
         replace(
@@ -133,6 +143,7 @@ def _headings(steps: int, useful: Mapping[str, int]) -> tuple[Heading, ...]:
             title=f"{phase.capitalize()}: {MODULES[name].title}",
             short=f"Tensor Active\n{phase}" if name == _ACTIVE[0] else "",
             columns=(f"{phase}_{name}",),
+            note=marks if name == _ACTIVE[0] else "",
         )
         for name in (_ACTIVE[0], "kernel_ns")
         for phase in _PER_PHASE

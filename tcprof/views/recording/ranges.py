@@ -13,12 +13,13 @@ from tcprof.findings import Findings, why_no_kernels
 from tcprof.findings.notes import as_sentence, describe_peaks, has_kernels, has_useful
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, RANGES, Column
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.document import Document, Notes, Part
+from tcprof.views.document import Document, Part
 from tcprof.views.paths import LEFT_OUT, keep_largest, path_rows
 from tcprof.views.recording import (
     describe_base,
     describe_source,
     head,
+    list_notes,
     make_document,
     make_table,
     split_by_gpu,
@@ -47,12 +48,18 @@ OWN_DOMAINS = ("", DOMAIN)  # of the program and of tcprof; others are of librar
 
 
 def view_ranges(
-    analysis: Analysis, findings: Findings, rows: pd.DataFrame, limit: int | None = ROWS_SHOWN, fold: bool = False
+    analysis: Analysis,
+    findings: Findings,
+    rows: pd.DataFrame,
+    limit: int | None = ROWS_SHOWN,
+    fold: bool = False,
+    with_notes: bool = True,
 ) -> Document:
     """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in.
 
     Args:
         fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
+        with_notes: Whether it also has what the figures are over.
     """
     remarks = []
     missing = why_no_kernels(analysis)
@@ -60,13 +67,13 @@ def view_ranges(
         remarks.append(as_sentence(missing))
     elif analysis.tensor_source == "none" and len(analysis.kernels):
         remarks.append("The share of tensor kernels (~) is estimated from kernel names.")
-    base = describe_base(analysis)
+    base, warnings = describe_base(analysis), (*findings.warnings, *remarks)
     parts: tuple[Part, ...] = (
         head(analysis, findings),
-        Notes((describe_source(analysis), *base)),
         *list_ranges(analysis, rows, limit, fold),
+        list_notes(findings.remarks, (describe_source(analysis), *base), with_notes),
     )
-    notes = {"warnings": (*findings.warnings, *remarks), "base": (*base, *describe_peaks(analysis))}
+    notes = {"warnings": warnings, "base": (*base, *describe_peaks(analysis))}
     return make_document(analysis, findings, "ranges", parts, {"rows": rows}, rows=rows, **notes)
 
 
@@ -79,8 +86,8 @@ def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
 def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, fold: bool = False) -> list[Table]:
     """The range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
     every = rows
-    if fold:
-        rows = fold_ranges(rows)
+    if fold and len(rows):
+        rows = pd.concat([fold_ranges(of_gpu, of_gpu) for _, of_gpu in split_by_gpu(rows)])
     if limit is not None and len(rows) > limit:
         rows = keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
@@ -97,12 +104,16 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
     return tables
 
 
-def fold_ranges(rows: pd.DataFrame) -> pd.DataFrame:
-    """The ranges without PyTorch's ops and those of libraries, where there are others, and alike ones in one row."""
+def fold_ranges(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
+    """Rows of one GPU without PyTorch's ops and libraries' ranges, where there are others; alike ones are one row.
+
+    Args:
+        rows: Has ``path_id``, such as rows of the timeline.
+        ranges: The GPU's ranges, which say what is alike.
+    """
     own = rows[rows["domain"].isin(OWN_DOMAINS)]
     kept = own if (own["depth"] > 0).any() else rows
-    folded = [fold_alike(of_gpu, find_alike(of_gpu)) for _, of_gpu in kept.groupby("gpu", sort=False)]
-    return pd.concat(folded) if folded else rows.assign(label="", alike_count=1)
+    return fold_alike(kept, find_alike(ranges[ranges["path_id"].isin(kept["path_id"])]))
 
 
 def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:

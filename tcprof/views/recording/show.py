@@ -19,7 +19,7 @@ from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
 from tcprof.views.document import Document, Notes, Part
 from tcprof.views.paths import keep_largest, path_rows
-from tcprof.views.recording import describe_base, head, make_document, make_table
+from tcprof.views.recording import count_notes, describe_base, head, make_document, make_table
 from tcprof.views.recording.advice import MOST_SHOWN, view_best
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.kinds import view_kinds
@@ -59,11 +59,11 @@ def view_recording(
     parts += (Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),)
     rows = analysis.ranges
     shown = {"ranges": rows, "kernels": kernels}
-    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows)
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
 
 
 def _count_rest(findings: Findings, base: int, advice: int) -> str:
-    notes = f"{units.format_things(len(findings.warnings) + base, 'note')}: --notes"
+    notes = count_notes(len(findings.warnings) + base)
     more = f"{units.format_things(advice, 'finding')} in all: tcprof advise"
     return "; ".join((count_checks(findings.checks), notes, *([more] if advice > MOST_SHOWN else [])))
 

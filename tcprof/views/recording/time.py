@@ -10,6 +10,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.mean_iteration import Typical, find_typical
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings
 from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_iterations
@@ -32,8 +33,9 @@ from tcprof.views.figures import (
 from tcprof.views.figures.circles import as_table
 from tcprof.views.figures.traces import TENSOR_COLOR, shown_classes
 from tcprof.views.paths import LEFT_OUT, keep_longest, link, path_rows
-from tcprof.views.recording import describe_base, head, make_document, make_table, split_by_gpu
+from tcprof.views.recording import describe_base, head, list_notes, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit
+from tcprof.views.recording.ranges import fold_ranges
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
@@ -60,25 +62,35 @@ _NO_ITERATIONS = (
 
 
 def view_timeline(
-    analysis: Analysis, findings: Findings, rows: pd.DataFrame, gpu: int | None = None, limit: int | None = ROWS_SHOWN
+    analysis: Analysis,
+    findings: Findings,
+    rows: pd.DataFrame,
+    gpu: int | None = None,
+    limit: int | None = ROWS_SHOWN,
+    fold: bool = False,
+    with_notes: bool = True,
 ) -> Document:
     """Where the time went.
 
     Args:
         gpu: Only the ledger of this GPU; None: of all.
         limit: Rows to show in tables, those with most time on the GPU and what these lie in; None for all.
+        fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
+        with_notes: Whether it also has the ledger and what the figures are over.
     """
     frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
     base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
     notes = (describe_fit(analysis), MEANING, *describe_iterations(analysis), *describe_clocks(analysis.clocks), *base)
-    tables = (*list_time(analysis, rows, limit), *list_ledger(analysis, ledger))
-    parts: tuple[Part, ...] = (head(analysis, findings), *tables, Notes(notes))
-    warnings = (*list_remedies(analysis.ledger), *findings.warnings)
-    return make_document(analysis, findings, "timeline", parts, frames, warnings=warnings, base=base, rows=rows)
+    remedies = list_remedies(analysis.ledger)
+    remarks = (*remedies, *findings.remarks)
+    tables = (*list_time(analysis, rows, limit, fold), *(list_ledger(analysis, ledger) if with_notes else ()))
+    parts: tuple[Part, ...] = (head(analysis, findings), *tables, list_notes(remarks, notes, with_notes))
+    further = {"warnings": (*remedies, *findings.warnings), "remarks": remarks, "base": base}
+    return make_document(analysis, findings, "timeline", parts, frames, rows=rows, **further)
 
 
-def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -> list[Table]:
+def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, fold: bool = False) -> list[Table]:
     """The share of each time class in the paths that took longest, of all GPUs ``most``; only classes that occur."""
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
@@ -88,13 +100,14 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None) -
         headings.append(Heading.of(TIMELINE[column], unit="pct", columns=(column, f"{name}_pct"), spare=spare))
     tables = []
     for gpu, of_gpu in split_by_gpu(rows):
-        kept = of_gpu
+        kept = fold_ranges(of_gpu, rows_of_gpu(analysis.ranges, gpu)) if fold else of_gpu
         if most is not None:
-            kept = keep_longest(of_gpu, of_gpu["window_ns"], most // rows["gpu"].nunique())
+            kept = keep_longest(kept, kept["window_ns"], most // rows["gpu"].nunique())
         listed = path_rows(kept, [_time_cells(row, columns) for row in kept.to_dict("records")])
-        more = LEFT_OUT.format(command="timeline --limit 0")
-        further = {"hidden": len(of_gpu) - len(kept), "more": more, "search": "part of a path"}
-        tables.append(make_table(analysis, gpu, "Time on", "Range", tuple(headings), listed, **further))
+        more = LEFT_OUT.format(command="timeline --all")
+        shown = int(kept["alike_count"].sum()) if fold else len(kept)
+        further = {"hidden": len(of_gpu) - shown, "more": more, "search": "part of a path"}
+        tables.append(make_table(analysis, gpu, "Time on", "Range (sums)", tuple(headings), listed, **further))
     return tables
 
 
