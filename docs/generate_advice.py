@@ -89,7 +89,7 @@ def _won(base: float, new: float, samples: float) -> float:
 def render_pairs(rows: list[dict[str, str]]) -> str:
     """The table, with how many are inside."""
     lines = [
-        "| change | predicted: low | likely | high | won | when recorded | inside | learnt from it |",
+        "| change | predicted: low | likely | high | saved | when recorded | inside | learnt from it |",
         "|---|---:|---:|---:|---:|---:|---|---|",
     ]
     inside, new, ratios, notes = [], [], [], []
@@ -108,9 +108,9 @@ def render_pairs(rows: list[dict[str, str]]) -> str:
         notes += [f"- `{row['base']}` to `{row['new']}`: {row['why']}"] if row["why"] else []
     median = f"{statistics.median(ratios):.2f}" if ratios else units.UNKNOWN
     summary = (
-        f"{sum(inside)} of {len(inside)} predictions hold what was won; of those that predicted a gain and won one, "
-        f"likely and won differ by a factor of {median} in the median. Of the {len(new)} from which nothing was "
-        f"learnt {sum(new)} hold it."
+        f"{sum(inside)} of {len(inside)} predictions include what was saved; where a saving was predicted and made, "
+        f"likely and saved differ by a median factor of {median}. Of the {len(new)} from which nothing was "
+        f"learnt, {sum(new)} include it."
     )
     return "\n".join([*lines, "", summary, *(["", *notes] if notes else [])])
 

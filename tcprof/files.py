@@ -37,9 +37,9 @@ def check_is_file(path: Path) -> None:
             f"{path} is a pipe or a device, not a file.", hint="Write the recording to a file, and give that."
         )
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path} may not be read.", hint="Ask its owner for permission.")
+        raise InputError(f"{path} cannot be read: permission denied.", hint="Ask its owner for permission.")
     if found.st_size == 0:
-        raise InputError(f"{path} is empty.", hint="Its writing was interrupted, or the disk was full: record again.")
+        raise InputError(f"{path} is empty.", hint="Writing it was interrupted, or the disk was full: record again.")
 
 
 def check_is_unpacked(path: Path, header: bytes) -> None:

@@ -103,7 +103,7 @@ def test_a_program_that_copies_is_told_so(copies: int, is_told: bool, find: Find
 def test_a_recording_without_advice_says_so(run: Run, tmp_path: Path) -> None:
     done = run("advise", TraceBuilder().gpu().range("step", 0, MS).write(tmp_path))
     assert done.status == 0
-    assert "No rule has anything to advise on this recording." in " ".join(done.err.split())
+    assert "No rule has advice on this recording." in " ".join(done.err.split())
 
 
 def test_communication_wins_no_more_than_what_it_can_run_beside(find: Find) -> None:

@@ -78,7 +78,7 @@ def test_pytorch_is_named_only_where_it_runs(kernel: str, whose: str, tmp_path: 
     lines = judge(analyze(builder.trace(tmp_path))).warnings
     (line,) = [line for line in lines if "threads without a range" in line]
     assert line == (
-        f"1 of 1 activities were launched by threads without a range{whose} and are counted for the range open in "
+        f"1 of 1 activities were launched by threads without a range{whose} and count towards the range open in "
         "their process."
     )
 

@@ -90,8 +90,7 @@ def test_a_training_step(tmp_path, window):
     assert analysis.window == window
     assert judge(analysis).warnings == (
         ROUNDED,
-        "2 of 5 activities were launched by threads without a range and are counted for the "
-        "range open in their process.",
+        "2 of 5 activities were launched by threads without a range and count towards the range open in their process.",
     )
 
 
@@ -513,7 +512,7 @@ def test_diagnostics_that_are_serious(tmp_path):
 
 def test_metrics_that_were_asked_for_and_did_not_come(tmp_path):
     builder = TraceBuilder().captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
-    assert warnings_of(builder, tmp_path)[0].startswith("GPU metrics were asked for but are not in the export")
+    assert warnings_of(builder, tmp_path)[0].startswith("GPU metrics were requested but are not in the export")
 
 
 def test_a_metric_set_without_tensor_active(tmp_path):
@@ -531,7 +530,7 @@ def test_a_counter_that_also_counts_half_precision(tmp_path):
 
 @pytest.mark.parametrize(
     ("metric", "said"),
-    [("GR Active", "the tensor counter that was asked for"), ("Tensor Active", "Exact tensor cycles were asked for")],
+    [("GR Active", "the requested tensor counter"), ("Tensor Active", "Exact tensor cycles were requested")],
     ids=["none", "rounded"],
 )
 def test_a_tensor_counter_that_nsys_skipped(tmp_path, metric, said):
@@ -564,8 +563,8 @@ def test_samples_outside_the_capture_are_told_of(tmp_path):
     builder.kernel("k", 10_000, 60_000, launched=0)
     told = describe_outside(analyze(builder.samples([5] * 10, start=-10_000, period=10_000).trace(tmp_path)))
     assert told == (
-        "All figures are between the first and the last activity on the GPU: the first one 20.0 µs after the recording "
-        "began, the last one 30.0 µs before it ended, with 2.50 µs of tensor-active time outside of them."
+        "All figures are from the first to the last activity on the GPU. Left out: the first 20.0 µs and the last 30.0 µs "
+        "of the recording, with 2.50 µs of tensor-active time."
     )
     lost = TraceBuilder().gpu().recorded(duration=60_000).kernel("k", 10_000, 40_000, launched=0)
     assert "with ≥ 500 ns of tensor" in describe_outside(analyze(lost.samples([5, 5], period=10_000).trace(tmp_path)))

@@ -144,7 +144,7 @@ class TestIterations:
         assert len(trace.x) == MOST_POINTS
         assert list(trace.x[:2]) == [0, 4]
         assert list(trace.y[:2]) == pytest.approx([1.5e-2, 5.5e-2])
-        assert "iteration 4 to 7, median" in trace.hovertext[1]
+        assert "step 4 to 7, median" in trace.hovertext[1]
 
     def test_unknown_iterations_are_left_out(self, steps):
         def forget(iterations):

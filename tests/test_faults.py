@@ -31,7 +31,7 @@ LOST_BUFFER = (
 )
 FREQUENCY = "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY"
 LOST = (
-    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "Figures cover what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
     "samples beside a gap may be displaced."
 )
 
@@ -155,8 +155,8 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
     assert faults_of(recorded(20_000).diagnostic("warning", DISORDER), tmp_path) == (
-        f"Samples are out of order ({DISORDER}). The time stamps of samples may be wrong: no figure that "
-        "comes from samples can be trusted. Record again with --frequency 10000 (this was at 20 kHz).",
+        f"Samples are out of order ({DISORDER}). The time stamps of samples may be wrong: all figures "
+        "from samples are unreliable. Record again with --frequency 10000 (this was at 20 kHz).",
     )
     both = recorded(times=[0, 10_000, 90_000]).diagnostic("warning", DISORDER).diagnostic("error", OVERFLOW)
     (fault,) = faults_of(both, tmp_path)
@@ -177,7 +177,7 @@ def test_several_gpus_are_told_apart_and_fewer_of_them_advised(tmp_path: Path) -
     (fault,) = faults_of(builder, tmp_path)
     assert "overflow; GPU Metrics [1]: Sampling buffer overflow): GPU 1 has none for 40.0 µs, 40.0 % of" in fault
     assert "GPU 0 has none" not in fault
-    assert fault.endswith("2 GPUs were sampled at once: with fewer of them, such as --gpus 0, less is lost.")
+    assert fault.endswith("2 GPUs were sampled at once: sampling fewer, such as --gpus 0, loses less.")
 
 
 def test_many_gpus_are_cut(tmp_path: Path) -> None:

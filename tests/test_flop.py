@@ -165,14 +165,14 @@ def test_products_on_cuda_cores_are_useful_but_not_beside_what_tensor_cores_exec
     row = analysis.modules.set_index(["module", "phase"]).loc[("Net", "all")]
     assert row["useful_flop"] == flop + 2 * 64**3
     assert row["useful_pct"] == pytest.approx(100, abs=0.1)
-    assert "2.15 G; 2.15 G on the Tensor Cores, 100.0 % of what these executed." in describe_useful(analysis)[0]
+    assert "2.15 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in describe_useful(analysis)[0]
 
 
 def test_useful_flop_and_those_on_tensor_cores_are_told_apart(read: Read) -> None:
     step = Step().op("aten::mm", 10, 20, [[1024, 1024]] * 2).works(15, 2 * 1024**3)
     step.op("aten::mm", 30, 40, [[1024, 1024]] * 2).works(35, name="sgemm_128x128_nn")
     said = describe_useful(read(step.sampled()))[0]
-    assert "4.29 G; 2.15 G on the Tensor Cores, 100.0 % of what these executed." in said
+    assert "4.29 G; 2.15 G on the Tensor Cores, 100.0 % of the FLOP executed there." in said
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     analysis = read(step.sampled())
     assert math.isnan(useful(analysis))
     (said,) = describe_useful(analysis)
-    assert "in the whole recording, most of that time is sm90_xmma_gemm" in said
+    assert "most of that time in sm90_xmma_gemm" in said
     assert "%" not in said  # figures of modules leave warm-up out, this does not
     others = Step().op("aten::mm", 10, 20, SQUARE).works(15).op("aten::add", 30, 40, SQUARE).works(35, 0, ELEMENTWISE)
     assert useful(read(others.sampled())) == 2 * 64**3
@@ -252,15 +252,19 @@ def test_what_a_checkpoint_computes_again_is_not_useful_and_its_share_is_told(re
     analysis = read(step.op("aten::mm", 40, 50, [[1024, 1024]] * 2).works(45, flop).sampled())
     assert analysis.kernel_instances["useful_flop"].tolist() == [flop, 0]
     said = " ".join(describe_useful(analysis))
-    assert "50.0 % of what these executed. 50.0 % of what these executed was computed again, by activation" in said
-    assert "What else was executed beyond the useful FLOP may be padding" in said
+    assert (
+        "50.0 % of the FLOP executed there. Activation checkpointing computed 50.0 % of the FLOP executed there" in said
+    )
+    assert "The other FLOP executed beyond the useful ones may be padding" in said
 
 
 @pytest.mark.slow
 def test_of_what_mfu_is_a_share_is_told_without_executed_flop_too(read: Read) -> None:
     rounded = Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)
     (said,) = describe_peaks(read(rounded))
-    assert said.startswith("MFU is the useful FLOP, of the dense peak at the boost clock: 989.5 TFLOP/s in FP16")
+    assert said.startswith(
+        "MFU is the useful FLOP, as shares of the dense peak at the boost clock: 989.5 TFLOP/s in FP16"
+    )
     both = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9)
     (said,) = describe_peaks(read(both.sampled()))
     assert said.startswith("HFU is the FLOP executed on the Tensor Cores, MFU the useful FLOP, of the dense peak")
@@ -426,7 +430,7 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         row = frame.set_index(column).loc["step" if column == "path" else "Net"]
         assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
         assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
-    said = "MFU is 8.7 %, HFU 17.4 %: of the dense peak at the boost clock, over the GPU windows of “step”."
+    said = "MFU is 8.7 %, HFU 17.4 %: shares of the dense peak at the boost clock, over the GPU windows of “step”."
     assert said in describe_useful(analysis)
     assert said in " ".join(render(view_recording(analysis, judge(analysis), with_notes=True), PLAIN).split())
     figures = {each.title: each for each in summarize(analysis)[0].figures}
@@ -506,7 +510,7 @@ def test_cycles_that_contradict_the_precision_of_a_name_are_told(
     assert len(warnings) == contradicts
     assert not any("masked" in text for text in describe_useful(analysis))
     if contradicts:
-        assert "ask for 2048 FLOP a cycle, and FP16 allows 1024. Its FLOP, FLOP/s and HFU are too low." in warnings[0]
+        assert "require 2048 FLOP per cycle, but FP16 allows 1024. Its FLOP, FLOP/s and HFU are too low." in warnings[0]
 
 
 @pytest.mark.slow
@@ -518,4 +522,4 @@ def test_attention_that_skips_what_is_masked_executes_less(read: Read) -> None:
     analysis = read(step.works(15, flop / 2, name).sampled())
     assert useful(analysis) == flop
     assert analysis.modules["useful_pct"].iloc[0] == pytest.approx(200, rel=1e-3)
-    assert "may be kernels that skip what is masked" in " ".join(describe_useful(analysis))
+    assert "may mean kernels that skip masked positions" in " ".join(describe_useful(analysis))

@@ -214,7 +214,7 @@ def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
 @pytest.mark.parametrize(
     ("text", "row", "reason"),
     [
-        ("time > +9%", make_row(), "the interval holds the bound"),
+        ("time > +9%", make_row(), "the interval includes the bound"),
         ("time > +5%", without_interval(make_row()), "no 95 % interval is known"),
         ("time > +5%", make_row(ratio_low=UNKNOWN), "no 95 % interval is known"),
         ("time > +5%", without_interval(make_row(base=UNKNOWN, ratio=UNKNOWN)), "unknown in the baseline"),
@@ -228,7 +228,7 @@ def test_what_proves_a_condition_disproves_its_opposite(one, other, opposites):
         (
             "time > +5%",
             without_interval(make_row(base=0.0, ratio=UNKNOWN)),
-            "the baseline is 0, so that there is no change in percent",
+            "the baseline is 0, so there is no change in percent",
         ),
         ("tensor_cycles > +5%", make_row(), "not recorded"),
         (
@@ -483,15 +483,15 @@ def test_the_verdicts_on_a_terminal():
         "fail          time > +5% (step)\n"
         "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
         "inconclusive  time > +9% (step)\n"
-        "              +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the\n"
-        "              bound\n"
+        "              +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval includes\n"
+        "              the bound\n"
         "pass          time > +15% (step)\n"
         "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
         "inconclusive  tensor_cycles > +5% (step)\n"
         "              not recorded\n"
         "\n"
-        "Gate failed: of 4 conditions 1 fail, 2 inconclusive, 1 pass. The more recordings\n"
-        "a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+        "Gate failed: of 4 conditions 1 fail, 2 inconclusive, 1 pass. More recordings per\n"
+        "side decide more conditions: tcprof profile --repeat 5 SCRIPT"
     )
     assert render_gate([unknown], strict=False, width=80, color=False).endswith(
         "\n\nGate inconclusive: of 1 condition 1 inconclusive."
@@ -514,9 +514,9 @@ def test_the_verdicts_as_markdown():
         "|---|---:|---:|\n"
         "| time \\> \\+5% \\(step\\) | fail | \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 % |\n"
         "| time \\> \\+9% \\(step\\) | inconclusive "
-        "| \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 %: the interval holds the bound |\n"
+        "| \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 %: the interval includes the bound |\n"
         "\n"
-        "The more recordings a side has, the more can be told: tcprof profile \\-\\-repeat 5 SCRIPT"
+        "More recordings per side decide more conditions: tcprof profile \\-\\-repeat 5 SCRIPT"
     )
 
 

@@ -74,7 +74,7 @@ def test_nothing_of_other_gpus_is_left(analysis):
 def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
     shown, findings = keep_busiest(analysis, analysis.findings)
     assert [each.gpu for each in findings.gpus] == shown.gpus["gpu"].tolist() == list(range(4, GPUS))
-    said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, those that worked longest"
+    said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, the busiest"
     assert any(text.startswith(said) for text in findings.remarks)
     page = render_report(analysis, analysis.findings)
     assert said in page

@@ -40,7 +40,7 @@ def test_what_had_most_of_an_iteration(file, most):
     assert [each.title for each in summary.figures[:3]] == ["Step time", "Tensor Active", "GPU idle"]
     assert sum(share.pct for share in summary.shares) == pytest.approx(100, abs=0.05)
     assert summary.shares[-1].text == shown["GPU idle"]
-    assert "All figures here are of" in summary.measured
+    assert "All figures here cover" in summary.measured
 
 
 @pytest.mark.slow
@@ -54,7 +54,7 @@ def test_a_capture_without_iterations():
     assert summary.headline[0] == (
         "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last."
     )
-    assert summary.measured == "No steps were found: all figures here are of the whole capture."
+    assert summary.measured == "No steps were found: all figures here cover the whole capture."
 
 
 def test_nothing_is_known_of_nothing():

@@ -48,7 +48,7 @@ def test_of_several_precisions_it_is_the_time_at_their_peaks() -> None:
     assert kernels["peak_tflops"].nunique() > 3
     assert capture["hfu_pct"] == pytest.approx(100 * at_peak_ns / capture["window_ns"])
     (said,) = describe_peaks(analysis)
-    assert "of each kernel that of its precision" in said
+    assert "in each kernel's precision" in said
     assert "989.5 TFLOP/s in FP16, BF16 (NVIDIA H200 data sheet" in said or "989.5 TFLOP/s in BF16, FP16" in said
     assert "67 TFLOP/s in FP64 (NVIDIA H200 data sheet" in said
 
@@ -58,10 +58,10 @@ def test_a_peak_can_be_given(run: Run) -> None:
     step = next(row for row in document["rows"] if row["path"] == "step")
     assert step["hfu_pct"] == pytest.approx(100 * step["tensor_tflops"] / 500)
     text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--wide").out.split())
-    assert "HFU is the FLOP executed on the Tensor Cores, of the peak that was given, 500 TFLOP/s." in text
+    assert "HFU is the FLOP executed on the Tensor Cores, as shares of the given peak, 500 TFLOP/s." in text
     given = tcprof.read(TRANSFORMER, peak_tflops=500)
     (rate,) = (each for each in summarize(given, given.findings)[0].figures if each.title == "Tensor FLOP/s")
-    assert "(of the peak that was given, 500 TFLOP/s)" in rate.caption
+    assert "(of the given peak, 500 TFLOP/s)" in rate.caption
     assert run("ranges", TRANSFORMER, "--peak-tflops", 0).status == 2
     with pytest.raises(UsageError, match="above 0"):
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
@@ -111,7 +111,7 @@ def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
     )
     (said,) = describe_peaks(replace(analysis, kernels=kernels))
     assert "989.5 TFLOP/s in " in said
-    assert said.endswith("; none is known here in FP64, --peak-tflops gives one.")
+    assert said.endswith("; none is known in FP64; --peak-tflops sets one.")
 
 
 @pytest.mark.parametrize(

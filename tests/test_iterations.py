@@ -174,7 +174,7 @@ def test_what_xla_tries_is_told_as_warm_up_and_not_as_work_outside_of_steps(tmp_
     analysis = tcprof.read(trace.samples([10] * 120, period=10_000).write(tmp_path))
     assert not any("outside these steps" in sentence for sentence in analysis.verdict)
     assert describe_warm_up(analysis) == (
-        "XLA's compilation, which tries kernels, is warm-up: 91.7 % of the kernel time."
+        "XLA's compilation, which tries out kernels, counts as warm-up: 91.7 % of the kernel time."
     )
 
 

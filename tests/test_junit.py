@@ -52,7 +52,7 @@ def test_a_test_case_for_each_condition():
         "time > +5% (step)": ("failure", "fail: +10.0 %, 95 % interval +8.0 % to +12.0 %"),
         "time > +9% (step)": (
             "skipped",
-            "inconclusive: +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval holds the bound",
+            "inconclusive: +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval includes the bound",
         ),
         "time > +15% (step)": ("passed", None),
     }

@@ -129,8 +129,8 @@ def test_the_verdict_names_the_kind_that_has_the_tensor_kernels(read):
     busy = [0] * 1_000 + [80 * (place % 100 < 40) for place in range(1_000)]
     analysis = read(trace.samples(busy, period=1_000), kernels=True)
     verdict = " ".join(judge(analysis).verdict)
-    assert "This is about “naive”: 10 steps" in verdict
-    assert "“wmma” (10 steps, 48.5 %, with tensor kernels)" in verdict
+    assert "Figures cover “naive” (10 steps of" in verdict
+    assert "“wmma” (10 steps of 9.97 µs, 48.5 %, with tensor kernels)" in verdict
 
 
 def test_little_that_differs_makes_no_kind(read):

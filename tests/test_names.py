@@ -267,7 +267,7 @@ def test_a_name_is_parsed_once() -> None:
     name = f"ampere_h16816gemm_128x64_ldg8_stages_64x3_nn_{id(object())}"  # as no other test has
     misses = parse_name.cache_info().misses
     read_names([name, name])
-    assert parse_name(name).work == "products"
+    assert parse_name(name).work == "matmuls and convolutions"
     assert parse_name.cache_info().misses == misses + 1
 
 
@@ -282,8 +282,8 @@ def test_a_name_is_parsed_once() -> None:
         ),
         ("triton_poi_fused_add_clone_11", "fused kernels", {"add", "clone"}),
         ("void flash_fwd_kernel<(int)64>(float *)", "attention", {"flash", "fwd"}),
-        ("void splitKreduce_kernel<(int)32, float>(T4 *)", "helpers of products", {"splitkreduce"}),
-        ("ampere_sgemm_128x64_nn", "products", {"ampere", "sgemm", "x64", "nn"}),
+        ("void splitKreduce_kernel<(int)32, float>(T4 *)", "helpers of matmuls", {"splitkreduce"}),
+        ("ampere_sgemm_128x64_nn", "matmuls and convolutions", {"ampere", "sgemm", "x64", "nn"}),
         (
             "void cudnn::bn_fw_tr_1C11_batchnorm<float>(int)",
             "normalization",
@@ -301,14 +301,17 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
     ("name", "work"),
     [
         ("sm50_xmma_pooling_fw_4d_FP16FP32NHWC_Average_FastDiv_CAlign8_execute_kernel_trt", "pooling"),
-        ("sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x64x64_trt", "products"),
+        (
+            "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x64x64_trt",
+            "matmuls and convolutions",
+        ),
         ("void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *)", "attention"),
         ("void cudnn::fusion::convert_dq_to_16bits<(bool)1>(const void *, void *)", "attention"),
         ("void cudnn::bn_bw_1C11_kernel_new<__half, float, float2, (int)512>(float, float)", "normalization"),
         ("void cudnn::detail::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float, float)", "normalization"),
         ("void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float>(long)", "normalization"),
         ("void CUTENSOR_NAMESPACE::permutationKernelPLC3<ElementwiseStaticConfig>(int)", "layout changes"),
-        ("void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)", "helpers of products"),
+        ("void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)", "helpers of matmuls"),
     ],
 )
 def test_the_work_of_kernels_that_were_taken_for_others(name: str, work: str) -> None:

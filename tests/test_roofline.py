@@ -107,7 +107,7 @@ class TestPlaces:
         assert np.isnan(row["tflops"])
         share = analysis.kernels.set_index("name").loc[COPY, "share_pct"]
         assert describe_unplaced(analysis) == (
-            f"1 kernel with {share:.1f} % of the kernel time has no known FLOP, and so no place here.",
+            f"1 kernel with {share:.1f} % of the kernel time has no known FLOP (not drawn).",
         )
 
     def test_bytes_that_the_samples_do_not_resolve_are_no_place(self, analysis):
@@ -245,7 +245,7 @@ class TestPage:
     def test_both_figures_stand_below_the_kernels(self, analysis):
         text = render_page(analysis)
         assert text.index('id="part-table"') < text.index('id="roofline"') < text.index('id="tensor-time"')
-        assert "no known FLOP, and so no place here" in text
+        assert "no known FLOP (not drawn)" in text
 
     @pytest.mark.slow
     def test_without_bytes_one_sentence_says_how_to_have_them(self, tmp_path):

@@ -394,7 +394,7 @@ class TestChecks:
         trace = step_trace(active=20).gpu(1).samples([0] * 50, gpu=1)
         _, unused = summarize(tcprof.read(trace.write(tmp_path)))
         assert "Work in ranges" not in {check.name for check in unused.checks}
-        assert unused.verdict[1:] == ("Nothing that was traced ran on it.",)
+        assert unused.verdict[1:] == ("No traced work ran on it.",)
 
 
 @pytest.mark.parametrize(

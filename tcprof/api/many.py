@@ -22,7 +22,7 @@ from tcprof.sources.registry import choose_recordings, find_recordings
 _Path: TypeAlias = str | PathLike[str]
 _Outcome: TypeAlias = JudgedAnalysis | TcprofError
 _FRAMES = {**FRAMES, "steps": STEPS}
-_GUARD = "In a script, call tcprof.read_many below if __name__ == '__main__'; jobs=1 needs least memory."
+_GUARD = "In a script, call tcprof.read_many below if __name__ == '__main__'; jobs=1 needs the least memory."
 
 
 class Runs(Mapping[str, JudgedAnalysis]):
@@ -103,7 +103,7 @@ def _find(given: _Path) -> list[Path]:
         return find_recordings(Path(text))
     found = [Path(file) for file in glob.glob(text, recursive=True)]  # noqa: PTH207 - which takes no whole paths
     if not found:
-        raise InputError(f"No file matches {text}.", f"It is looked for in {Path.cwd()}.")
+        raise InputError(f"No file matches {text}.", f"tcprof looked in {Path.cwd()}.")
     return choose_recordings(found) or found
 
 
@@ -140,7 +140,7 @@ def _wait(future: "Future[_Outcome]", file: Path, options: Mapping[str, Any]) ->
         with _start(1) as pool:
             return pool.submit(_read_one, file, options).result()
     except BrokenExecutor:
-        return InputError(f"{file} was not read: its process was ended, maybe for lack of memory.", _GUARD)
+        return InputError(f"{file} was not read: its process was killed, perhaps for lack of memory.", _GUARD)
 
 
 def _start(jobs: int) -> ProcessPoolExecutor:

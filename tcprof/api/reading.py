@@ -155,8 +155,8 @@ def read(
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError(
             "a peak of FLOP/s is a number above 0",
-            "Give it in 10^12: --peak-tflops 989.5.",
-            "Give it in 10^12: peak_tflops=989.5.",
+            "Give it in 10^12 FLOP/s: --peak-tflops 989.5.",
+            "Give it in 10^12 FLOP/s: peak_tflops=989.5.",
         )
     asked: dict[str, Any] = {
         "window": window,
@@ -187,8 +187,11 @@ def _load(path: Path, asked: Mapping[str, Any]) -> SavedRecording:
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
         raise InputError(
             f"{path} was saved from Python without all metrics, or without kernels.",
-            f"Give what it was made from, {analysis.recording.file}, or save that anew: tcprof save.",
-            f"Give what it was made from, {analysis.recording.file}, or save that anew: tcprof.read(...).save(...).",
+            f"Give the recording it was made from, {analysis.recording.file}, or save that again: tcprof save.",
+            (
+                f"Give the recording it was made from, {analysis.recording.file}, or save that again: "
+                "tcprof.read(...).save(...)."
+            ),
         )
     different = [name for name in _OPTIONS if str(saved[name]) != str(asked[name])]
     if different:
@@ -199,7 +202,7 @@ def _load(path: Path, asked: Mapping[str, Any]) -> SavedRecording:
         )
         raise InputError(
             f"{path} was saved {was}: it has no figures {wanted}.",
-            f"Give what it was made from, {analysis.recording.file}, or save that anew with these options.",
+            f"Give the recording it was made from, {analysis.recording.file}, or save that again with these options.",
         )
     return analysis
 

@@ -24,7 +24,7 @@ from tcprof.version import __version__
 # What each command is for, and its module in this package; as users meet them: can it be recorded, record it, what does
 # it show, in more detail, did a change help, pass it on.
 GROUPS = {
-    "Record": {"doctor": "views", "profile": "profile", "workloads": "views", "chips": "chips"},
+    "Record": {"doctor": "views", "profile": "profile", "workloads": "lists", "chips": "lists"},
     "Look": {
         "show": "views",
         "advise": "views",
@@ -157,7 +157,7 @@ def _as_known(error: BaseException) -> TcprofError | None:
         return InputError("There is not enough memory for this recording.", "Record less: --capture-range, --duration.")
     if type(error).__module__.partition(".")[0] in _READERS:
         return InputError(
-            f"What the recording holds cannot be read: {reason}",
+            f"The content of the recording cannot be read: {reason}",
             f"The file may be damaged. {EXPORT_AGAIN}",
         )
     return None

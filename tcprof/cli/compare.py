@@ -130,7 +130,7 @@ def compare(
     """Compare recordings: what is faster, by how much, and how sure.
 
     Figures are medians per instance of a range, each with the 95 % interval of its change. Runs of one program differ:
-    give several recordings a side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
+    give several recordings per side; otherwise run-to-run variation is assumed, and smaller changes are inconclusive.
     """
     from tcprof.comparison import compare as compare_sides
     from tcprof.findings.compared import judge_comparison, judge_gate
@@ -236,7 +236,7 @@ def _check_usage(
     if gated and len(sides) > 2:
         raise UsageError("--fail-if and --gate judge one side against one baseline", "Give two sides.")
     if output == _JUNIT and not gated:
-        raise UsageError("--format junit shows conditions, and there is none", "Add --fail-if 'time > +5%'.")
+        raise UsageError("--format junit shows conditions, and there are none", "Add --fail-if 'time > +5%'.")
     if open_it and page is None:
         raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
     if page is not None:

@@ -106,9 +106,9 @@ def save(
 ) -> None:
     """Write the analysis of a recording into one small file.
 
-    Every command takes it in place of the recording. It has the figures and what a page draws, and nothing else that a
-    report holds of the machine: no environment, no command line, no output of the program. NVTX names come from the
-    program itself and are kept.
+    Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else of
+    the machine: no environment, no command line, no output of the program. NVTX names come from the program itself and
+    are kept.
     """
     target = add_suffix(output or Path(f"{recording.stem}{SAVED_SUFFIX}"), (SAVED_SUFFIX,))
     check_target(target, (recording,), force=force, for_recording=True)
@@ -126,7 +126,7 @@ def export(
         typer.Option(
             "-o",
             "--output",
-            help="Folder for the frames, created if absent; with --figure the file, by its name .svg, .png or .html.",
+            help="Folder for the frames, created if absent; with --figure, the file to draw: .svg, .png or .html.",
             show_default=False,
         ),
     ] = None,
@@ -217,7 +217,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
     ):
         raise UsageError(
             f"--chrome-trace {chrome_trace} ends neither in .json nor in .json.gz.",
-            "Perfetto and chrome://tracing read these: give such a name.",
+            "Perfetto and chrome://tracing read .json and .json.gz.",
         )
 
 

@@ -73,8 +73,8 @@ WindowOption = Annotated[
     Window,
     typer.Option(
         "--window",
-        help="Window that samples are taken from: gpu, from a range's first GPU activity to its last; host, the range "
-        "as on the CPU; busy, the time under its activities.",
+        help="Window for figures from samples: gpu, from a range's first GPU activity to its last; host, the range "
+        "on the CPU; busy, only while its GPU work runs.",
     ),
 ]
 WarmUpOption = Annotated[
@@ -82,8 +82,8 @@ WarmUpOption = Annotated[
     typer.Option(
         "--warm-up",
         metavar="N|all",
-        help="Leave the first N iterations out of the figures per range, or count all; by default, detected warm-up is "
-        "left out.",
+        help="Exclude the first N steps from the figures per range, or count all of them; by default, tcprof "
+        "excludes the warm-up that it detects.",
         show_default=False,
     ),
 ]
@@ -92,8 +92,8 @@ PeakOption = Annotated[
     typer.Option(
         "--peak-tflops",
         metavar="TFLOPS",
-        help="Peak in 10^12 FLOP/s for HFU and MFU; by default the dense one of each kernel's precision, at the boost "
-        "clock.",
+        help="Peak in 10^12 FLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the "
+        "boost clock.",
         show_default=False,
     ),
 ]
@@ -104,7 +104,7 @@ RowLimitOption = Annotated[
     typer.Option(
         "--limit",
         min=0,
-        help="Number of rows to show, those with the most GPU time; 0 for all.",
+        help="Number of rows to show, most GPU time first; 0 for all.",
     ),
 ]
 OutputOption = Annotated[
@@ -137,7 +137,7 @@ NcuOption = Annotated[
     typer.Option(
         "--ncu",
         metavar="REGEX",
-        help="Print only the command with which Nsight Compute looks into the longest kernel that matches.",
+        help="Print only the Nsight Compute command that profiles the longest matching kernel.",
         show_default=False,
     ),
 ]
@@ -155,7 +155,10 @@ PlotlyOption = Annotated[
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 ForceOption = Annotated[
-    bool, typer.Option("--force", help="Replace files that tcprof did not write; a recording only by a recording.")
+    bool,
+    typer.Option(
+        "--force", help=("Overwrite files that tcprof did not write; a recording is only replaced by a new recording.")
+    ),
 ]
 
 
@@ -163,7 +166,7 @@ NoCacheOption = Annotated[
     bool,
     typer.Option(
         "--no-cache",
-        help="Read the recording anew, and do not keep its analysis for the next command; TCPROF_CACHE=0: never.",
+        help="Neither use nor write the cached analysis; TCPROF_CACHE=0 turns the cache off for all commands.",
     ),
 ]
 
@@ -193,7 +196,7 @@ def choose_format(
     ends = {suffix: name for name in formats for suffix in load_format(name).SUFFIXES}
     if output.suffix not in ends:
         raise UsageError(
-            f"-o {output} does not end in the suffix of a format that this command takes",
+            f"-o {output} has the suffix of no format that this command writes",
             f"End it in {', '.join(ends)}, or add --format {'|'.join(formats)}.",
         )
     return ends[output.suffix]

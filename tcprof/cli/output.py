@@ -166,7 +166,7 @@ def open_page(path: Path) -> None:
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):
-        print_notes((f"no browser was found to open {path} in.",))
+        print_notes((f"no browser was found to open {path}.",))
 
 
 def add_suffix(output: Path, suffixes: Sequence[str]) -> Path:
@@ -197,7 +197,7 @@ def check_target(
     if not target.parent.is_dir():
         raise OutputError(f"{target} cannot be written: there is no folder {target.parent}.", "Make it first.")
     if any(_is_same(target, path) for given in inputs for path in _read_with(given)):
-        raise OutputError(f"{target} is what is read.", _OTHER_NAME)
+        raise OutputError(f"{target} is the input.", _OTHER_NAME)
     what = ""
     if is_recording(target):
         what = "is a recording"
@@ -208,7 +208,7 @@ def check_target(
     may_force = for_recording or what != "is a recording"
     if what and not (force and may_force):
         hint = f"{_OTHER_NAME[:-1]}, or replace it with --force." if may_force else _OTHER_NAME
-        raise OutputError(f"{target} exists already, and {what}.", hint)
+        raise OutputError(f"{target} already exists, and {what}.", hint)
 
 
 def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, force: bool) -> None:
@@ -218,7 +218,7 @@ def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, 
         OutputError: It is no folder, or a file in it may not be replaced, see ``check_target``.
     """
     if os.path.lexists(folder) and not folder.is_dir():
-        raise OutputError(f"{folder} is no folder.", "Give a folder with -o; it is made if it is absent.")
+        raise OutputError(f"{folder} is no folder.", "Give a folder with -o; tcprof creates it if needed.")
     given = tuple(inputs)
     for name in names:
         if os.path.lexists(folder / name):

@@ -66,8 +66,8 @@ CaptureRangeOption = Annotated[
     str,
     typer.Option(
         "--capture-range",
-        help="What to record: none (all of it), cudaProfilerApi (between torch.cuda.profiler.start() and stop()) "
-        "or nvtx:NAME (the first range of that name).",
+        help="What to record: none (the whole program), cudaProfilerApi (between torch.cuda.profiler.start() and "
+        "stop()) or nvtx:NAME (the first range of that name).",
     ),
 ]
 CaptureEndOption = Annotated[
@@ -75,8 +75,8 @@ CaptureEndOption = Annotated[
     typer.Option(
         "--capture-range-end",
         metavar="stop|repeat|repeat:N|...",
-        help="After the first: stop, record no more; repeat:N, make a report of each of N, NAME.1 to NAME.N; or what "
-        "else nsys knows. The program continues.",
+        help="After the first capture: stop, record no more; repeat:N, make N reports, NAME.1 to NAME.N; or another "
+        "value of nsys. The program keeps running.",
     ),
 ]
 DelayOption = Annotated[
@@ -101,16 +101,16 @@ AnnotateOption = Annotated[
     Annotate,
     typer.Option(
         "--annotate",
-        help="Ranges for a program that imports PyTorch: for its steps, phases and modules (auto, modules), for each "
-        "op too (ops), with the sizes of its operands (shapes), or only its own (off).",
+        help="NVTX ranges to add to a PyTorch program: steps, phases and modules (auto, modules), also each op "
+        "(ops), also operand sizes (shapes), or none (off).",
     ),
 ]
 UnprofiledOption = Annotated[
     bool,
     typer.Option(
         "--unprofiled",
-        help="Run the program once more, without nsys and in silence, to measure what recording costs its steps. "
-        "Whatever it does, such as writing a checkpoint, it does again.",
+        help="Run the program once more without nsys, its output hidden, to measure how much recording slows its "
+        "steps. Side effects, such as writing a checkpoint, happen twice.",
     ),
 ]
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
@@ -130,13 +130,13 @@ JobOption = Annotated[
     typer.Option(
         "--job",
         metavar="NAME",
-        help="What recordings of one job have in common; by default its number in torchrun, Slurm, PBS or LSF.",
+        help="The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF.",
         show_default=False,
     ),
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="Print a command line for nsys, for another machine, and do nothing."),
+    typer.Option("--dry-run", help="Print an nsys command line for another machine, and record nothing."),
 ]
 
 
@@ -173,9 +173,9 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics.
 
-    It ends with what tcprof show shows. The report, its SQLite export, the page and the saved analysis (.tcprof) are
-    written side by side, named after the script. Options of tcprof and nsys go before the program; those that are not
-    listed here are passed to nsys profile unchanged.
+    In the end it shows the recording as 'tcprof show' does. The report, its SQLite export, the page and the saved
+    analysis (.tcprof) are written side by side, named after the script. Options of tcprof and nsys go before the
+    program; those that are not listed here are passed to nsys profile unchanged.
     """
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.cli.recorded import check_targets, make_session, record_all
@@ -205,7 +205,7 @@ def profile(
         print_notes(draft.notes)
         return echo(f"{shlex.join(draft.command)}\n")
     with ExitStack() as stack:
-        with progress("Looking at this machine and trying the metrics"):
+        with progress("Checking this machine and its GPU metrics"):
             plan = stack.enter_context(session.plan(options, nsys, prefix))
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)

@@ -32,7 +32,7 @@ RankFromOption = Annotated[
     typer.Option(
         "--rank-from",
         metavar="REGEX",
-        help=r"Where a file's name has the rank, such as 'rank(\d+)', for recordings that do not say.",
+        help="Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank.",
         show_default=False,
     ),
 ]
@@ -42,8 +42,8 @@ DaskOption = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS",
-        help="Read on the workers of this Dask scheduler, where the recordings are: an address, a scheduler file, or "
-        "local.",
+        help="Read on the workers of this Dask scheduler, which must reach the recordings: an address, a scheduler "
+        "file, or local.",
         envvar="DASK_SCHEDULER_ADDRESS",
         show_default=False,
     ),
@@ -76,9 +76,9 @@ def ranks(
 ) -> None:
     """Show which rank of a job holds the others up, and why.
 
-    It also says what the job would save without it. Ranks are known by what the launcher told their processes, never
-    by the order of the files. Each recording is reduced where it lies; saved analyses (.tcprof) of 1,024 ranks are
-    some hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
+    It also says what the job would save without that delay. Rank numbers come from the variables that the launcher set,
+    never from the order of the files. Each recording is reduced where it is stored; saved analyses (.tcprof) of 1,024
+    ranks take some hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
     """
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.store import write_job

@@ -1,4 +1,4 @@
-"""The commands that only show: a recording in one view or another, this machine, the workloads."""
+"""The commands that only show: a recording in one view or another, or this machine."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -54,7 +54,7 @@ def doctor(
     from tcprof.views.commands import is_ready, view_checks
 
     chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
-    with progress("Looking at this machine"):
+    with progress("Checking this machine"):
         checks = check_up(Path.cwd(), nsys)
     print_document(view_checks(checks), chosen, output)
     if not is_ready(checks):
@@ -101,10 +101,10 @@ def advise(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Say what to do first, and what it saves of a step.
+    """Say what to do first, and how much time it saves.
 
-    Each finding says what it saves of a step, with the least and the most; the evidence; and code to paste. What saves
-    under 1 % of a step is named last.
+    Each finding has what it saves of a step, with the least and the most, and code to paste; --notes adds the evidence.
+    Findings that save under 1 % of a step are only named, last.
     """
     from tcprof.views.recording.advice import view_advice
 
@@ -126,7 +126,9 @@ def ranges(
         bool,
         typer.Option(
             "--kernels/--no-kernels",
-            help="Fit the kernels, for the share of tensor kernels; without, large recordings are read faster.",
+            help=(
+                "Fit the kernels, which gives the share of tensor kernels; --no-kernels reads large recordings faster."
+            ),
         ),
     ] = True,
     limit: RowLimitOption = ROWS_SHOWN,
@@ -140,9 +142,9 @@ def ranges(
 ) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
 
-    A row is all instances of a range with the same path. The interval is the 95 % interval of the mean over the
-    instances; tensor-active time is Tensor Active integrated over the window, and adds up; "Tensor kernel share" is
-    of the kernel time. JSON and CSV have all rows and columns.
+    A row covers all instances of a range with the same path, with the 95 % interval of their mean. Tensor-active time
+    is Tensor Active integrated over the window, so it adds up; "Tensor kernel share" is a share of the kernel time.
+    JSON and CSV have all rows and columns.
     """
     from tcprof.findings import judge
     from tcprof.views.recording.ranges import view_ranges
@@ -169,7 +171,7 @@ def kernels(
     recording: RecordingArgument,
     by: Annotated[
         Literal["kernel", "path"],
-        typer.Option("--by", help="One row for each kernel and launch geometry, or also for each path."),
+        typer.Option("--by", help="One row per kernel and launch geometry, or one per path as well."),
     ] = "kernel",
     gpu: GpuOption = None,
     pattern: FilterOption = None,
@@ -188,8 +190,8 @@ def kernels(
 ) -> None:
     """Show Tensor Active of every kernel.
 
-    It is fitted from the samples, and held against the kernel's name. Samples are longer than most kernels, so each
-    kernel's figures are solved for; they cover its own time only. JSON and CSV have all rows and columns.
+    Samples are longer than most kernels, so tcprof fits each kernel's figures to them, for the kernel's own time only,
+    and checks them against its name. JSON and CSV have all rows and columns.
     """
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
@@ -213,16 +215,14 @@ def modules(
     recording: RecordingArgument,
     sort: Annotated[
         Order,
-        typer.Option(
-            "--sort", help="Order of modules beside each other: of calls, by time, or by time lost to the peak."
-        ),
+        typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time lost to the peak."),
     ] = Order.CALLS,
-    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show layers that are alike as one row.")] = True,
+    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show alike layers as one row.")] = True,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
     limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Number of rows to show, those with the most time; 0 for all.")
+        int, typer.Option("--limit", min=0, help="Number of rows to show, most time first; 0 for all.")
     ] = ROWS_SHOWN,
     warm_up: WarmUpOption = None,
     peak_tflops: PeakOption = None,
@@ -235,9 +235,9 @@ def modules(
 ) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
-    A row is a module, forward and backward, with all modules in it. Times are sums over its kernels, per iteration;
-    Tensor Active is over these kernels' own time, from the fit. What is lost is the kernel time, less what its FLOP
-    would take at the chip's peak. JSON and CSV have all rows and columns.
+    A row covers a module with all modules in it, forward and backward. Times are sums over its kernels, per step;
+    Tensor Active is the mean over these kernels' own time, from the fit. Lost time is the kernel time less what the
+    FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """
     from tcprof.errors import InputError
     from tcprof.views.recording.modules import NONE, view_modules
@@ -262,7 +262,9 @@ def timeline(
         typer.Option(
             "--iteration",
             metavar="NAME",
-            help="The range that iterates; by default the outermost with 5 or more instances and the most GPU time.",
+            help=(
+                "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -279,8 +281,8 @@ def timeline(
     """Show where every nanosecond of the GPU's time went.
 
     Each moment between a range's first activity and its last is a tensor kernel, another kernel (memory-bound,
-    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle. The
-    ledger lists what could not be attributed.
+    FP32 on CUDA cores, issue-bound, a small grid or none of these), communication, a copy or memset, or idle.
+    --notes adds the ledger, which lists what could not be attributed.
     """
     from tcprof.views.recording.time import view_timeline
 
@@ -291,17 +293,3 @@ def timeline(
     fold = not every and pattern is None and most is not None
     document = view_timeline(analysis, analysis.findings, rows, gpu, most, fold, notes)
     print_document(document, chosen, output, wide=wide, notes=notes)
-
-
-@app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
-def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
-    """List the training scripts that come with tcprof.
-
-    What each shows, and the command that records it.
-    """
-    from tcprof.views.commands import view_workloads
-    from tcprof.workloads import find_workloads, read_workloads
-
-    chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
-    folder = find_workloads()
-    print_document(view_workloads(folder, read_workloads(folder, Path.cwd())), chosen, output)

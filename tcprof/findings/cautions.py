@@ -38,7 +38,7 @@ _METRICS = (
     "Record with 'tcprof profile SCRIPT', or with 'nsys profile --gpu-metrics-devices=all' (until 2023: "
     "--gpu-metrics-device=all)."
 )
-_SKIPPED = "Nsight Systems skipped the tensor counter that was asked for: this GPU or its driver does not offer it"
+_SKIPPED = "Nsight Systems skipped the requested tensor counter: this GPU or its driver does not offer it"
 _ROUNDED = (
     "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high"
 )
@@ -68,7 +68,7 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
 def _about_samples(analysis: Analysis) -> list[Finding]:
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
     if not len(analysis.samples):
-        asked = "were asked for but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
+        asked = "were requested but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
         return [_caution("no-metrics", sentence=f"GPU metrics {asked}, so Tensor Active is unknown", remedy=_METRICS)]
     if analysis.tensor_source == "none" and skipped:
         return [_caution("no-counter", sentence=_SKIPPED, consequence="Tensor Active is unknown.")]
@@ -82,7 +82,7 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
     if analysis.tensor_source == "rounded":
         exact = "'tcprof profile' records exact tensor cycles where the installed nsys can."
         if skipped:
-            exact = "Exact tensor cycles were asked for, but skipped: this GPU or its driver does not offer them."
+            exact = "Exact tensor cycles were requested but skipped: this GPU or its driver does not offer them."
         return [_caution("rounded-samples", sentence=_ROUNDED, remedy=exact)]
     return []
 
@@ -105,8 +105,9 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
     return [
         _caution(
             "moved-samples",
-            sentence=f"GPU {row.gpu}: samples are stamped {describe_shift(row.shift_ns, row.last_shift_ns)} than the "
-            "kernels that they show, by GR Active; tcprof moved them by that before it computed any figure",
+            sentence=f"GPU {row.gpu}: by GR Active, samples are stamped "
+            f"{describe_shift(row.shift_ns, row.last_shift_ns)} than the kernels they show; tcprof shifted "
+            "them before it computed any figure",
         )
         for row in moved_clocks(clocks).itertuples()
     ]
@@ -130,8 +131,8 @@ def _about_flop(analysis: Analysis) -> list[Finding]:
     others = f" and {more} more" * (more > 0)
     bound = "is unknown" if (lacking["uncovered_cycles_pct"] == 100).all() else "is a lower bound (≥)"
     sentence = (
-        f"Tensor FLOP/s {bound}: {share} of the tensor cycles are of kernels whose names do not tell the matrix "
-        f"instructions, or their precision, or the chip's rate for these is not known: {told}{others}"
+        f"Tensor FLOP/s {bound}: {share} of the tensor cycles belong to kernels whose matrix instructions, precision "
+        f"or rate on this chip is unknown: {told}{others}"
     )
     return [_caution("flop-not-covered", sentence=sentence)]
 
@@ -171,7 +172,7 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
         sentence = f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
-        shown = "iterations come from the order of the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE
+        shown = "steps are detected from the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE
         sentence = f"The recording has no NVTX ranges: {shown}"
         return [*absent, _caution("no-ranges", sentence=sentence)]
     return absent + (_about_attribution(analysis) if len(activities) else [])
@@ -202,7 +203,7 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            f"activities were launched by threads without a range{whose} and are counted for the range open in their "
+            f"activities were launched by threads without a range{whose} and count towards the range open in their "
             "process"
         )
         found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
@@ -224,8 +225,8 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
         row, name = rows.loc[kernel], rows["name"].loc[kernel]
         if parse_name(name).work == PRODUCT and row["fit"] == RESOLVED and useful > _MOST * executed:
             sentence = (
-                f"{short_name(name)}: its tensor cycles contradict its name: the sizes of its operands ask for "
-                f"{useful / cycles:.4g} FLOP a cycle, and {row['precision'].upper()} allows {executed / cycles:.4g}"
+                f"{short_name(name)}: its tensor cycles contradict its name: the sizes of its operands require "
+                f"{useful / cycles:.4g} FLOP per cycle, but {row['precision'].upper()} allows {executed / cycles:.4g}"
             )
             consequence = "Its FLOP, FLOP/s and HFU are too low."
             found.append(Finding("precision", Severity.CAUTION, sentence, consequence))

@@ -51,7 +51,7 @@ def list_checks(
     if analysis.tensor_source != "none":
         found.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))
     what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
-    lost = (POOR, "there are signs of it, see the faults") if has_faults else (GOOD, "no sign of any")
+    lost = (POOR, "see the warnings") if has_faults else (GOOD, "none found")
     found.append((what, *lost))
     found += _clock(analysis, gpu)
     told_apart = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
@@ -119,10 +119,10 @@ def _describe_clock(row: pd.Series) -> str:
         return f"not possible, several offsets fit the {edges}, since the program repeats exactly"
     shifts = row["shift_ns"], row["last_shift_ns"]
     if any(shifts):
-        moved = f"samples were stamped {describe_shift(*shifts)} than the kernels, and moved by that"
+        moved = f"samples were stamped {describe_shift(*shifts)} than the kernels; tcprof shifted them"
         return f"{moved} ({edges} agree to {units.format_ns(row['error_ns'])})"
     low, high = (units.format_signed_ns(row[name]) for name in ("offset_low_ns", "offset_high_ns"))
-    return f"samples and trace have one clock ({low} to {high}, by {edges})"
+    return f"samples and trace share one clock ({low} to {high}, by {edges})"
 
 
 def describe_shift(first_ns: int, last_ns: int) -> str:
@@ -135,7 +135,7 @@ def count_checks(checks: Sequence[Check]) -> str:
     """How many of some checks pass, and which do not, in one line."""
     rest = [check for check in checks if check.state != GOOD]
     said = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
-    return f"{said}. See: {', '.join(check.name for check in rest)}" if rest else said
+    return f"{said}. See: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else said
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:

@@ -26,13 +26,11 @@ LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
 UNTRACED_WORK = "untraced-work"
 _MEANING_OF_LOSS = (
-    "Figures are of what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
+    "Figures cover what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
     "samples beside a gap may be displaced."
 )
-_MEANING_OF_DISORDER = "The time stamps of samples may be wrong: no figure that comes from samples can be trusted."
-_MEANING_OF_DRIFT = (
-    "Samples may show other kernels than they are counted for: figures of ranges and kernels are unreliable."
-)
+_MEANING_OF_DISORDER = "The time stamps of samples may be wrong: all figures from samples are unreliable."
+_MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of ranges and kernels are unreliable."
 _SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
@@ -94,9 +92,9 @@ def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
     told = [f"{units.format_count(each.count)} of {each.place} ({each.what})" for each in wrong]
     more = f"; and {len(told) - _SHOWN} more kinds" if len(told) > _SHOWN else ""
     kept = all(each.kept for each in wrong)
-    sentence = f"The recording holds what cannot be: {'; '.join(told[:_SHOWN])}{more}"
+    sentence = f"The recording contradicts itself: {'; '.join(told[:_SHOWN])}{more}"
     consequence = (
-        "Only those that make sense were counted." if kept else "These were left out; figures are of what is left."
+        "Only those that make sense were counted." if kept else "These were dropped; figures cover what is left."
     )
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=EXPORT_OR_COPY_AGAIN)]
 
@@ -163,7 +161,7 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
     lower = lower_frequency(frequency_hz)
     was = f" (this was at {units.format_hz(frequency_hz)})" if lower else ""
     again = f"Record again with {f'--frequency {lower}' if lower else 'a lower --frequency'}{was}."
-    fewer = f" {gpus} GPUs were sampled at once: with fewer of them, such as --gpus 0, less is lost."
+    fewer = f" {gpus} GPUs were sampled at once: sampling fewer, such as --gpus 0, loses less."
     return again + (fewer if gpus > 1 else "")
 
 
@@ -231,7 +229,7 @@ def _about_other_work(analysis: Analysis) -> list[Finding]:
             sentence += (
                 ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
-            consequence = "What of it ran beside traced kernels counts as theirs: figures are unreliable."
+            consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
             found.append(_fault(UNTRACED_WORK, sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return found
 

@@ -44,7 +44,7 @@ def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
         share = units.format_pct(sum(each["share_pct"] for each in more if each["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    about = f"This is about “{one_line(first['name'], 40)}”: {_often(first)} of all steps' time"
+    about = f"Figures cover “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
     return (f"{about}. Other kinds of steps: {listed}.",)
 
 
@@ -56,7 +56,8 @@ def _lacked(first: dict[str, Any], other: dict[str, Any]) -> str:
 def _often(kind: dict[str, Any]) -> str:
     count = kind["iteration_count"]
     often = "only once" if count == 1 else f"{units.format_count(count)} steps"
-    return f"{often}, {units.format_pct(kind['share_pct'])}"
+    time = f" of {units.format_ns(kind['step_time_ns'])}" * (count > 1 and kind["step_time_ns"] > 0)
+    return f"{often}{time}, {units.format_pct(kind['share_pct'])}"
 
 
 MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told

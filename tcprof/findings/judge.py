@@ -54,8 +54,8 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
         return analysis, findings
     gpus = busiest_gpus(analysis, MOST_GPUS)
     sentence = (
-        f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, those that worked longest; 'tcprof ranges' and the "
-        "other commands show all"
+        f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, the busiest; 'tcprof ranges' and the other "
+        "commands show all"
     )
     remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
     of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
@@ -65,7 +65,7 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
 def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
     """What all figures of a GPU at a glance are over: its steps, or else the whole capture."""
     if figures is None:
-        return "No steps were found: all figures here are of the whole capture."
+        return "No steps were found: all figures here cover the whole capture."
     detected = from_kernel_order(analysis)
     steps = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
     of = "" if detected else f" of “{figures.name}”"
@@ -75,7 +75,7 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     parts = ((warm_up, "warm-up"), (others, "other kinds"))
     listed = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
     left_out = f"; {' and '.join(listed)} left out" if listed else ""
-    return f"All figures here are of {steps}{of}, each from its first activity on the GPU to the next one's{left_out}."
+    return f"All figures here cover {steps}{of}, each from its first activity on the GPU to the next one's{left_out}."
 
 
 def say_first_line(analysis: Analysis, found: GpuFindings) -> str:

@@ -23,7 +23,7 @@ def find_command(analysis: Analysis, kernels: pd.DataFrame) -> tuple[str, ...]:
     commands = (ncu_command(analysis, row) for row in kernels.sort_values("total_ns", ascending=False).index)
     found = next(filter(None, commands), ())
     if not found:
-        raise UsageError("No kernel matches that Nsight Compute could look into.", "'tcprof kernels' lists them.")
+        raise UsageError("No matching kernel can be profiled with Nsight Compute.", "'tcprof kernels' lists them.")
     return found
 
 

@@ -25,22 +25,22 @@ _ABOUT_UNRESOLVED = (
     "one side (see JSON)"
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
-_AGAIN = "{share} of what these executed was computed again, by activation checkpointing. "
+_AGAIN = "Activation checkpointing computed {share} of the FLOP executed there a second time. "
 _MORE_EXECUTED = (
-    "{again}What {else_}was executed beyond the useful FLOP may be padding to whole tiles, FP32 matrix multiplications "
-    "made of several in TF32 or BF16, or recomputation without a range."
+    "{again}The {else_}FLOP executed beyond the useful ones may be padding to whole tiles, FP32 matrix "
+    "multiplications split into several in TF32 or BF16, or recomputation without a range."
 )
 _LESS_EXECUTED = (
-    "Over 100 % may be kernels that skip what is masked, since useful FLOP count attention without its mask, or "
-    "algorithms that need fewer FLOP, as some of convolutions do."
+    "Over 100 % may mean kernels that skip masked positions, since useful FLOP count attention without its mask, or "
+    "algorithms that need fewer FLOP, as some convolutions do."
 )
 _WITHOUT_OPS = (
-    "The backward pass is in no module: it can be brought there where PyTorch's ops were recorded too, with "
-    "'tcprof profile --annotate ops'."
+    "The backward pass is in no module. With 'tcprof profile --annotate ops', its kernels are attributed to modules."
 )
 _OPS_OF_NO_MODULE = (
-    "The backward pass is in no module, although PyTorch's ops were recorded: those whose gradients it computes ran "
-    "outside of modules, or on threads on which none was named, as nn.DataParallel's replicas in older recordings."
+    "The backward pass is in no module, although PyTorch's ops were recorded: the ops whose gradients it computes "
+    "ran outside modules, or on threads that named no module, such as nn.DataParallel's replicas in older "
+    "recordings."
 )
 
 
@@ -61,12 +61,11 @@ def describe_warm_up(analysis: Analysis) -> str:
     told = ""
     if others:
         count = units.format_things(others, "iteration")
-        told = (
-            f"Figures per iteration are of one kind: {count} of other kinds {'is' if others == 1 else 'are'} left out."
-        )
+        told = f"Figures per step cover one kind: {count} of other kinds {'is' if others == 1 else 'are'} excluded."
     if (share := share_of_compilation(analysis)) > 0:
         told = (
-            f"XLA's compilation, which tries kernels, is warm-up: {units.format_pct(share)} of the kernel time. {told}"
+            f"XLA's compilation, which tries out kernels, counts as warm-up: {units.format_pct(share)} of the "
+            f"kernel time. {told}"
         ).strip()
     if not by_gpu["sum"].any():
         return told
@@ -74,13 +73,13 @@ def describe_warm_up(analysis: Analysis) -> str:
     if len(by_gpu.drop_duplicates()) == 1:
         out, total = (units.format_count(count) for count in by_gpu.iloc[0])
         one = out == "1"
-        which = f"the first {'' if one else f'{out} '}of {total} iterations of {name} {'is' if one else 'are'}"
+        which = f"the first {'' if one else f'{out} '}of {total} steps of {name} {'is' if one else 'are'}"
     else:
         parts = [f"GPU {gpu}: {out} of {total}" for gpu, out, total in by_gpu.itertuples()]
-        which = f"the first iterations of {name} ({'; '.join(parts)}) are"
+        which = f"the first steps of {name} ({'; '.join(parts)}) are"
     warm_up = (
-        f"Warm-up: {which} left out of the figures per range; only ranges around them and the whole capture have them. "
-        "--warm-up all counts them everywhere."
+        f"Warm-up: {which} excluded from figures per range; the ranges around them and the whole capture include "
+        "them. --warm-up all counts them everywhere."
     )
     return f"{warm_up} {told}".strip()
 
@@ -114,18 +113,18 @@ def describe_outside(analysis: Analysis) -> str:
     several = analysis.ranges["gpu"].nunique() > 1
     texts = []
     for row in rows.to_dict("records"):
-        before = f"the first one {units.format_seconds(row['before_s'])} after the recording began"
-        after = f"the last one {units.format_seconds(row['after_s'])} before it ended"
+        before = f"the first {units.format_seconds(row['before_s'])}"
+        after = f"the last {units.format_seconds(row['after_s'])}"
         parts = [part for part, length in ((before, row["before_s"]), (after, row["after_s"])) if length > 0]
         active = units.format_seconds(row["tensor_active_s"])
         length = row["before_s"] + row["after_s"]
         active = units.at_least(active) if 100 * row["sampled_s"] < (100 - LARGEST_UNCOVERED_PCT) * length else active
-        if row["tensor_active_s"] > 0:
-            parts.append(f"with {active} of tensor-active time outside of them")
-        texts.append((f"GPU {row['gpu']}: " if several else "") + ", ".join(parts))
+        left_out = f"{' and '.join(parts)} of the recording"
+        left_out += f", with {active} of tensor-active time" * (row["tensor_active_s"] > 0)
+        texts.append((f"GPU {row['gpu']}: " if several else "") + left_out)
     if not texts:
         return ""
-    return f"All figures are between the first and the last activity on the GPU: {'; '.join(texts)}."
+    return f"All figures are from the first to the last activity on the GPU. Left out: {'; '.join(texts)}."
 
 
 def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
@@ -139,7 +138,7 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
         return ()
     shares = ["HFU is the FLOP executed on the Tensor Cores"] * bool(executes.any())
     shares += [f"MFU {'' if shares else 'is '}the useful FLOP"] * bool(is_asked.any())
-    lead = f"{', '.join(shares)}, of {name_peak(analysis)}"
+    lead = f"{', '.join(shares)}, as shares of {name_peak(analysis)}"
     if _is_given(kernels):
         return (f"{lead}.",)
     unknown = sorted(
@@ -149,8 +148,8 @@ def describe_peaks(analysis: Analysis) -> tuple[str, ...]:
     for (tflops, source), of_peak in kernels.groupby(["peak_tflops", "peak_source"], sort=False):
         precisions = ", ".join(dict.fromkeys(text.upper() for text in of_peak["precision"]))
         peaks.append(f"{tflops:.5g} TFLOP/s in {precisions} ({source})")
-    peaks += [f"none is known here in {', '.join(unknown)}, --peak-tflops gives one"] * bool(unknown)
-    each = ", of each kernel that of its precision" if len(peaks) > 1 else ""
+    peaks += [f"none is known in {', '.join(unknown)}; --peak-tflops sets one"] * bool(unknown)
+    each = " in each kernel's precision" if len(peaks) > 1 else ""
     return (f"{lead}{each}: {'; '.join(peaks)}.",)
 
 
@@ -158,7 +157,7 @@ def name_peak(analysis: Analysis) -> str:
     """The peak that HFU and MFU are of."""
     if not _is_given(analysis.kernels):
         return "the dense peak at the boost clock"
-    return f"the peak that was given, {analysis.kernels['peak_tflops'].max():.5g} TFLOP/s"
+    return f"the given peak, {analysis.kernels['peak_tflops'].max():.5g} TFLOP/s"
 
 
 def _is_given(kernels: pd.DataFrame) -> bool:
@@ -180,7 +179,7 @@ def why_no_kernels(analysis: Analysis) -> str:
     if not has_kernels(analysis):
         return "the recording has no kernels"
     if analysis.kernels.empty:
-        return "kernels were not fitted, as --no-kernels asks"
+        return "kernels were not fitted (--no-kernels)"
     if (analysis.kernels["fit"] == NOT_SAMPLED).all():
         return "no kernel ran while Tensor Active was sampled"
     return ""
@@ -191,7 +190,7 @@ def describe_modules(analysis: Analysis) -> str:
     name = name_iterations(analysis)
     if not name:
         return "Sums over all kernels of the recording."
-    return f"Means per iteration of {name}: of the kernels that it launched, in each module with all modules in it."
+    return f"Means per step of {name}, over the kernels that it launched; a module includes all modules in it."
 
 
 def describe_homes(analysis: Analysis) -> tuple[str, ...]:
@@ -238,13 +237,13 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
             said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
             continue
         on_tensor = units.format_count(share / 100 * whole["tensor_flop"] / steps)
-        beside = f"; {on_tensor} on the Tensor Cores, {units.format_pct(share)} of what these executed"
+        beside = f"; {on_tensor} on the Tensor Cores, {units.format_pct(share)} of the FLOP executed there"
         flop = units.format_count(whole["useful_flop"] / steps)
         said.append(f"{of_gpu}Useful FLOP, by the operands' sizes: {flop}{'' if pd.isna(share) else beside}.")
         if share < 100 - _ALIKE:
             again = rows.set_index("phase")["tensor_flop"].get(RECOMPUTE, np.nan) / whole["tensor_flop"]
             computed = _AGAIN.format(share=units.format_pct(100 * again)) if again > 0 else ""
-            said.append(_MORE_EXECUTED.format(again=computed, else_="else " if computed else ""))
+            said.append(_MORE_EXECUTED.format(again=computed, else_="other " if computed else ""))
         if share > 100 + _ALIKE and not find_contradictions(analysis):  # else the executed FLOP are too low
             said.append(_LESS_EXECUTED)
     return (*dict.fromkeys(said), *describe_utilization(analysis))
@@ -262,7 +261,7 @@ def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
             hardware = units.at_least(executed) if column.is_lower_bound(rows[0]) else executed
             lead = f"GPU {gpu}: " if analysis.ranges["gpu"].nunique() > 1 else ""
             share, peak = units.format_pct(rows[0]["mfu_pct"]), name_peak(analysis)
-            said.append(f"{lead}MFU is {share}, HFU {hardware}: of {peak}, over the {over}.")
+            said.append(f"{lead}MFU is {share}, HFU {hardware}: shares of {peak}, over the {over}.")
     return tuple(said)
 
 
@@ -271,8 +270,8 @@ def _describe_unknown(analysis: Analysis, gpu: int) -> str:
     unknown = launched[launched["useful_flop"].isna()].groupby("kernel")["duration_ns"].sum()
     most = one_line(str(analysis.kernels["name"].iloc[unknown.idxmax()]), 60)
     return (
-        f"Useful FLOP are unknown where tensor kernels ran in no op with sizes, or in one whose sizes do not tell; "
-        f"in the whole recording, most of that time is {most}."
+        "Useful FLOP are unknown: tensor kernels ran in ops without recorded sizes, or in ops whose sizes do not "
+        f"determine their FLOP, most of that time in {most}."
     )
 
 

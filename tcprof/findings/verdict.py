@@ -71,7 +71,7 @@ def describe_span(row: pd.Series) -> str:
 def tell_unused(row: pd.Series) -> tuple[str, ...]:
     """A sentence on a GPU that was sampled and has no activity: its samples count the work of other programs."""
     is_used = row["activity_count"] or math.isnan(row[HEADLINE.name])
-    return () if is_used else ("Nothing that was traced ran on it.",)
+    return () if is_used else ("No traced work ran on it.",)
 
 
 def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
@@ -200,7 +200,7 @@ def _no_tensor_kernel(analysis: Analysis, rows: pd.DataFrame, share: Mapping[str
     if not by_name and doubtful and (kernels["name_verdict"][could_be_tensor(kernels)] == COUNTER_ONLY).any():
         return (
             "The tensor pipe is active, but no kernel is known to multiply matrices: index arithmetic uses the pipe "
-            "too, and some kernels' names do not tell which it is."
+            "too, and some kernels' names do not show what they do."
         )
     which = f"{'' if is_all_traced else 'traced '}kernel{' of a step' * bool(lacks_some)}"
     uses = "is known to use" if by_name or doubtful else "uses"

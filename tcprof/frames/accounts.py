@@ -24,7 +24,7 @@ TIMELINE = Schema(
         ),
         Float(
             "memory_bound_ns",
-            "Another kernel, at 60 % or more of what the memory or a cache gives; see bound of *kernels*.",
+            "Another kernel, at 60 % or more of the bandwidth of memory or of a cache; see bound of *kernels*.",
             title="Memory-bound",
         ),
         Float(
@@ -39,7 +39,7 @@ TIMELINE = Schema(
         Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
         Float(
             "unresolved_kernel_ns",
-            "A kernel whose name and samples do not tell whether it is a tensor kernel.",
+            "A kernel whose name and samples do not show whether it is a tensor kernel.",
             title="Unresolved",
         ),
         Float(
@@ -126,25 +126,27 @@ OUTSIDE = Schema(
     key=("gpu",),
 )
 
-_OF_STEP = "of a step, or where nothing iterates of all the GPU's work; below 0 it costs time, unknown without a price"
+_OF_STEP = (
+    "as a share of the step (without steps, of all the GPU's work); below 0 it costs time, unknown without a price"
+)
 
 ADVICE = Schema(
     "advice",
     "What to do about the program, and what it saves: one row for each finding, best first.",
     (
         GPU,
-        Text("gpus", "All GPUs on which that is alike, separated by commas; figures are of gpu.", title="All GPUs"),
+        Text("gpus", "All GPUs to which it applies alike, separated by commas; figures are of gpu.", title="All GPUs"),
         Text("rule", "The rule that found it, as in --fail-if 'finding fp32-matmul'.", title="Finding"),
         Text("sentence", "What was found."),
-        Signed("low_pct", f"The least that is expected to be won, {_OF_STEP}."),
-        Signed("likely_pct", "What is likely to be won, likewise.", title="Likely gain"),
-        Signed("high_pct", "The most, likewise."),
-        Signed("low_ns", "The least, as time."),
-        Signed("likely_ns", "What is likely, as time."),
-        Signed("high_ns", "The most, as time."),
+        Signed("low_pct", f"The least that it is expected to save, {_OF_STEP}."),
+        Signed("likely_pct", "What it likely saves, likewise.", title="Likely saving"),
+        Signed("high_pct", "The most that it is expected to save, likewise."),
+        Signed("low_ns", "The least saving, as time."),
+        Signed("likely_ns", "The likely saving, as time."),
+        Signed("high_ns", "The largest saving, as time."),
         Float(
             "step_ns",
-            "The step that all shares and times are of, as long as it is without profiling: measured, or estimated.",
+            "The unprofiled step time that savings are relative to: measured, or estimated.",
             title="Step",
         ),
         Text("confidence", "high, medium or low.", title="Confidence"),

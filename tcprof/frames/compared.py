@@ -80,12 +80,12 @@ def quantity_of(name: str) -> Quantity:
 KERNEL_CHANGES = Schema(
     "kernel_changes",
     "The kernels of two recordings, matched; one row for each GPU, path and pair, the largest difference first. "
-    "Figures are per iteration, without warm-up; of the whole captures where one recording has no iterations.",
+    "Figures are per step, without warm-up, or of the whole captures where one recording has no steps.",
     (
         GPU,
         Text(
             "path",
-            "The path within the iteration, as in the new recording; of removed ones the baseline's.",
+            "The path within the step, as in the new recording; of removed ones the baseline's.",
             title="In",
         ),
         Text(
@@ -97,7 +97,11 @@ KERNEL_CHANGES = Schema(
         Text("new_name", "Its name in the new recording; empty for removed ones."),
         Text("base_geometry", "Grid and block in the baseline."),
         Text("new_geometry", "Grid and block in the new recording."),
-        Text("base_class", "Class of the kernel, such as FP32 products or FP16 tensor kernels.", title="Class"),
+        Text(
+            "base_class",
+            "Class of the kernel, such as FP32 matmuls and convolutions or FP16 tensor kernels.",
+            title="Class",
+        ),
         Text("new_class", "The same in the new recording."),
         Float("base_count", "Launches in the baseline.", title="Launches, base"),
         Float("new_count", "Launches in the new recording.", title="Launches, new"),
@@ -129,8 +133,8 @@ KERNEL_CHANGES = Schema(
 
 WATERFALL = Schema(
     "waterfall",
-    "What a change consists of, for each GPU: first the total, then its parts. The changes of the parts add up to that "
-    "of the total; of time_ns also base and new do.",
+    "What a change consists of, for each GPU: first the total, then its parts. The changes of the parts add up to "
+    "that of the total; for time_ns, base and new add up too.",
     (
         GPU,
         Text(
@@ -169,9 +173,9 @@ OF_MEDIANS = (
     Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
     Float(
         "p_value",
-        "How often two runs of one program would differ so much. With repeats from Welch's t test of the "
-        "recordings' medians; else the larger of that of a test with the deviation assumed for runs and, where "
-        "this is below 0.05, that of the Mann-Whitney test of the instances.",
+        "How often two runs of one program would differ this much. With repeats, from Welch's t-test on the "
+        "recordings' medians; otherwise from a test with the assumed deviation of runs or, where that is below 0.05 "
+        "and this is larger, from the Mann-Whitney test on the instances.",
     ),
     Text(
         "verdict",
@@ -180,23 +184,23 @@ OF_MEDIANS = (
     ),
     Float(
         "needed_count",
-        "Instances a side, or with repeats recordings a side, that would show such a difference in 80 % of cases; "
-        "unknown where more of them would not, or it is decided.",
+        "Instances per side (with repeats, recordings per side) that would show such a difference in 80 % of cases; "
+        "unknown where more would not help, or where a difference is shown.",
     ),
     Float(
         "survives_spread_pct",
-        "Of a difference that is shown, though how much runs differ is assumed: the largest standard deviation of runs "
-        "of this figure with which it would still be shown; else unknown.",
+        "Where a difference is shown and the variation of runs is assumed: the largest standard deviation of runs "
+        "at which it would still be shown; otherwise unknown.",
     ),
     Float("assumed_spread_pct", "The standard deviation of runs that was assumed; unknown where it is measured."),
 )
 
 COMPARISON = Schema(
     "comparison",
-    "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are medians "
-    "over instances, without those of warm-up iterations; of several recordings the median of theirs. Intervals are "
-    "those of 95 %, over instances and runs. Everything is given twice, for medians and for means: work that only some "
-    "steps do moves the mean alone. [statistics.md](statistics.md) explains the methods and how they were validated.",
+    "One row for each GPU, path and quantity of two sides, which are one or more recordings each. Values are "
+    "medians over instances without warm-up; for several recordings, the median of their medians. Intervals are 95 "
+    "% intervals, over instances and runs. Everything is given for medians and for means: work that only some steps "
+    "do moves only the mean. [statistics.md](statistics.md) explains the methods and how they were validated.",
     (
         GPU,
         Text("domain", "NVTX domain; empty for the default one."),
@@ -219,8 +223,8 @@ COMPARISON = Schema(
         ),
         Bool(
             "base_lower_bound",
-            "Whether the baseline's value is a lower bound: samples were lost, or some kernels' FLOP are unknown, or "
-            "whether they are tensor kernels.",
+            "Whether the baseline's value is a lower bound: samples were lost, or FLOP of some kernels, or their "
+            "use of Tensor Cores, is unknown.",
         ),
         Bool("new_lower_bound", "The same of the other side's value."),
         Float("base_instance_count", "Instances compared of the baseline; unknown where it has no such path."),
@@ -232,12 +236,12 @@ COMPARISON = Schema(
 
 NOISE_FLOOR = Schema(
     "noise_floor",
-    "How much recordings of one side differ, though the program is the same: over the iterations, without warm-up.",
+    "How much recordings of one side differ although the program is the same: over the steps, without warm-up.",
     (
         GPU,
         Text("side", "The side's name."),
         Text("quantity", "What differs, with its unit at the end."),
         Float("ratio", "The largest of the recordings' medians, over the smallest."),
-        Int("recording_count", "Recordings of the side that have iterations on the GPU."),
+        Int("recording_count", "Recordings of the side that have steps on the GPU."),
     ),
 )

@@ -11,10 +11,10 @@ PHASE = Text(
 )
 MODULES = Schema(
     "modules",
-    "One row for each GPU, module and phase, over the kernels of the iterations without those of warm-up (where "
-    "nothing iterates, over all kernels), and for each GPU rows without a module for all of them. A kernel of the "
-    "backward pass belongs to the module whose op of the forward pass made its autograd node, where ops were recorded. "
-    "Kernels that belong to none are in a module of their own for each phase, such as (optimizer).",
+    "One row for each GPU, module and phase, over the kernels of the steps without warm-up (without steps, over all "
+    "kernels), and for each GPU rows without a module for all of them. A kernel of the backward pass belongs to the "
+    "module whose op of the forward pass made its autograd node, where ops were recorded. Kernels that belong to "
+    "none are in a module of their own for each phase, such as (optimizer).",
     (
         GPU,
         Number("module_id", "Number of the module, -1 for the rows of all kernels."),
@@ -23,7 +23,7 @@ MODULES = Schema(
         Text("name", "The last part of the path."),
         Int("depth", "1 for a root, 0 for the rows of all kernels."),
         PHASE,
-        Int("iteration_count", "Iterations that its figures are over; 0 where nothing iterates."),
+        Int("iteration_count", "Steps that its figures cover; 0 without steps."),
         Int("kernel_count", "Kernels launched in it.", title="Kernels"),
         Int("kernel_ns", "Sum of their durations.", title="Kernel time"),
         Int("own_kernel_ns", "Of this, of kernels that belong to no module in it."),
@@ -42,10 +42,10 @@ MODULES = Schema(
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", title="Executed FLOP", lacking=UNCOVERED.name),
         Float(
             "useful_flop",
-            "FLOP that its ops ask for by the sizes of their operands, as torch.utils.flop_counter counts them: of "
+            "FLOP that its ops require by the sizes of their operands, as torch.utils.flop_counter counts them: of "
             "matrix multiplications, convolutions, and attention without its mask; none in the phase recompute. "
             "Unknown where sizes were not recorded, or where over 1 % of the tensor kernels' time is in ops whose "
-            "sizes do not tell.",
+            "sizes do not determine them.",
             title="Useful FLOP",
         ),
         Float(
@@ -93,15 +93,15 @@ FOLDED_MODULES = Schema(
     (
         *MODULES.columns,
         Int("alike_count", "How many modules a row stands for."),
-        Int("shortest_ns", "Kernel time of that which took least, over all phases."),
-        Int("longest_ns", "Kernel time of that which took most, over all phases."),
+        Int("shortest_ns", "Kernel time of the shortest of them, over all phases."),
+        Int("longest_ns", "Kernel time of the longest of them, over all phases."),
     ),
 )
 
 _SIDES = {"base": "the baseline", "new": "the other side"}
 _OF_SIDES = (
     ("alike_count", "How many modules it stands for, of", "Modules", "count"),
-    ("ns", "Kernel time per iteration of", "Time", "ns"),
+    ("ns", "Kernel time per step of", "Time", "ns"),
     ("low_ns", "Lower end of its 95 % interval, of", "Time, low", "ns"),
     ("high_ns", "Upper end of that, of", "Time, high", "ns"),
     ("tensor_active_pct", "Tensor Active while its kernels ran, of", "Tensor Active", "pct"),
@@ -110,8 +110,8 @@ _OF_SIDES = (
 )
 MODULE_CHANGES = Schema(
     "module_changes",
-    "Modules of two sides, matched by path, per iteration without warm-up; empty where only one of them iterates. "
-    "Values are means over the iterations, of several recordings the median of theirs; intervals are those of "
+    "Modules of two sides, matched by path, per step without warm-up; empty where only one of them has steps. "
+    "Values are means over the steps; for several recordings, the median of their means; intervals are those of "
     "*comparison*, of Tensor Active with that of the fit. Numbers in paths are \\*: a row is all layers of a list "
     "together.",
     (
@@ -132,7 +132,7 @@ MODULE_CHANGES = Schema(
         Float("ratio", "new / base; unknown where a side lacks it."),
         Float("ratio_low", "Lower end of its 95 % interval.", limits=UNBOUNDED),
         Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
-        Float("p_value", "How often two runs of one program would differ so much in time, see *comparison*."),
+        Float("p_value", "How often two runs of one program would differ this much in time, see *comparison*."),
         Text(
             "verdict",
             "Of its time: higher, lower, ~ for inconclusive, or =, see *comparison*; empty where it cannot be judged.",

@@ -58,14 +58,14 @@ UNCOVERED = Float(
 )
 UNRESOLVED_SHARE = Float(
     "unresolved_kernel_share_pct",
-    "Share of the kernel time under kernels whose names and samples do not tell whether they are tensor kernels. "
-    "Over 1 %, the share of tensor kernels is a lower bound (≥).",
+    "Share of the kernel time in kernels whose names and samples do not show whether they are tensor kernels. Over "
+    "1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
 _USEFUL = Float(
     "useful_flop",
-    "FLOP that its ops ask for by the sizes of their operands, see *modules*; unknown where these were not recorded, "
-    "or over 1 % of the tensor kernels' time is in ops whose sizes do not tell.",
+    "FLOP that its ops require by the sizes of their operands, see *modules*; unknown where these were not "
+    "recorded, or over 1 % of the tensor kernels' time is in ops whose sizes do not determine them.",
     title="Useful FLOP",
 )
 DRAM_BYTES = Float(
@@ -86,8 +86,9 @@ COUNTED = "Instances of the path on the GPU that are not left out, see *instance
 
 INSTANCES = Schema(
     "instances",
-    "Each instance of each range on each GPU that it used; one without any work on those of the range around it, of "
-    "its path on that thread, of its thread or of its process, the first of these that had some.",
+    "Each instance of each range on each GPU that it used. An instance without GPU work is listed on the GPUs of "
+    "the range around it, of its path on that thread, of its thread, or of its process: the first of these that "
+    "used any.",
     (
         GPU,
         Int("range", "Row of the range in *nvtx_ranges*."),
@@ -109,7 +110,7 @@ INSTANCES = Schema(
         ),
         Float(
             "unresolved_kernel_ns",
-            "Time of its kernels whose names and samples do not tell whether they are tensor kernels; unknown "
+            "Time of its kernels whose names and samples do not show whether they are tensor kernels; unknown "
             "likewise.",
         ),
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
@@ -120,8 +121,8 @@ INSTANCES = Schema(
         DRAM_BYTES,
         Bool(
             "left_out",
-            "Whether it is, or lies in, an iteration of warm-up, or of another kind than the first of its path: it is "
-            "in no figure of its path.",
+            "Whether it is, or lies in, a warm-up step or a step of another kind than the first: it is in no figure "
+            "of its path.",
         ),
     ),
     key=("gpu", "range"),

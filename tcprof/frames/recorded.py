@@ -65,8 +65,9 @@ SAMPLES = Schema(
         END,
         Float(
             "tensor_active_pct",
-            "Cycles in which the tensor pipe was active, of the cycles that passed, over all SMs. From tensor cycles "
-            "where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to 1.5.",
+            "Cycles in which the tensor pipe was active, as a share of elapsed cycles, over all SMs. From tensor "
+            "cycles where they are recorded, else Nsight Systems' whole percentages, where 1 is anything from 0 to "
+            "1.5.",
             title="Tensor Active",
         ),
         Float("tensor_cycles", "Active cycles of the tensor pipes in the sample, over all SM sub-partitions."),
@@ -79,7 +80,10 @@ SAMPLES = Schema(
         Float("sm_issue_pct", "Cycles in which an SM issued an instruction, mean over the SMs.", title="SM Issue"),
         Float(
             "dram_read_pct",
-            "Memory read bandwidth, of the peak; like the two before from counts where these are recorded.",
+            (
+                "Memory read bandwidth, of the peak; from counts where these are recorded, as are the two columns "
+                "before."
+            ),
             title="DRAM read",
         ),
         Float("dram_write_pct", "Memory write bandwidth, of the peak.", title="DRAM write"),
@@ -89,7 +93,7 @@ SAMPLES = Schema(
         Float("fma_instruction_count", "Those of the FMA pipe: float32 arithmetic, and integer multiplication."),
         Float("dram_read_bytes", "Bytes read from device memory."),
         Float("dram_write_bytes", "Bytes written to device memory."),
-        Float("l2_bytes", "Bytes that the L2 cache was asked for."),
+        Float("l2_bytes", "Bytes requested from the L2 cache."),
         Float("l2_request_count", "Requests to the L2 cache; a slice of it takes one in a cycle."),
         Float("l2_cycles", "Cycles that passed for the L2 cache, over all its slices."),
         Float(
@@ -144,7 +148,7 @@ NVTX_RANGES = Schema(
 
 MARKS = Schema(
     "marks",
-    "NVTX marks of the annotation: the module whose backward pass the thread comes to.",
+    "NVTX marks of the annotation: the module whose backward pass the thread begins.",
     (
         Int("process", "Process that made the mark."),
         Int("thread", "Thread that made the mark, within its process."),
@@ -219,6 +223,6 @@ KERNEL_KINDS = ("kernel", "graph")  # kinds of activities that run on the SMs
 
 DIAGNOSTICS = Schema(
     "diagnostics",
-    "What Nsight Systems said about its own recording.",
+    "Messages of Nsight Systems about its own recording.",
     (Text("severity", "information, warning, error or verbose."), Text("text", "The message.")),
 )

@@ -5,12 +5,12 @@ from tcprof.frames.schema import GPU, Bool, Float, Int, IntTime, Schema, Text
 
 STEPS = Schema(
     "steps",
-    "The iterations that have work on the GPU as steps: each reaches from its first activity there to the next one's, "
-    "whatever runs between them. *step_summary* has the step time of the recording: the median over the first kind "
-    "without warm-up.",
+    "The steps that have work on the GPU: each reaches from its first activity there to the next one's, whatever "
+    "runs between them. *step_summary* has the step time of the recording: the median over the first kind without "
+    "warm-up.",
     (
         GPU,
-        Int("number", "Number of its iteration, see *iterations*."),
+        Int("number", "Number of the step, see *iterations*."),
         Int("kind", "Number of its kind, see *kinds*."),
         Bool("warm_up", "Whether it is warm-up."),
         IntTime("start_ns", "Its first activity on the GPU."),
@@ -20,7 +20,7 @@ STEPS = Schema(
             "before a step without work on the GPU, and where steps overlap.",
             title="Step time",
         ),
-        Int("kernel_ns", "Sum of the durations of the kernels launched in its iteration.", title="Kernel time"),
+        Int("kernel_ns", "Sum of the durations of the kernels launched in it.", title="Kernel time"),
         Float("busy_ns", "Time of the step in which any work ran on the GPU.", title="GPU busy"),
         Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
         Float(
@@ -66,11 +66,11 @@ STEP_SUMMARY = Schema(
 
 ITERATIONS = Schema(
     "iterations",
-    "The iterations of the capture: the instances of one path, on each GPU. Where no range iterates, they are what "
-    "repeats in the order of the kernels, in the domain *not NVTX*. Those of other work are of other kinds.",
+    "The steps as the program marks them: the instances of one path, on each GPU. Where no range repeats, steps are "
+    "detected from the order of the kernels, in the domain *not NVTX*. Steps that do other work are of other kinds.",
     (
         GPU,
-        Int("number", "Number of the iteration, from 0."),
+        Int("number", "Number of the step, from 0."),
         Int("range", "Row of its range in *nvtx_ranges*."),
         Text("path", "Their path."),
         Int("kind", "Number of its kind, see *kinds*."),
@@ -78,15 +78,14 @@ ITERATIONS = Schema(
             "warm_up",
             "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
         ),
-        Bool("counted", "Whether figures per iteration are over it: it is of the GPU's first kind, and no warm-up."),
+        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and no warm-up."),
         Int(
             "host_ns",
-            "Duration of the range on the CPU; from the kernels' order, the time from its first launch to the next "
-            "one's.",
+            "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
         ),
         Float(
             "gpu_window_ns",
-            "Time from its first activity to its last, unknown if it has none; from the kernels' order, to the next "
+            "Time from its first activity to its last, unknown if it has none; of a detected step, to the next "
             "one's first kernel.",
         ),
         Int("kernel_ns", "Sum of its kernels' durations."),
@@ -98,25 +97,25 @@ ITERATIONS = Schema(
 
 KINDS = Schema(
     "kinds",
-    "The kinds of iterations on each GPU: those that launch other kernels, or the same in grids of another size, as "
-    "prefill and decode do, or training and evaluation. Figures per iteration and range are over the first kind, which "
+    "The kinds of steps on each GPU: those that launch other kernels, or the same in grids of another size, as "
+    "prefill and decode do, or training and evaluation. Figures per step and range are over the first kind, which "
     "has most time of those that recur. Figures of a kind are without its warm-up.",
     (
         GPU,
-        Int("kind", "Number of the kind, from 0 for the first; 12 for all that are of none of the others."),
+        Int("kind", "Number of the kind, from 0 for the first; 12 for all that fit no other kind."),
         Text(
             "name",
             "*prefill* or *decode* where a model calls itself again and again, else the innermost name of their path; "
             "where several kinds have one, the path, or the name with a number.",
             title="Kind",
         ),
-        Int("iteration_count", "Iterations of the kind that are not warm-up.", title="Steps"),
+        Int("iteration_count", "Steps of the kind that are not warm-up.", title="Steps"),
         Int("warm_up_count", "Those that are.", title="Warm-up"),
         Float("total_ns", "Length of these steps together, each up to the next one.", title="Time"),
         Float("share_pct", "Its share of the time of all kinds.", title="Share"),
         Float(
             "step_time_ns",
-            "Median time from an iteration's start on the GPU to the next one's, of whatever kind, see *steps*; of "
+            "Median time from a step's start on the GPU to the next one's, of whatever kind, see *steps*; of "
             "prefill about the time to the first token.",
             title="Step time",
         ),

@@ -16,7 +16,7 @@ KERNEL_INSTANCES = Schema(
         Int("kernel", "Row of its kernel in *kernels*."),
         Number("path_id", "Row of the path that it belongs to in *paths*; -1 for none."),
         Number("range", "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
-        Number("iteration", "Row of the iteration that it belongs to in *iterations*; -1 for none."),
+        Number("iteration", "Row in *iterations* of the step that it belongs to; -1 for none."),
         Number(
             "module",
             "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "
@@ -36,7 +36,7 @@ KERNEL_INSTANCES = Schema(
             "dram_write_bytes",
             "Bytes written to device memory while it ran, likewise; what it leaves in the L2 cache is written later.",
         ),
-        Float("l2_bytes", "Bytes that the L2 cache was asked for, likewise."),
+        Float("l2_bytes", "Bytes requested from the L2 cache, likewise."),
         Float("l2_request_count", "Requests to the L2 cache, likewise."),
         Float("l1_wavefront_count", "Passes through the L1 data pipes, likewise."),
         Float("dram_ideal_ns", "The time that its bytes of device memory would take at the memory's bandwidth."),
@@ -47,7 +47,7 @@ KERNEL_INSTANCES = Schema(
         ),
         Float(
             "useful_flop",
-            "FLOP that the op asks for by the sizes of its operands, with the op's first tensor kernel; 0 with its "
+            "FLOP that the op requires by the sizes of its operands, with the op's first tensor kernel; 0 with its "
             "other kernels, and in the phase recompute of *modules*; unknown for a tensor kernel of an op without a "
             "formula, or without sizes.",
         ),
@@ -61,7 +61,7 @@ _WORK = {
     "fma_instruction_count": "Those of the FMA pipe",
     "dram_read_bytes": "Bytes read from device memory while it ran",
     "dram_write_bytes": "Bytes written to device memory while it ran",
-    "l2_bytes": "Bytes that the L2 cache was asked for while it ran",
+    "l2_bytes": "Bytes requested from the L2 cache while it ran",
     "l2_request_count": "Requests to the L2 cache while it ran",
     "l1_wavefront_count": "Passes through the L1 data pipes, of shared memory too",
 }
@@ -86,8 +86,8 @@ KERNELS = Schema(
         Text(
             "path",
             "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
-            f"launches in warm-up have one of their own, {WARM_UP_PATH}, and so have those left out of the figures as "
-            f"another kind of iteration: {OTHER_KINDS_PATH}.",
+            f"launches in warm-up have one of their own, {WARM_UP_PATH}, and so have those left out of the figures "
+            f"as another kind of step: {OTHER_KINDS_PATH}.",
             title="Mostly in",
         ),
         Int("total_ns", "Sum of its durations.", title="Kernel time"),
@@ -186,37 +186,38 @@ KERNELS = Schema(
         Bool("communication", "Whether its name is one of NCCL's."),
         Bool(
             "tensor_kernel",
-            "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name tells "
-            "nothing, if the interval lies above 20 %, which index arithmetic does not reach; without samples, by its "
-            "name alone.",
+            "Whether it executes matrix instructions: by its name, unless the counter shows 0; where the name does "
+            "not say, if the interval lies above 20 %, which index arithmetic does not reach; without samples, by "
+            "its name alone.",
         ),
         Text(
             "name_verdict",
-            "Which of the counter and the name say Tensor Cores: agrees, both; name only; counter only, the tensor "
-            "pipe is active, but no matrix instruction is known; or neither.",
+            "Whether the counter and the name say that it uses the Tensor Cores: agrees (both do); name only; "
+            "counter only (the tensor pipe is active, but no matrix instruction is known); or neither.",
             title="Counter and name",
         ),
         Text(
             "precision",
-            "Precision of what it reads, on Tensor Cores or CUDA cores, as the name has it, such as tf32, or fp16/bf16 "
-            "for either of both; empty where the name does not tell, or the tensor pipe shows that it cannot be.",
+            "Precision of what it reads, on Tensor Cores or CUDA cores, as the name has it, such as tf32, or "
+            "fp16/bf16 for either of both; empty where the name does not say, or the tensor pipe shows that it "
+            "cannot be.",
             title="Precision",
         ),
         Text(
             "family",
-            "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known to "
-            "have no matrix instruction; empty where the name does not tell.",
+            "Tensor instructions, as the name has it: wgmma, mma.sync or tcgen05; none, where the source is known "
+            "to have no matrix instruction; empty where the name does not say.",
         ),
         Text(
             "shape",
             "Rows, columns and depth of an instruction of the family, where it has several, such as 16x8x16, as the "
-            "name or the source of the kernel has it; empty where neither tells.",
+            "name or the source of the kernel has it; empty where neither does.",
         ),
         Text("tile", "Tile of the output, as the name has it."),
         Text(
             "accumulator",
-            "Precision in which a kernel for the Tensor Cores adds up, as the name has it: fp16 or fp32; empty where "
-            "it does not tell. GeForce cards are twice as fast with fp16.",
+            "Precision in which a kernel for the Tensor Cores adds up, as the name has it: fp16 or fp32; empty "
+            "where it does not say. GeForce cards are twice as fast with fp16.",
         ),
     ),
     key=("gpu", "name", "launch_geometry", "path"),

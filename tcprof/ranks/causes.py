@@ -13,7 +13,7 @@ _PLACES = 2  # named of those with most of the difference
 _REASONS = {
     "copy": "its copies take longer",
     "input": "its GPU waits for input",
-    "transfer": "its transfers take longer once all ranks have come: a slower link",
+    "transfer": "its transfers take longer once all ranks have arrived: a slower link",
 }
 _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
 

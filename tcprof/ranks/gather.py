@@ -60,7 +60,7 @@ def gather(
         Failure(file.name, _reason(outcome)) for file in files if isinstance(outcome := outcomes[file], BaseException)
     ]
     empty = [
-        Failure(file.name, "It has no five steps on any GPU: name the steps, or record more of them.")
+        Failure(file.name, "It has fewer than five steps on every GPU: mark the steps, or record more of them.")
         for file in files
         if outcomes[file] == []
     ]

@@ -51,7 +51,7 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     return (
         f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
-        f"{row['cause']}. As fast as they are, it saves {saved} of each recorded step."
+        f"{row['cause']}. At their speed, it saves {saved} of each recorded step."
     )
 
 
@@ -65,8 +65,8 @@ def _why_unknown(rows: pd.DataFrame) -> str:
         return "There is a single rank, and nothing to compare it with."
     if rows["wait_ns"].isna().any():
         return (
-            "Cannot tell which rank holds the others up: their collectives do not match, so that waiting is unknown. "
-            "Record the same steps on all ranks, with CUDA graphs by their nodes."
+            "Cannot tell which rank holds the others up: their collectives do not match, so waiting times are "
+            "unknown. Record the same steps on all ranks, with --cuda-graph-trace node."
         )
     if np.isnan(rows["excess_ns"]).any():
         return (
@@ -79,9 +79,10 @@ def _why_unknown(rows: pd.DataFrame) -> str:
 def describe_base(job: Job) -> tuple[str, ...]:
     """What the figures are of, and how clocks were aligned, with the error that is left."""
     lines = [
-        "Own time is the step time without waiting in collectives: what one takes longer than on the rank that was "
-        "last to start it. A rank stands out if that is longer than the median of the others by at least "
-        f"{units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and GPUs of one kind differ.",
+        "Own time is the step time without waiting in collectives: a rank waits for as long as a collective takes "
+        "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "
+        f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and "
+        "GPUs of one kind differ.",
     ]
     if len(job.clocks):
         error = float(job.clocks["error_ns"].max())

@@ -139,7 +139,7 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
         left = asked.written_since(before)
         if asked.in_captures and left:  # those of earlier captures are whole
             raise StoppedError(
-                str(error), f"{error.hint} Left, some perhaps not whole: {_list(left)}".strip()
+                str(error), f"{error.hint} Files left behind, some perhaps incomplete: {_list(left)}".strip()
             ) from error
         for path in left:
             path.unlink()  # nsys had begun to write it

@@ -224,7 +224,7 @@ class Stopping:
         elif number == signal.SIGINT:
             self._line.say("Stopping; nsys writes the report. A second Ctrl-C gives it up.")
         else:
-            self._line.say(f"Stopping, for {signal.Signals(number).name} came; nsys writes the report.")
+            self._line.say(f"Stopping because of {signal.Signals(number).name}; nsys writes the report.")
 
     def _pass_on(self, number: int) -> bool:
         if number == signal.SIGINT and not self._has_own_group and _reached_by_terminal():
@@ -235,7 +235,9 @@ class Stopping:
         self._family.gather()
         self._kill_at = kill_at
         self._line.say(
-            "Giving up; what has not ended in a moment is killed." if nsys_lives else "Killing what nsys has left."
+            "Giving up; processes that do not end in a moment are killed."
+            if nsys_lives
+            else "Killing what nsys has left."
         )
 
     def advance(self, *, is_waiting: bool) -> bool:
@@ -269,7 +271,7 @@ class Stopping:
             StoppedError: The recording was given up, and there is no report.
         """
         left = self._family.living()
-        rest = f"Not all that it started has ended. To kill it: {self._family.kill_command(left)}"
+        rest = f"Some processes that it started have not ended. To kill them: {self._family.kill_command(left)}"
         if self.is_given_up and not has_report:
             raise StoppedError("The recording was given up; there is no report.", hint=rest if left else "")
         if self.is_asked and left:

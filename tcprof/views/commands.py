@@ -26,10 +26,10 @@ _EXCERPT = 60  # characters of a name
 _SPARE = {"int8_tflops": 1, "fp64_tflops": 2, "boost_clock_hz": 3, "sm_count": 4}  # see ``Heading``
 _DETAILS = ("gpu_names", "chips", "bf16_tflops", "fp16_in_fp16_tflops", "fp8_in_fp16_tflops", "source")
 _OF_BOARDS = (
-    "Dense peaks as the maker states them, at the boost clock and with sums in FP32, except where that is unknown or "
-    "sources differ. --wide has all columns, JSON and CSV too: BF16, sums in FP16, names and sources.",
-    "A GPU takes a board's peaks if its whole name is one of the board's and it has as many SMs and as high a clock. "
-    "Without a peak, --peak-tflops gives one; docs/chips.md shows the lines to add.",
+    "Dense peaks as NVIDIA states them, at the boost clock and with sums in FP32; – where no source states them or "
+    "sources differ. --wide, JSON and CSV have all columns: BF16, sums in FP16, names and sources.",
+    "A GPU has a board's peaks if its whole name, its number of SMs and its clock match. For others, --peak-tflops "
+    "sets a peak; docs/chips.md shows how to add a board.",
 )
 
 

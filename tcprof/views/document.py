@@ -234,6 +234,6 @@ class Document:
     base: tuple[str, ...] = ()  # what the figures leave out: among the notes, or where there is no place a warning
     data: Mapping[str, Any] = field(default_factory=dict)
     rows: "pd.DataFrame | None" = None  # what CSV has; None where it has no rows
-    if_empty: str = "Nothing in the recording is what the options ask for."  # what is said where there are no rows
+    if_empty: str = "Nothing in the recording matches the options."  # what is said where there are no rows
     gate: Any = None  # what a gate says, see ``tcprof.views.comparison.gate``
     title: str = ""  # what it is called where several documents are shown

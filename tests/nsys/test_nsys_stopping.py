@@ -93,7 +93,7 @@ def test_ctrl_c_twice_leaves_nobody(stand_in: list[str], tmp_path: Path, capfd: 
     err = capfd.readouterr().err
     assert err.splitlines() == [
         "Stopping; nsys writes the report. A second Ctrl-C gives it up.",
-        "Giving up; what has not ended in a moment is killed.",
+        "Giving up; processes that do not end in a moment are killed.",
     ]
     assert [signal.getsignal(number) for number in stopping._CAUGHT] == handlers
 
@@ -120,7 +120,7 @@ def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, m
     assert len(left) == len(ROLES) - 1
     said = capfd.readouterr().err.splitlines()[-1]
     command, _, pids = said.rpartition(" -KILL ")
-    assert command == "nsys has ended. Not all that it started has ended. To kill it: kill"
+    assert command == "nsys has ended. Some processes that it started have not ended. To kill them: kill"
     assert sorted(map(int, pids.split())) == sorted(left)
 
 

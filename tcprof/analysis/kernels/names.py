@@ -67,7 +67,7 @@ _UNTYPED = re.compile(r"\bconst void ?\*|\bvoid const ?\*")  # inputs whose type
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
-PRODUCT, OPTIMIZER = "products", "optimizer"
+PRODUCT, OPTIMIZER = "matmuls and convolutions", "optimizer"
 GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # The kinds of work, in order: the first that is found decides.
 _WORKS = (
@@ -77,7 +77,7 @@ _WORKS = (
     ("attention", re.compile(r"flash|fmha|sdpa|attention|attn|dot_do_o|convert_dq", re.IGNORECASE)),
     (OPTIMIZER, re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
     (
-        "helpers of products",
+        "helpers of matmuls",
         re.compile(
             r"splitK_?reduce|reduction::kernel|execute_split_k_kernel|init_device_workspace|fft2d|flip_filter"
             r"|pointwise_mult_and_sum_complex|epilogue::impl|scal_kernel|precompute_",

@@ -16,7 +16,7 @@ from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
 from tcprof.frames.schema import CATEGORY
 
-KERNEL_ORDER = "iteration (from the kernels' order)"  # what the iterations are called
+KERNEL_ORDER = "step (detected)"  # what the iterations are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
 _TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
 _TO_DEVICE = "host to device"

@@ -235,7 +235,7 @@ def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.Data
     except ValueError:
         count = -1
     if count < 0:
-        raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of iterations, 0 or more, or {ALL!r}.")
+        raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
     return _set_warm_up(iterations, (iterations["number"] < count).to_numpy())
 
 

@@ -41,13 +41,13 @@ TIME_CLASSES = (
 IDLE = TIME_CLASSES.index("idle")
 ACTIVITY_TIME, KERNEL_TIME, TENSOR_TIME = "activity time", "kernel time", "sampled tensor-active time"
 FITTED, NOT_FITTED, NO_KERNEL = "fitted to kernels", "under kernels, but not fitted", "under no kernel"
-UNEXPLAINED = "given to kernels beyond what they usually count"
+UNEXPLAINED = "left over by the fit, given to the kernels"
 NOT_TRACED = "sampled before or after the trace"
-_MORE_SAMPLES = "record more iterations, or with a higher --frequency"
+_MORE_SAMPLES = "record more steps, or sample at a higher --frequency"
 _VARIES = "their work varies, or other work ran beside them: record with the GPU to yourself"
 _STATES = {
     RESOLVED: "",
-    POOLED: "record more iterations: these kernels were launched too rarely to be told apart",
+    POOLED: "record more steps: these kernels were launched too rarely to be told apart",
     UNRESOLVED: _MORE_SAMPLES,
     NOT_SAMPLED: "record GPU metrics over the whole run: 'tcprof profile SCRIPT'",
     FROM_NAMES: "record with 'tcprof profile SCRIPT', which samples GPU metrics",

@@ -18,9 +18,9 @@ Verdict = Literal["fail", "pass", "inconclusive"]
 INCONCLUSIVE: Verdict = "inconclusive"
 
 NO_INTERVAL = "no 95 % interval is known"
-HOLDS_BOUND = "the interval holds the bound"
+HOLDS_BOUND = "the interval includes the bound"
 NOT_RECORDED = "not recorded"
-NO_RATIO = "the baseline is 0, so that there is no change in percent"
+NO_RATIO = "the baseline is 0, so there is no change in percent"
 
 _COLUMNS: dict[Scale, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
 _OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}

@@ -127,7 +127,10 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
     path = text[at + 1 : end].strip()
     if not path:
         raise wrong_condition(
-            text, at, "a path is expected in the brackets", f"Without brackets: the iterations. {_EXAMPLES}"
+            text,
+            at,
+            "a path is expected in the brackets",
+            (f"Without brackets, a condition is about the steps. {_EXAMPLES}"),
         )
     return path, end + 1
 
@@ -201,7 +204,7 @@ def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
     if unknown := sorted(table.keys() - {"fail-if", "strict"}):
         raise UsageError(f"{path}: a gate has no {unknown[0]!r}", _EXAMPLE)
     if not (isinstance(conditions, list) and conditions and all(isinstance(each, str) for each in conditions)):
-        raise UsageError(f"{path} has no list of conditions, fail-if", _EXAMPLE)
+        raise UsageError(f"{path} has no list of conditions named fail-if", _EXAMPLE)
     if not isinstance(strict, bool):
         raise UsageError(f"{path}: strict is neither true nor false", _EXAMPLE)
     try:

@@ -37,8 +37,8 @@ TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or seve
 WHOLE_GRAPHS = (
     "CUDA graphs were recorded as a whole, so the kernels in them are not known: record with --cuda-graph-trace node"
 )
-LOWER_BOUNDS = "a lower bound can't be compared: some kernels' FLOP are unknown, or whether they are tensor kernels"
-LOST_SAMPLES = "a lower bound can't be compared: samples were lost"
+LOWER_BOUNDS = "a lower bound cannot be compared: FLOP of some kernels, or their use of Tensor Cores, is unknown"
+LOST_SAMPLES = "a lower bound cannot be compared: samples were lost"
 # These are unknown even if both sides have whole graphs; the others are comparable if both have them.
 _HIDDEN_IN_GRAPHS = (
     *("kernel_count", "tensor_kernel_share_pct", "tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct", "dram_bytes"),

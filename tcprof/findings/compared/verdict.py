@@ -101,7 +101,7 @@ def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
     time = name_time(row) if comparison.iteration_path else f"{name_time(row)} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return (f"Cannot compare: the {time} is not known of both sides ({_times(row)}).",)
+        return (f"Cannot compare: the {time} is not known on both sides ({_times(row)}).",)
     mean, median = of_means(row), f"median {time}" if comparison.iteration_path else time
     if is_shown(mean) and not is_shown(row):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
@@ -163,7 +163,7 @@ def _needed(row: Row) -> str:
     if math.isnan(needed):
         return ""
     of = "recordings" if min(row["base_recording_count"], row["new_recording_count"]) > 1 else "steps"
-    return f" About {units.format_count(needed)} {of} a side would show such a difference."
+    return f" About {units.format_count(needed)} {of} per side would show such a difference."
 
 
 def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
@@ -172,11 +172,11 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     base, new = (side.tensor_active_pct for side in sides)
     row = of_means(find_row(comparison, gpu, HEADLINE.name))
     if math.isnan(base) and math.isnan(new):
-        return ("Tensor Active is not known.",)
+        return ("Tensor Active is unknown.",)
     unsure = ", inconclusive" if row["verdict"] == INCONCLUSIVE and base != new else ""
     said = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
     if "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}:
-        said += " It comes from rounded samples, which read too high where it is low."
+        said += " It comes from rounded samples, which read too high at low values."
     return (said,)
 
 
@@ -219,7 +219,7 @@ def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
 
 
 def _describe_part(part: pd.Series) -> str:
-    """A part of the waterfall of time: "11.1 ms of FP32 products became 1.80 ms of FP16 tensor kernels"."""
+    """A part of the waterfall of time: "11.1 ms of copies and casts became 1.80 ms of FP16 tensor kernels"."""
     base, new = units.format_ns(part["base"]), units.format_ns(part["new"])
     if part["part"] == IN_GRAPHS:
         return f"{part['part']} {base} → {new}; to see them record with --cuda-graph-trace node"

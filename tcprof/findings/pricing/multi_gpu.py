@@ -78,7 +78,7 @@ def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
         shares = 100 * np.minimum.reduce(list(saved.values())) / option.gain.step_ns
         gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} takes as long")
         gains.append(gain if option.gain.is_known else option.gain)
-    told = f"the GPUs go at one pace: GPU {limits[0]} limits the saving"
+    told = f"the GPUs run in lockstep: GPU {limits[0]} limits the saving"
     if waits[step.gpu] > waits[limits[0]]:
         told += f"; GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of each step for it"
     is_told = abs(gains[0].likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)

@@ -191,7 +191,10 @@ def fp8(step: Step) -> list[Advice]:
     ratio = units.format_ratio(float(np.average(speedups[1], weights=exposed)))
     way = "in training" if trains else "without training"
     evidence = [
-        f"on an H200, matrix multiplications as long were {ratio} as fast in FP8 {way}, casts and scales included"
+        (
+            f"on an H200, matrix multiplications of similar length were {ratio} as fast in FP8 {way}, casts and "
+            "scales included"
+        )
     ]
     option = Option("FP8, compiled", _IN_FP8, step.price_kernels(saved))
     check = "Compare the loss of some thousand steps, and the time with 'tcprof compare'."

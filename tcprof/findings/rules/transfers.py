@@ -71,7 +71,7 @@ def mostly_copies(step: Step) -> list[Advice]:
     said = (
         "Keep data on the GPU",
         f"Copies take {step.tell_share(time)}. Kernels take {units.format_pct(step.share_pct(kernels))}",
-        "Data that stay on the GPU are copied once" + (", and pinned memory is copied faster." if is_pageable else "."),
+        "Data that stays on the GPU is copied once" + (", and pinned memory is copied faster." if is_pageable else "."),
     )
     evidence = [
         f"{way}: {units.format_ns(row['exposed_ns'])} for {units.format_bytes(row['moved_bytes'])}"
@@ -130,7 +130,7 @@ def uneven_gpus(step: Step) -> list[Advice]:
         "Balance the GPUs",
         f"Other GPUs wait for GPU {step.gpu}. Communication takes {step.tell_share(times[step.gpu])} there and up to "
         f"{most} on the others",
-        "All GPUs go at the pace of the slowest.",
+        "All GPUs run at the pace of the slowest.",
     )
     evidence = [
         f"GPU {gpu}: {units.format_ns(time)} of communication with nothing else running" for gpu, time in times.items()

@@ -36,8 +36,8 @@ _ENDS = {
     "tensor_active_difference_pct": ("tensor_active_difference_low_pct", "tensor_active_difference_high_pct"),
 }
 MEANING = (
-    "Means per iteration over the kernels of each module, with all modules in it; * is all layers of a list together. "
-    "~ marks changes that are inconclusive. The interval of a change of Tensor Active has that of the fit in it; where "
+    "Means per step over the kernels of each module, with all modules in it; * stands for all layers of a list. ~ "
+    "marks changes that are inconclusive. The interval of a change of Tensor Active includes that of the fit; where "
     "the samples do not resolve it, Tensor Active is unknown."
 )
 

@@ -38,9 +38,9 @@ from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (
-    "Medians per step without warm-up, and the change with its 95 % interval; below a median its mean, where that says "
-    "something else. higher and lower are shown by the recordings; ~ is inconclusive, which is not the same as no "
-    "change."
+    "Medians per step without warm-up, and the change with its 95 % interval; below a median its mean, where the "
+    "two disagree. The recordings show what is higher or lower; ~ is inconclusive, which does not mean that nothing "
+    "changed."
 )
 _PARTS = (
     "Less time is better, and more Tensor Active. These are means, since medians do not add up. Each nanosecond of the "
@@ -54,14 +54,14 @@ _STEP = (
     "colour of a range is its Tensor Active, from 0 to 100 %. Drag to zoom, double-click to see all again."
 )
 _MOVED = (
-    "Open circles are the baseline's kernels, filled ones those of the other side; a line joins what was matched. The "
-    "area of a circle is the kernel's time in an iteration. Up is more FLOP a second, towards the roof of its "
-    f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are "
-    "drawn, if their FLOP and bytes are known."
+    "Open circles are the baseline's kernels, filled ones those of the other side; a line joins what was matched. "
+    "The area of a circle is the kernel's time per step. Up is more FLOP a second, towards the roof of its "
+    f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are drawn, "
+    "if their FLOP and bytes are known."
 )
 _ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
 _ADVICE = (
-    "Each prediction is for its advice alone; the change of the mean step time is that of everything that differs "
+    "Each prediction is for its own advice alone; the change of the mean step time includes everything that differs "
     "between the sides. “tcprof advise” explains each by its name."
 )
 
@@ -232,7 +232,8 @@ def _add_lines(figure: PlotlyFigure, base: pd.DataFrame, new: pd.DataFrame) -> N
 def _describe(row: Mapping[Any, Any]) -> str:
     return (
         f"<b>{label(short_name(str(row['name'])), 64)}</b><br>{label(str(row['side']), LONGEST_NAME)}: "
-        f"{units.format_ns(row['time_ns'])} of an iteration<br>{name_precision(row['arithmetic'])}: "
-        f"{units.format_flops(row['tflops'])}, {units.format_pct(row['roof_pct'])} of its roof<br>"
-        f"{units.format_pct(row['memory_pct'])} of the DRAM bandwidth, {row['intensity']:.3g} FLOP for each byte"
+        f"{units.format_ns(row['time_ns'])} per step<br>{name_precision(row['arithmetic'])}: "
+        f"{units.format_flops(row['tflops'])}, {units.format_pct(row['roof_pct'])} of its "
+        f"roof<br>{units.format_pct(row['memory_pct'])} of the DRAM bandwidth, {row['intensity']:.3g} FLOP for each "
+        "byte"
     )

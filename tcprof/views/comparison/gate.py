@@ -19,7 +19,7 @@ NO_BASELINE = "there is no baseline yet"
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
 _LONGEST_PATH = 160
 _ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
-_MORE_RECORDINGS = "The more recordings a side has, the more can be told: tcprof profile --repeat 5 SCRIPT"
+_MORE_RECORDINGS = "More recordings per side decide more conditions: tcprof profile --repeat 5 SCRIPT"
 
 
 @dataclass(frozen=True)

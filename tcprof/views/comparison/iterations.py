@@ -238,7 +238,7 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
     """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
     form = units.format_pct if panel.is_percent else units.format_seconds
     texts = [
-        f"<b>{series.name}</b><br>iteration {x:,.0f}"
+        f"<b>{series.name}</b><br>step {x:,.0f}"
         + (f" to {x + series.block - 1:,.0f}, median" if series.block > 1 else "")
         + (", warm-up" if warm_up else "")
         + f"<br>{panel.name} {form(y)}"

@@ -41,7 +41,7 @@ _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps ar
 _NO_ITERATIONS = "The sides have no steps to draw: no range has five instances with work on this GPU."
 _MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
 _NOISE = (
-    "How much recordings of one side differ, though the program is the same: their largest median over the smallest."
+    "How much recordings of one side differ although the program is the same: their largest median over the smallest."
 )
 _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
@@ -139,7 +139,7 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     parts: list[Part] = [table for table in list_sides(comparisons) if table.gpu == gpu]
     recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
     has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
-    caption = "Time and Tensor Active of each iteration, of all sides over each other"
+    caption = "Time and Tensor Active of each step, all sides overlaid"
     notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_iterations, comparisons, gpu)
     parts += [Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)]
     if several:

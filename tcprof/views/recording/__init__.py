@@ -27,8 +27,8 @@ SOURCE_MEANINGS = {
 }
 SOURCE_NOTES = {
     "cycles": "Tensor Active comes from exact tensor cycles.",
-    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, so "
-    "that small means are too high; the interval of a mean says where the truth may lie.",
+    "rounded": "Rounded samples: Tensor Active comes from whole percentages, and anything above 0 reads at least 1, "
+    "so small means are too high; the interval of a mean includes that error.",
     "none": "The recording has no samples of Tensor Active.",
 }
 _LONGEST_FILE = 120

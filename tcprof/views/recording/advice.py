@@ -55,7 +55,7 @@ def view_advice(analysis: Analysis, findings: Findings, with_notes: bool = True)
         Notes((*(line for line, _ in _fold(folded)), *list_notes(findings.remarks, base, with_notes).lines)),
     )
     data = {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]}
-    empty, rows = "No rule has anything to advise on this recording.", list_advice(advice)
+    empty, rows = "No rule has advice on this recording.", list_advice(advice)
     return make_document(analysis, findings, "advice", parts, {}, base=base, data=data, rows=rows, if_empty=empty)
 
 

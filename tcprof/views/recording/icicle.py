@@ -29,11 +29,11 @@ _LONGEST = 80
 RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
-    "A bar is as wide as the GPU's time, idle time included; what lies below it is what it consists of: ranges, then "
-    "what the time was spent on, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
+    "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
+    "ranges, then classes of time, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
     "Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. Where several kernels run at once, one "
-    "of them has the time, as in the table of ranges. A click on a bar zooms in and selects; on a bar above, out "
-    "again. Of a kernel it shows all places that it is launched from."
+    "of them gets the time, as in the table of ranges. A click on a bar zooms in and selects it; a click on a bar "
+    "above zooms out. For a kernel, it shows all places that launch it."
 )
 
 

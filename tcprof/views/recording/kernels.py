@@ -152,16 +152,16 @@ _CIRCLES = (
     "toolbar, shows its kernels alone in the table of kernels."
 )
 _ROOFLINE = (
-    "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the peak "
-    "bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's bandwidth "
-    "is known, its slope and the kernels over their FLOP for each of its bytes are shown by a click on the legend. "
-    "What lies far below both is held up by something else: a cache, latency, a small grid, other instructions. FLOP "
-    "are those on the Tensor Cores; of FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
+    "Horizontal lines are the dense peak of each precision, on Tensor Cores and on CUDA cores; the slope is the "
+    "peak bandwidth of device memory (DRAM), so bytes that a cache provides do not count; where the L2 cache's "
+    "bandwidth is known, a click on the legend shows its slope, and the kernels by their FLOP per byte of it. "
+    "Kernels far below both are limited by something else: a cache, latency, a small grid, other instructions. FLOP "
+    "are those on the Tensor Cores or, for FP32 matrix multiplications on CUDA cores, those of the FMA pipe."
 )
-_TENSOR_TIME = "What lies high and to the left takes long and uses the Tensor Cores little. Colours: bound by what."
+_TENSOR_TIME = "Kernels at the top left take long and use the Tensor Cores little. The colour is what bounds them."
 _MEMORY_TENSOR = (
-    "What lies at the top is held up by memory, what lies at the right keeps the Tensor Cores busy; what is far from "
-    "both is held up by something else."
+    "Kernels at the top are limited by memory, those at the right keep the Tensor Cores busy; kernels far from both "
+    "are limited by something else."
 )
 
 
@@ -193,8 +193,8 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
             return NO_ROOFLINE
         return " ".join(("There is no roofline: no kernel has both.", *describe_unplaced(analysis)))
     if name == MEMORY_TENSOR:
-        return "The samples tell Tensor Active and memory bandwidth of no kernel."
-    return "The samples tell Tensor Active of no kernel."
+        return "The samples resolve Tensor Active and memory bandwidth of no kernel."
+    return "The samples resolve Tensor Active of no kernel."
 
 
 def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:
         if len(rows):
             share = units.format_pct(100 * rows["total_ns"].sum() / total if total > 0 else None)
             have = f"{units.format_things(len(rows), 'kernel')} with {share} of the kernel time"
-            lines.append(f"{have} {'has' if len(rows) == 1 else 'have'} {why}, and so no place here.")
+            lines.append(f"{have} {'has' if len(rows) == 1 else 'have'} {why} (not drawn).")
     if rest > 0:
-        lines.append(f"Of the others the {MOST_KERNELS} that took longest are drawn.")
+        lines.append(f"Of the others, only the {MOST_KERNELS} longest are drawn.")
     return tuple(lines)

@@ -35,7 +35,7 @@ def list_kind_tables(analysis: Analysis) -> list[Table]:
             for row in rows.to_dict("records")
         ]
         if listed:
-            tables.append(make_table(analysis, gpu, "Kinds of iterations on", "Kind", headings, listed))
+            tables.append(make_table(analysis, gpu, "Kinds of steps on", "Kind", headings, listed))
     return tables
 
 

@@ -136,7 +136,7 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Heading, ...]:
-    each = "over the iterations without warm-up, divided by their number" if steps else "over the recording"
+    each = "over the steps without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
         replace(
             Heading.of(MODULES[name], brief=name == _ACTIVE[0]),

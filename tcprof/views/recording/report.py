@@ -41,8 +41,8 @@ PICTURE, VERDICT, PANE, EXPLORE, SOURCES = "picture", "verdict", "pane", "explor
 _ADVICE = "How to do it, and why"
 _LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
-    "Dashed lines are medians without warm-up, bands their 95 % intervals; an arrow at the edge lies above it. A click "
-    "on an iteration shows it in the timeline."
+    "Dashed lines are medians without warm-up, bands their 95 % intervals; arrows at the edge lie above it. A click "
+    "on a step shows it in the timeline."
 )
 _ACCOUNT = (
     "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
@@ -66,7 +66,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("consists", "What the time consists of", icicles, chapter=PICTURE),
         Section(TIMELINE, "Timeline", (), chapter=PANE),
         Section("table", "Modules, ranges and kernels", table, "Table", EXPLORE),
-        Section("iterations", "Iterations", _iterations(analysis), chapter=EXPLORE),
+        Section("iterations", "Steps", _iterations(analysis), chapter=EXPLORE),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline", EXPLORE),
         Section("ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", SOURCES),
         Section("provenance", "The recording", (Facts(provenance),), chapter=SOURCES),
@@ -88,9 +88,9 @@ def _iterations(analysis: Analysis) -> tuple[Part, ...]:
         return ()
     most = int(analysis.iterations.groupby("gpu").size().max())
     step = units.format_count(-(-most // MOST_POINTS))
-    thinned = f"Of each {step} iterations the longest is drawn; bands and medians are over all."
+    thinned = f"Of every {step} steps the longest is drawn; bands and medians cover all of them."
     notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
-    caption = "GPU window and Tensor Active of each iteration"
+    caption = "GPU window and Tensor Active of each step"
     strip = Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
     return strip, *list_kind_tables(analysis), _aside(*notes)
 

@@ -195,7 +195,7 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
     """
     started = analysis.iterations.merge(analysis.instances[["gpu", "range", "gpu_start_ns"]], on=["gpu", "range"])
     iterations = started[started["gpu_window_ns"] > 0]
-    strips = [("gpu_window_ns", "GPU window of each iteration", "window_ns", TIME_COLOR)]
+    strips = [("gpu_window_ns", "GPU window of each step", "window_ns", TIME_COLOR)]
     if iterations[HEADLINE.name].notna().any():
         strips.append((HEADLINE.name, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
@@ -262,9 +262,9 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
 def _describe(row: Mapping[Any, Any]) -> str:
     warm_up = ", warm-up" if row["warm_up"] else ""
     return (
-        f"<b>{label(str(row['path']), 60)}</b>, iteration {row['number']} on GPU {row['gpu']}{warm_up}<br>"
-        f"GPU window {units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>"
-        f"Tensor Active {HEADLINE.format(row)}"
+        f"<b>{label(str(row['path']), 60)}</b>, step {row['number']} on GPU {row['gpu']}{warm_up}<br>GPU window "
+        f"{units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>Tensor Active "
+        f"{HEADLINE.format(row)}"
     )
 
 

@@ -41,7 +41,7 @@ export function tell(subjects: Subjects, subject: Subject): Told {
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
   const nouns = {
-    window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Iteration", finding: "Finding",
+    window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Step", finding: "Finding",
     kernels: "Kernels", modules: "Modules",
   };
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
@@ -59,7 +59,7 @@ function titleOf({ selection, finding, parts }: Subject): string {
   if (finding) return finding.title;
   if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
   if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
-  return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
+  return selection.kind === "iteration" ? `Step ${selection.number}` : selection.name;
 }
 
 function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {

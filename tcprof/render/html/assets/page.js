@@ -1140,7 +1140,7 @@
       range: "Range",
       kernel: "Kernel",
       module: "Module",
-      iteration: "Iteration",
+      iteration: "Step",
       finding: "Finding",
       kernels: "Kernels",
       modules: "Modules"
@@ -1159,7 +1159,7 @@
     if (finding) return finding.title;
     if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
     if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
-    return selection.kind === "iteration" ? `Iteration ${selection.number}` : selection.name;
+    return selection.kind === "iteration" ? `Step ${selection.number}` : selection.name;
   }
   function factsOf(subjects, subject) {
     switch (subject.selection.kind) {
