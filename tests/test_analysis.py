@@ -563,8 +563,8 @@ def test_samples_outside_the_capture_are_told_of(tmp_path):
     builder.kernel("k", 10_000, 60_000, launched=0)
     told = describe_outside(analyze(builder.samples([5] * 10, start=-10_000, period=10_000).trace(tmp_path)))
     assert told == (
-        "All figures are from the first to the last activity on the GPU. Left out: the first 20.0 µs and the last 30.0 µs "
-        "of the recording, with 2.50 µs of tensor-active time."
+        "All figures are from the first to the last activity on the GPU. Left out: the first 20.0 µs and the last "
+        "30.0 µs of the recording, with 2.50 µs of tensor-active time."
     )
     lost = TraceBuilder().gpu().recorded(duration=60_000).kernel("k", 10_000, 40_000, launched=0)
     assert "with ≥ 500 ns of tensor" in describe_outside(analyze(lost.samples([5, 5], period=10_000).trace(tmp_path)))

@@ -107,6 +107,15 @@ RowLimitOption = Annotated[
         help="Number of rows to show, most GPU time first; 0 for all.",
     ),
 ]
+ScreenLimitOption = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        min=1,
+        help="Number of rows in each table; by default up to 5, so that all fits on 30 lines.",
+        show_default=False,
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option(

@@ -83,7 +83,7 @@ def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
     if step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
         return []
     said = (
-        "Measure the step without profiling",
+        "Measure the step unprofiled: recording may cause the idle time",
         f"The GPU is idle {step.tell_share(idle)} while the CPU launches kernels. Recording may be the reason: it "
         "slows each launch",
         "Whether an unprofiled run waits for the CPU is unknown.",

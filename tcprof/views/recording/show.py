@@ -1,5 +1,6 @@
 """The first look at a recording: its figures, the verdict, what to do, and what loses most, on one screen."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from tcprof.findings import Findings, count_checks, summarize_checks
 from tcprof.findings.advise import advise
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.findings.notes import describe_peaks, describe_utilization
+from tcprof.findings.pricing.advice import Advice
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
 from tcprof.views.document import Document, Notes, Part
@@ -27,7 +29,9 @@ from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import OWN_DOMAINS
 from tcprof.views.tables import Cell, Heading, Table
 
-MOST_ROWS = 5  # of a table, so that all of it is one screen
+MOST_ROWS = 5  # of a table, so that all of it is one screen:
+_LINES, _COLUMNS, _HEAD = 30, 78, 3  # its lines, the text in a line, and the head of a table
+_MOST_GPUS = 4  # with a line each
 _SMALL = 0.01  # of a step: shorter ranges of libraries are left out
 _END = "\0"  # of a domain before a path
 _MODULE_COLUMNS = ("kernel_ns", "forward_tensor_active_pct", "backward_tensor_active_pct", "tensor_peak_pct", "lost_ns")
@@ -35,24 +39,29 @@ _KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
 
 
 def view_recording(
-    analysis: Analysis, findings: Findings, limit: int = MOST_ROWS, with_notes: bool = False
+    analysis: Analysis, findings: Findings, limit: int | None = None, with_notes: bool = False
 ) -> Document:
-    """What a first look at a recording should see; tables of the busiest GPU alone.
+    """What a first look at a recording should see; tables of the busiest GPU alone, and of several its verdict.
 
     Args:
-        limit: Rows of each table.
-        with_notes: Whether it also has the rest of the verdict, the checks, and what the figures are over.
+        limit: Rows of each table; None for as many as one screen has, at most ``MOST_ROWS``.
+        with_notes: Whether it also has the rest of the verdict, the checks, all GPUs, the kinds of steps, and what the
+            figures are over.
     """
     (gpu,), advice = busiest_gpus(analysis, 1), advise(analysis)
-    kernels = rows_of_gpu(analysis.kernels, gpu).head(limit)
+    kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
     base = describe_base(analysis)
+    texts = _list_texts(analysis, findings, gpu, advice, with_notes)
+    places = _list_places(analysis, gpu, limit or MOST_ROWS)
+    if limit is None and not with_notes:
+        most = _rows_that_fit((Notes(findings.faults), *texts), any(table.hidden for table in places))
+        places = _list_places(analysis, gpu, most)
+    shown_kernels = kernels if limit or with_notes else kernels.head(most)
     parts: tuple[Part, ...] = (
-        head(analysis, findings),
-        Notes(findings.headline),
-        Notes(view_best(analysis, advice)),
-        *view_kinds(analysis),
-        *_list_places(analysis, gpu, limit),
-        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels)),
+        *texts,
+        *(view_kinds(analysis) if with_notes else ()),
+        *places,
+        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, shown_kernels)),
     )
     more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
     notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
@@ -60,6 +69,26 @@ def view_recording(
     rows = analysis.ranges
     shown = {"ranges": rows, "kernels": kernels}
     return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
+
+
+def _list_texts(
+    analysis: Analysis, findings: Findings, gpu: int, advice: Sequence[Advice], with_notes: bool
+) -> tuple[Notes, ...]:
+    """The first lines, the verdict and the best advice; of several GPUs the verdict on the busiest, unless in full."""
+    lines, headline = head(analysis, findings).lines, findings.headline
+    if not with_notes:
+        number = [each.gpu for each in findings.gpus].index(gpu)
+        headline = headline[number : number + 1]
+        if len(findings.gpus) > _MOST_GPUS:
+            lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
+    return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
+
+
+def _rows_that_fit(texts: Sequence[Notes], has_hidden: bool) -> int:
+    """How many rows each of two tables may have beside these texts and a last line, with a blank line before each."""
+    lines = sum(-(-len(line) // _COLUMNS) for text in texts for line in text.lines)
+    blank = sum(bool(text.lines) for text in texts) + 2
+    return min(max((_LINES - lines - blank - 1 - 2 * _HEAD - has_hidden) // 2, 1), MOST_ROWS)
 
 
 def _count_rest(findings: Findings, base: int, advice: int) -> str:
@@ -72,7 +101,13 @@ def _cut(table: Table, columns: tuple[str, ...]) -> Table:
     """A table with only the columns whose first one in a file is among these, and nothing on what else there is."""
     kept = [place for place, heading in enumerate(table.headings) if heading.columns[0] in columns]
     rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows)
-    return replace(table, headings=tuple(table.headings[each] for each in kept), rows=rows, hidden=0, is_cut=True)
+    headings = tuple(replace(table.headings[each], note="") for each in kept)
+    return _name_gpu(replace(table, headings=headings, rows=rows, hidden=0, is_cut=True))
+
+
+def _name_gpu(table: Table) -> Table:
+    """A table of one of several GPUs, which is named in its head rather than on a line of its own."""
+    return replace(table, title="", first=f"{table.first}, GPU {table.gpu}") if table.title else table
 
 
 def _list_places(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
@@ -141,4 +176,4 @@ def _set_ranges(
     found = make_table(
         analysis, gpu, "Ranges that lose most", f"Range ({what})", headings, rows_shown, hidden=hidden, more=more
     )
-    return [replace(found, is_cut=True)]
+    return [_name_gpu(replace(found, is_cut=True))]
