@@ -83,7 +83,7 @@ def test_what_stands_in_the_place_of_a_product_is_matched_and_a_cast_that_was_ad
         """
     assert_rows(brief(found.changes), expected)
     first = found.changes.iloc[0]
-    assert (first["base_class"], first["new_class"]) == ("FP32 matmuls and convolutions", "FP16 tensor kernels")
+    assert (first["base_class"], first["new_class"]) == ("FP32 matmuls", "FP16 tensor kernels")
     assert (first["base_precision"], first["new_precision"]) == ("fp32", "fp16")
     assert (first["base_tensor_kernel"], first["new_tensor_kernel"]) == (False, True)
     assert found.base_matched_pct == pytest.approx(100)
@@ -273,7 +273,7 @@ def test_gpus_are_compared_one_by_one(tmp_path):
     found = changes_of(tmp_path, two(SGEMM), two(NVJET))
     expected = "gpu  status  base  new  base_ns\n0  renamed  sgemm  nvjet  1000\n1  same  nccl  nccl  500"
     assert_rows(brief(found), expected)
-    assert found["base_class"].tolist() == ["FP32 matmuls and convolutions", "communication"]
+    assert found["base_class"].tolist() == ["FP32 matmuls", "communication"]
 
 
 def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
@@ -323,7 +323,7 @@ def test_how_much_of_the_kernel_time_is_matched(base, new, shares):
 
 def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     found = match_kernels(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))).changes
-    products = found[found["base_class"] == "FP32 matmuls and convolutions"]
+    products = found[found["base_class"] == "FP32 matmuls"]
     assert len(products) >= 3
     assert set(products["status"]) == {"renamed"}
     assert set(products["new_class"]) == {"FP16 tensor kernels"}
@@ -332,7 +332,7 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     assert (products["new_tensor_active_pct"] > 30).all()
     added = found[found["status"] == "new"]
     assert "copies and casts" in set(added["new_class"])
-    assert not set(added["new_class"]) & {"FP16 tensor kernels", "FP32 matmuls and convolutions"}
+    assert not set(added["new_class"]) & {"FP16 tensor kernels", "FP32 matmuls"}
 
 
 # Names
@@ -342,24 +342,24 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     ("name", "tensor_kernel", "precision", "label", "read"),
     [
         (NVJET, True, "fp16", "FP16 tensor kernels", "fp16"),
-        (NVJET, False, "fp16", "FP16 matmuls and convolutions", "fp16"),
-        (SGEMM, False, "fp32", "FP32 matmuls and convolutions", "fp32"),
-        ("void gemvNSP_kernel<double, 1, 32>", False, "fp64", "FP64 matmuls and convolutions", "fp64"),
+        (NVJET, False, "fp16", "FP16 matmuls", "fp16"),
+        (SGEMM, False, "fp32", "FP32 matmuls", "fp32"),
+        ("void gemvNSP_kernel<double, 1, 32>", False, "fp64", "FP64 matmuls", "fp64"),
         (
             "void gemv2T_kernel_val<int, int, __half, __half, float>",
             False,
             "fp16",
-            "FP16 matmuls and convolutions",
+            "FP16 matmuls",
             "fp16",
         ),
-        ("some_matmul", False, "", "matmuls and convolutions", ""),
+        ("some_matmul", False, "", "matmuls", ""),
         ("mystery", True, "", "tensor kernels", ""),
         ("void cublasLt::splitKreduce_kernel<(int)32, float>", False, "fp32", "helpers of matmuls", "fp32"),
         (FLASH, False, "", "attention", ""),
         (CAST, False, "fp32", "copies and casts", "fp32"),
         (ADD.replace("add", "nocast_add"), False, "fp32", "element-wise kernels", "fp32"),
         ("triton_poi_fused_add_relu_3", False, "", "fused kernels", ""),
-        ("triton_mm", False, "", "matmuls and convolutions", ""),
+        ("triton_mm", False, "", "matmuls", ""),
         (NCCL, False, "", "communication", ""),
         ("graph", False, "", "CUDA graphs", ""),
         ("graph", True, "", "CUDA graphs", ""),

@@ -267,7 +267,7 @@ def test_a_name_is_parsed_once() -> None:
     name = f"ampere_h16816gemm_128x64_ldg8_stages_64x3_nn_{id(object())}"  # as no other test has
     misses = parse_name.cache_info().misses
     read_names([name, name])
-    assert parse_name(name).work == "matmuls and convolutions"
+    assert parse_name(name).work == "matmuls"
     assert parse_name.cache_info().misses == misses + 1
 
 
@@ -283,7 +283,7 @@ def test_a_name_is_parsed_once() -> None:
         ("triton_poi_fused_add_clone_11", "fused kernels", {"add", "clone"}),
         ("void flash_fwd_kernel<(int)64>(float *)", "attention", {"flash", "fwd"}),
         ("void splitKreduce_kernel<(int)32, float>(T4 *)", "helpers of matmuls", {"splitkreduce"}),
-        ("ampere_sgemm_128x64_nn", "matmuls and convolutions", {"ampere", "sgemm", "x64", "nn"}),
+        ("ampere_sgemm_128x64_nn", "matmuls", {"ampere", "sgemm", "x64", "nn"}),
         (
             "void cudnn::bn_fw_tr_1C11_batchnorm<float>(int)",
             "normalization",
@@ -303,7 +303,7 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
         ("sm50_xmma_pooling_fw_4d_FP16FP32NHWC_Average_FastDiv_CAlign8_execute_kernel_trt", "pooling"),
         (
             "sm80_xmma_fprop_implicit_gemm_f16f16_f16f16_f16_nhwckrsc_nhwc_tilesize128x64x64_trt",
-            "matmuls and convolutions",
+            "matmuls",
         ),
         ("void cudnn::fusion::compute_dot_do_o_specialized<(bool)1, (int)64>(const void *)", "attention"),
         ("void cudnn::fusion::convert_dq_to_16bits<(bool)1>(const void *, void *)", "attention"),

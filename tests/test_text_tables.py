@@ -45,7 +45,7 @@ COMMANDS = {
         ("x" * 50, 12, "xxxx…xxxxxxx"),
         ("注意力机制模型层归一化的名字", 13, "注意…化的名字"),
         ("sgemm_nn_align1 → cutlass_tensorop_s1688gemm_align4", 36, "sgemm_nn_align1 → cutlass…_align4"),
-        ("FP32 matmuls and convolutions → FP16 tensor kernels", 20, "FP32…tensor kernels"),
+        ("FP32 matmuls → FP16 tensor kernels", 20, "FP32…tensor kernels"),
         ("unrolled_elementwise_kernel<direct_copy_kernel_cuda>", 28, "unrolled…<direct…_cuda>"),
         ("multi_tensor_apply_kernel<PointwiseOpScalarListFunctor>", 28, "multi…<Pointwise…Functor>"),
     ],

@@ -85,7 +85,7 @@ def test_every_nanosecond_of_a_step_is_in_one_part(tmp_path):
         part                base_class            new_class            base     new      change
         total               -                     -                    200_000  200_000  0
         same kernels        -                     -                    2000    2000    0
-        renamed kernels     FP32 matmuls and convolutions         FP16 tensor kernels  10_000  3000    -7000
+        renamed kernels     FP32 matmuls         FP16 tensor kernels  10_000  3000    -7000
         new kernels         -                     copies and casts     0       500     500
         removed kernels     element-wise kernels  -                    1000    0       -1000
         communication       -                     -                    2000    0       -2000
@@ -326,7 +326,7 @@ def test_what_explains_most_of_the_change_in_recordings(read):
     part = largest_part(rows, 0)
     assert part[["part", "base_class", "new_class"]].tolist() == [
         "renamed kernels",
-        "FP32 matmuls and convolutions",
+        "FP32 matmuls",
         "FP16 tensor kernels",
     ]
     assert part["base"] > 5 * part["new"] > 0

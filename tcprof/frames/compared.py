@@ -99,7 +99,7 @@ KERNEL_CHANGES = Schema(
         Text("new_geometry", "Grid and block in the new recording."),
         Text(
             "base_class",
-            "Class of the kernel, such as FP32 matmuls and convolutions or FP16 tensor kernels.",
+            "Class of the kernel, such as FP32 matmuls (convolutions included) or FP16 tensor kernels.",
             title="Class",
         ),
         Text("new_class", "The same in the new recording."),

@@ -67,7 +67,7 @@ _UNTYPED = re.compile(r"\bconst void ?\*|\bvoid const ?\*")  # inputs whose type
 _OF_A_FUNCTION = re.compile(r"\([^()]*\)(?=::)")  # parameters of the function on the CPU that a kernel is named after
 # Which type is read is decided when it is launched: the one in the name is that of the result.
 _CASTS = re.compile(r"unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast")
-PRODUCT, OPTIMIZER = "matmuls and convolutions", "optimizer"
+PRODUCT, OPTIMIZER = "matmuls", "optimizer"
 GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not known
 # The kinds of work, in order: the first that is found decides.
 _WORKS = (

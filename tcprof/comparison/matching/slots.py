@@ -40,7 +40,7 @@ class Names:
 
 
 def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The class of each kernel, such as FP32 matmuls and convolutions, FP16 tensor kernels or softmax."""
+    """The class of each kernel, such as FP32 matmuls, FP16 tensor kernels or softmax."""
     keys = zip(kernels["name"], kernels["tensor_kernel"], kernels["precision"], strict=True)
     return pd.DataFrame([_classify(*key) for key in keys], columns=["label", "precision"], dtype=object)
 

@@ -55,7 +55,7 @@ def _pool(rows: list[dict[Any, Any]], most: int) -> list[dict[Any, Any]]:
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
-    """A part of a waterfall by name: "renamed kernels: FP32 matmuls and convolutions → FP16 tensor kernels"."""
+    """A part of a waterfall by name: "renamed kernels: FP32 matmuls → FP16 tensor kernels"."""
     if row["part"] == TOTAL:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])
