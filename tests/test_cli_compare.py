@@ -306,7 +306,7 @@ def test_bad_input_is_told_with_what_to_do(run: Run, tmp_path: Path) -> None:
         ([FP32, empty], 3, "folder without recordings"),
         ([FP32, AMP, "--format", "junit"], 2, "--fail-if"),
         ([FP32, AMP, AMP, "--fail-if", "time > +5%"], 2, "one side"),
-        ([FP32, AMP, "-o", FP32], 3, "is what is read"),
+        ([FP32, AMP, "-o", FP32], 3, "is the input"),
         ([FP32, AMP, "--open"], 2, "-o"),
         ([FP32, AMP, "--fail-if", "time[nothing] > +5%"], 2, "'nothing'"),
         ([FP32, idle], 3, "no work on a GPU"),

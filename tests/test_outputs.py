@@ -74,7 +74,7 @@ def test_no_output_is_an_input(name, way, force, run, recording):
     inputs = (other, recording) if name == "compare" else (recording,)  # any of the sides, not only the first
     done = run(*commands_to(target, *inputs)[name], *force)
     assert (done.status, recording.read_bytes() == before) == (3, True)
-    assert "what is read" in done.err
+    assert "is the input" in done.err
     assert not [path.name for path in recording.parent.iterdir() if path.name.startswith(".tcprof")]
 
 
@@ -94,7 +94,7 @@ def test_the_export_that_a_report_will_get_is_no_output(run: Callable[..., Outco
     report.write_bytes(b"NVIDIA Tegra Profiler Report 2026@1@1@1-1")
     recording.unlink()
     done = run("ranges", report, "-o", "a.sqlite", "--format", "csv", "--force")
-    assert (done.status, "what is read" in done.err) == (3, True)
+    assert (done.status, "is the input" in done.err) == (3, True)
 
 
 @pytest.mark.parametrize("name", NAMES)

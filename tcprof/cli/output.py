@@ -208,7 +208,7 @@ def check_target(
     may_force = for_recording or what != "is a recording"
     if what and not (force and may_force):
         hint = f"{_OTHER_NAME[:-1]}, or replace it with --force." if may_force else _OTHER_NAME
-        raise OutputError(f"{target} already exists, and {what}.", hint)
+        raise OutputError(f"{target} exists already, and {what}.", hint)
 
 
 def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, force: bool) -> None:
