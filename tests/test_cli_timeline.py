@@ -83,7 +83,7 @@ def test_ranges_fit_kernels_unless_told_not_to(option: str, run: Run) -> None:
     header, row = (line.split(",") for line in done.out.splitlines())
     share = dict(zip(header, row, strict=True))["tensor_kernel_share_pct"]
     assert bool(share) == (option != "--no-kernels")
-    assert ("as --no-kernels asks" in done.err) == (option == "--no-kernels")
+    assert ("Kernels were not fitted (--no-kernels)" in done.err) == (option == "--no-kernels")
 
 
 def test_why_there_are_no_kernels_is_the_true_reason(run: Run, tmp_path) -> None:

@@ -106,4 +106,4 @@ def test_a_process_that_dies_is_a_failure_of_its_file_alone(tmp_path: Path, monk
     runs = tcprof.read_many(files, jobs=2, failures="keep")
     assert list(runs) == ["one", "three"]
     assert runs.failures["run"].tolist() == ["two"]
-    assert "two.sqlite was not read: its process was ended" in runs.failures["error"].item()
+    assert "two.sqlite was not read: its process was killed" in runs.failures["error"].item()

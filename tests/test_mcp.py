@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def ask(*calls: tuple[str, dict[str, Any]], roots: tuple[Path, ...], listed: boo
             done = [await client.call_tool(name, arguments) for name, arguments in calls]
             return [each.content[0].text if each.is_error else each.structured_content for each in done]
 
-    return asyncio.run(talk())
+    with ThreadPoolExecutor(1) as apart:  # browser tests may have left an event loop in this thread
+        return apart.submit(asyncio.run, talk()).result()
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: sign
     with pytest.raises(StoppedError):
         run_shown(stand_in)
     assert heard(tmp_path) == ["SIGINT", "SIGTERM"]
-    assert f"Stopping, for {number.name} came" in capfd.readouterr().err
+    assert f"Stopping because of {number.name};" in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("short_grace")
@@ -258,7 +258,7 @@ def test_sudo_that_asks_for_a_password_again(stand_in, sudo: Path, tmp_path: Pat
         run_shown([str(sudo), *stand_in])
     head = read_pid(tmp_path, "nsys")
     assert f"Type in another terminal: sudo kill -INT {head}\n" in capfd.readouterr().err
-    assert "To kill it: sudo kill -KILL " in caught.value.hint
+    assert "sudo kill -KILL " in caught.value.hint
     assert str(head) in caught.value.hint.split()
 
 
