@@ -173,7 +173,7 @@ def test_wrong_use_is_explained(run: Run) -> None:
         (["add", FP32], "does not say which program it is of"),
         (["add", FP32, "--config", "batch"], "has no key, an equals sign and a value"),
         (["add", FP32, "--config", "a=1", "--config", "a=2"], "gives a twice"),
-        (["add", FP32, "--commit-time", "yesterday"], "is no time"),
+        (["add", FP32, "--commit-time", "yesterday"], "is not a time"),
         (["list", "--store", "mysql://x/y"], "keeps no store in mysql://"),
     ):
         done = run("history", *args)

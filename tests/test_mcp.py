@@ -97,8 +97,8 @@ def test_rows_of_a_table_by_name_and_column(folder: Path) -> None:
     assert {tuple(row) for row in found["table"]["rows"]} == {("name", "launch_count")}
     assert all("nvjet" in row["name"] for row in found["table"]["rows"])
     assert (none["table"]["rows"], none["table"]["row_count"]) == ([], 0)
-    assert "is no column of kernels. There are: gpu" in wrong
-    assert "'no_such' is no table." in absent
+    assert "is not a column of kernels. There are: gpu" in wrong
+    assert "'no_such' is not a table." in absent
 
 
 def test_the_ranks_of_a_job(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_nothing_outside_of_the_folders_is_read_or_even_known(folder: Path) -> N
         "x" * 5000,
     ]
     answers = ask(*(("show", {"recording": each}) for each in asked), roots=(folder,))
-    assert all("is in none of the folders of this server. Ask for the list of recordings." in each for each in answers)
+    assert all("is not in any folder of this server. Ask for the list of recordings." in each for each in answers)
     assert not {"\n", "\x1b", "\0"} & set("".join(answers))
 
 
@@ -140,7 +140,7 @@ def test_an_export_beside_a_report_that_leads_outside_is_refused_and_none_is_mad
     os.utime(report, ns=(0, 0))
     report.with_suffix(".sqlite").symlink_to(export)
     (linked,) = ask(("show", {"recording": "run.nsys-rep"}), roots=(tmp_path / "root",))
-    assert "is in none of the folders" in linked
+    assert "is not in any folder" in linked
     assert sorted(path.name for path in (tmp_path / "root").iterdir()) == ["run.nsys-rep", "run.sqlite"]
 
 
@@ -192,7 +192,7 @@ def test_a_folder_that_is_none_and_an_absent_sdk_are_said(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = run("mcp", "--root", tmp_path / "none")
-    assert (done.status, done.err.splitlines()[0].endswith("none is no folder.")) == (3, True)
+    assert (done.status, done.err.splitlines()[0].endswith("none is not a folder.")) == (3, True)
     for name in [name for name in sys.modules if name.partition(".")[0] == "mcp" or name == "tcprof.api.agents"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)

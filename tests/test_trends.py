@@ -60,7 +60,7 @@ def test_steady_and_too_few(tmp_path: Path) -> None:
 def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:
     store = make_store(tmp_path, {STEP_TIME: [*(14e6 * noise(30)).tolist(), 16e6]})
     text = " ".join(shown(view(store, confirm=True)).split())
-    assert text.startswith("Unconfirmed: Step time, train is off since 00000030 (2026-02-03).")
+    assert text.startswith("Unconfirmed: Step time, train has been off since 00000030 (2026-02-03).")
     assert "3 more recordings of the commit tell a change from a run that is off." in text
     assert "tcprof profile --repeat 3 -o confirm train.py" in text
 

@@ -338,7 +338,7 @@ class TestFigures:
         assert 5 <= len(found) <= 7
         assert found["Step time"].value == "3.28 ms"
         assert found["Step time"].interval.endswith("ms")
-        assert found["Step time"].caption == "from one step's begin to the next one's, median of 48 steps"
+        assert found["Step time"].caption == "from one step's start to the next one's, median of 48 steps"
         assert found["Tensor Active"].interval
         assert "of the chip's peak" in found["Tensor FLOP/s"].caption
 

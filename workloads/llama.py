@@ -1,4 +1,4 @@
-"""Train a small Llama in bfloat16, in a program that nobody prepared for a profiler.
+"""Train a small Llama in bfloat16, in a program that is not prepared for a profiler.
 
 No range is opened and nothing is imported but PyTorch: tcprof names the steps, their phases and the modules by itself.
 """

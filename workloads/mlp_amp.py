@@ -1,8 +1,8 @@
 """Train three wide linear layers in float32, TF32 or mixed precision: time and memory of the same work, side by side.
 
-Mixed precision saves time, as the products of such layers are what Tensor Cores are for. It need not save memory: the
-weights stay in float32, and beside them lie their copies in float16. --width 4097 shows what a size that is no
-multiple of 8 costs.
+Mixed precision saves time, since such layers are what Tensor Cores are for. It need not save memory: the
+weights stay in float32, and beside them lie their copies in float16. --width 4097 shows what a size that is not
+a multiple of 8 costs.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Learn a function, or the solution of a differential equation, with a small tanh network: a physics-informed one.
 
 The network is too small to keep a GPU busy, let alone its Tensor Cores: derivatives by autograd are many short kernels.
-TF32, which would use Tensor Cores for the products, leaves 10 bits of each factor, and the error shows it.
+TF32, which would use Tensor Cores for the multiplications, leaves 10 bits of each factor, and the error shows it.
 """
 
 import argparse

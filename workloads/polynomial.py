@@ -1,6 +1,6 @@
 """Fit a cubic to the sine in float32, with autocast, or in float16, which gives Tensor Cores nothing to do.
 
-A cubic is a sum of four terms and holds no matrix product, so mixed precision only adds work. It shows as well why
+A cubic is a sum of four terms and has no matrix multiplication, so mixed precision only adds work. It also shows why
 optimizers keep float32 weights: --precision half keeps none, and its small steps are rounded away.
 """
 

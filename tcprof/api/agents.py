@@ -118,7 +118,7 @@ class Folders:
         self._roots = [Path(os.path.realpath(root)) for root in roots]
         for root in self._roots:
             if not root.is_dir():
-                raise InputError(f"{root} is no folder.", "Name the folder of your recordings: --root DIR.")
+                raise InputError(f"{root} is not a folder.", "Name the folder of your recordings: --root DIR.")
 
     def _confine(self, given: str | Path) -> Path:
         """Where a path leads, if that is in one of the folders; whether there is anything elsewhere is not said."""
@@ -126,7 +126,7 @@ class Folders:
             path = os.path.realpath(root / given)
             if any(Path(path).is_relative_to(each) for each in self._roots) and os.path.exists(path):  # noqa: PTH110
                 return Path(path)
-        raise InputError(f"{given} is in none of the folders of this server.", "Ask for the list of recordings.")
+        raise InputError(f"{given} is not in any folder of this server.", "Ask for the list of recordings.")
 
     def _file(self, path: Path) -> Path:
         """What is read of a recording: of a report its export, which has to be there already."""
@@ -255,7 +255,7 @@ def make_server(roots: Sequence[Path]) -> MCPServer:
     """A server with the tools, for recordings in these folders.
 
     Raises:
-        InputError: One is no folder.
+        InputError: One is not a folder.
     """
     folders = Folders(roots)
     server = MCPServer("tcprof", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
@@ -288,7 +288,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 def _check(given: Sequence[str], known: Sequence[str], what: str) -> None:
     if wrong := [name for name in given if name not in known]:
-        raise UsageError(f"{wrong[0]!r} is no {what}.", f"There are: {', '.join(known)}.")
+        raise UsageError(f"{wrong[0]!r} is not a {what}.", f"There are: {', '.join(known)}.")
 
 
 def _refuse() -> Nsys:

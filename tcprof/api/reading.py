@@ -154,7 +154,7 @@ def read(
         raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
     if peak_tflops is not None and not 0 < peak_tflops < math.inf:
         raise UsageError(
-            "a peak of FLOP/s is a number above 0",
+            "the peak FLOP/s must be a number above 0",
             "Give it in 10^12 FLOP/s: --peak-tflops 989.5.",
             "Give it in 10^12 FLOP/s: peak_tflops=989.5.",
         )

@@ -11,7 +11,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w./ -]")  # MLflow refuses what is not one of th
 
 
 def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float]:
-    """Add a recording's figures to a run of an experiment tracker, as metrics by one call.
+    """Add a recording's figures to a run of an experiment tracker, as metrics, in one call.
 
     Args:
         analysis: What ``tcprof.read`` or ``tcprof.profile`` gave.
@@ -22,7 +22,7 @@ def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float
         The metrics, as they were added.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: The run is none of these.
     """
     metrics = {}
     for row in list_points(analysis).to_dict("records"):
@@ -40,7 +40,7 @@ def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float
         run.log(metrics)
     else:
         raise UsageError(
-            f"a {type(run).__name__} is no run of MLflow or Weights & Biases",
+            f"a {type(run).__name__} is not a run of MLflow or Weights & Biases",
             "Give what mlflow.start_run() or wandb.init() returned.",
         )
     return metrics

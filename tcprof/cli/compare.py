@@ -179,7 +179,7 @@ def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, 
 
     if len(jobs) != 2 or asks_more:
         raise UsageError(
-            "these are jobs of several ranks: two are compared, without a page and without conditions",
+            "these are jobs of several ranks: compare two, without a page or conditions",
             "Give two, and write the page of each: tcprof ranks FOLDER -o job.html",
         )
     print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)

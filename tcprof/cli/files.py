@@ -106,9 +106,8 @@ def save(
 ) -> None:
     """Write the analysis of a recording into one small file.
 
-    Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else of
-    the machine: no environment, no command line, no output of the program. NVTX names come from the program itself and
-    are kept.
+    Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else: no
+    environment, no command line, no output of the program. NVTX names come from the program itself and are kept.
     """
     target = add_suffix(output or Path(f"{recording.stem}{SAVED_SUFFIX}"), (SAVED_SUFFIX,))
     check_target(target, (recording,), force=force, for_recording=True)
@@ -238,8 +237,8 @@ def redact(
     """Write a copy of a recording that is safe to share.
 
     A report holds the environment variables and command lines of the processes on the machine, host and user names,
-    and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. What is left out is
-    listed, and the copy is searched for it. NVTX names come from the program itself and are kept.
+    and the program's output. The copy has GPU work, metrics, CUDA calls and NVTX ranges only. tcprof lists what
+    it leaves out, and searches the copy for it. NVTX names come from the program itself and are kept.
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys

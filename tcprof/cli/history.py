@@ -100,7 +100,7 @@ def add(
     config: Annotated[
         list[str] | None,
         typer.Option(
-            "--config", metavar="KEY=VALUE", help="What the program was given; runs of others are other series.",
+            "--config", metavar="KEY=VALUE", help="What the program was given; other values start another series.",
             show_default=False,
         ),
     ] = None,
@@ -120,8 +120,8 @@ def add(
 ) -> None:  # fmt: skip
     """Add recordings to a store, each once.
 
-    A recording, its copies and its saved analysis are one run, however often they are added. Commit, its time and
-    branch come from git.
+    A recording, its copies and its saved analysis are one run, however often they are added. Commit, commit time
+    and branch come from git.
     """
     from tcprof.history.git import add_commit, parse_config
     from tcprof.history.run import Facts, to_utc
@@ -131,7 +131,7 @@ def add(
 
     chosen = choose_format(output_format, output, tuple(recordings), force=force)
     if commit_time and not to_utc(commit_time):
-        raise UsageError(f"--commit-time {commit_time!r} is no time.", "Write it so: 2026-11-25T13:00:00+00:00")
+        raise UsageError(f"--commit-time {commit_time!r} is not a time.", "Write it so: 2026-11-25T13:00:00+00:00")
     given = Facts(
         *(commit or "", commit_time or "", branch or "", label, program), power_limit, parse_config(config or [])
     )
@@ -191,7 +191,7 @@ def export(
         typer.Option(
             "--for",
             metavar="TOOL",
-            help="What another tool reads: bmf (Bencher) and github-action-benchmark have the newest run, otava all.",
+            help="Format of another tool: bmf (Bencher) and github-action-benchmark get the newest run, otava all.",
             show_default=False,
         ),
     ] = None,

@@ -37,7 +37,7 @@ def chips(
 def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
     """List the training scripts that come with tcprof.
 
-    What each shows, and the command that records it.
+    For each, it says what the script shows, and which command records it.
     """
     from tcprof.views.commands import view_workloads
     from tcprof.workloads import find_workloads, read_workloads

@@ -126,7 +126,7 @@ OutputOption = Annotated[
     ),
 ]
 EveryOption = Annotated[
-    bool, typer.Option("--all", help="Show every range: also ops, ranges of libraries, and alike ranges one by one.")
+    bool, typer.Option("--all", help="Show every range: also ops, ranges of libraries, and similar ranges one by one.")
 ]
 NotesOption = Annotated[bool, typer.Option("--notes", help="Also show the evidence, and what the figures cover.")]
 WideOption = Annotated[

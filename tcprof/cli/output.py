@@ -218,7 +218,7 @@ def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, 
         OutputError: It is no folder, or a file in it may not be replaced, see ``check_target``.
     """
     if os.path.lexists(folder) and not folder.is_dir():
-        raise OutputError(f"{folder} is no folder.", "Give a folder with -o; tcprof creates it if needed.")
+        raise OutputError(f"{folder} is not a folder.", "Give a folder with -o; tcprof creates it if needed.")
     given = tuple(inputs)
     for name in names:
         if os.path.lexists(folder / name):

@@ -173,7 +173,7 @@ def profile(
 ) -> None:
     """Record a program under Nsight Systems with GPU metrics.
 
-    In the end it shows the recording as 'tcprof show' does. The report, its SQLite export, the page and the saved
+    Afterwards, it shows the recording as 'tcprof show' does. The report, its SQLite export, the page and the saved
     analysis (.tcprof) are written side by side, named after the script. Options of tcprof and nsys go before the
     program; those that are not listed here are passed to nsys profile unchanged.
     """

@@ -78,7 +78,7 @@ def ranks(
 
     It also says what the job would save without that delay. Rank numbers come from the variables that the launcher set,
     never from the order of the files. Each recording is reduced where it is stored; saved analyses (.tcprof) of 1,024
-    ranks take some hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
+    ranks take a few hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
     """
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.store import write_job

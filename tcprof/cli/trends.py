@@ -22,7 +22,7 @@ def trend(
     branch: BranchOption = None,
     program: ProgramOption = None,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="Say what to record where the last runs are off but too few.")
+        bool, typer.Option("--confirm", help="Say what to record if the last runs are off but too few to be sure.")
     ] = False,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Number of series to show; 0 for all.")] = 20,
     store: StoreOption = None,
@@ -48,8 +48,10 @@ def trend(
 
 @history.command(epilog="Example: tcprof history accept 4f2a91c --why 'a larger model'")
 def accept(
-    commit: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or how it begins.", show_default=False)],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is meant.", show_default=False)],
+    commit: Annotated[
+        str, typer.Argument(metavar="COMMIT", help="The commit, or its first digits.", show_default=False)
+    ],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.", show_default=False)],
     store: StoreOption = None,
 ) -> None:
     """Accept the change that came with a commit: its level is the baseline from there on."""

@@ -77,7 +77,7 @@ def show(
 ) -> None:
     """Show a recording, or a job in a folder, on one screen.
 
-    The verdict, what to do first, and what loses most; of a job what 'tcprof ranks' shows.
+    The verdict, what to do first, and what loses most; for a job, what 'tcprof ranks' shows.
     """
     from tcprof.views.recording.show import view_recording
 
@@ -104,8 +104,8 @@ def advise(
 ) -> None:
     """Say what to do first, and how much time it saves.
 
-    Each finding has what it saves of a step, with the least and the most, and code to paste; --notes adds the evidence.
-    Findings that save under 1 % of a step are only named, last.
+    Each finding comes with its likely saving per step, the least and the most, and code to paste; --notes adds the
+    evidence. Findings that save under 1 % of a step are only named, at the end.
     """
     from tcprof.views.recording.advice import view_advice
 
@@ -218,7 +218,7 @@ def modules(
         Order,
         typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time lost to the peak."),
     ] = Order.CALLS,
-    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show alike layers as one row.")] = True,
+    fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show similar layers as one row.")] = True,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,

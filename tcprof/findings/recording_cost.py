@@ -20,7 +20,7 @@ class RecordingCost:
     Where they use a GPU, its times count, since the program may be ahead of it.
     """
 
-    unprofiled: Typical  # median time in ns from one step's begin to the next one's
+    unprofiled: Typical  # median time in ns from one step's start to the next one's
     recorded: Typical
 
     @property

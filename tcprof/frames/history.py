@@ -21,7 +21,7 @@ HISTORY_RUNS = Schema(
         Int("gpu_count", "GPUs with work.", title="GPUs"),
         Float("power_limit_w", "The power limit that was given for the GPUs, in watts.", unit="W"),
         Text("config", "The configuration that was given, KEY=VALUE each, separated by commas."),
-        Text("rank", "Which rank of how many the recording is of."),
+        Text("rank", "The rank that was recorded, and the number of ranks."),
         Text("driver_version", "NVIDIA driver.", title="Driver"),
         Text("cuda_version", "The newest CUDA that the driver runs.", title="CUDA"),
         Text("torch_version", "Version of torch.", title="torch"),
@@ -76,6 +76,6 @@ ACCEPTED = Schema(
     (
         Text("commit", "The commit."),
         Text("why", "Why it is accepted."),
-        Text("added_utc", "When that was said."),
+        Text("added_utc", "When it was accepted."),
     ),
 )

@@ -18,8 +18,8 @@ _PARTS = (
     ),
 )
 _WAIT = (
-    "Exposed communication that is waiting for slower ranks: what its collectives took longer than on the rank of its "
-    "group that was last to start them, at most communication_ns. Unknown where they match no other rank's."
+    "Exposed communication that is waiting for slower ranks: how much longer its collectives took than on the rank of "
+    "its group that was last to start them, at most communication_ns. Unknown where they match no other rank's."
 )
 
 _INPUT = Float(
@@ -86,7 +86,7 @@ RANKS = Schema(
         Text("host", "Alias of its host; empty where not known."),
         Text("gpu_name", "Name of its GPU."),
         Int("group", "Ranks of one group take part in the same collectives."),
-        Int("step_count", "Steps that the figures are of.", title="Steps"),
+        Int("step_count", "Steps that the figures cover.", title="Steps"),
         Float("step_time_ns", "Mean step time.", title="Step time"),
         *_PARTS,
         _INPUT,
@@ -95,7 +95,11 @@ RANKS = Schema(
         Float(
             "last_pct", "Share of the collectives that it was the last of its group to start.", title="Last to arrive"
         ),
-        Float("tensor_active_pct", "Tensor-active time of the kernels, of the step time.", title="Tensor Active"),
+        Float(
+            "tensor_active_pct",
+            "Tensor-active time of the kernels, as a share of the step time.",
+            title="Tensor Active",
+        ),
         Float(
             "tensor_tflops", "FLOP on the Tensor Cores per second of the step time, in 10^12.", title="Tensor FLOP/s"
         ),
@@ -107,7 +111,7 @@ RANKS = Schema(
         ),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
-        Bool("straggler", "Whether its own time stands out from what steps and GPUs of one kind differ by."),
+        Bool("straggler", "Whether its own time stands out, by more than steps and GPUs of one kind differ."),
         Float("saves_ns", "What a step of the job would save if this rank were as fast as the median.", title="Saves"),
         Float("saves_low_ns", "Lower end of the 95 % interval of saves_ns over the steps."),
         Float("saves_high_ns", "Upper end of that interval."),
@@ -138,6 +142,6 @@ JOB_COMPARISON = Schema(
     "job_comparison",
     "One row for each quantity of the steps of two jobs: the median over the steps that all ranks have, of the mean "
     "over the ranks. Each job is one run, and how much runs differ is assumed, as for the recordings of one GPU.",
-    (Text("quantity", "A column of *rank_steps*, or tensor_active_pct, of the step time."), *OF_MEDIANS),
+    (Text("quantity", "A column of *rank_steps*, or tensor_active_pct, a share of the step time."), *OF_MEDIANS),
     key=("quantity",),
 )

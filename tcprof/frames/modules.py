@@ -50,7 +50,7 @@ MODULES = Schema(
         ),
         Float(
             "useful_pct",
-            "Useful FLOP of the ops that ran tensor kernels, of the FLOP that these executed (tensor_flop).",
+            "Useful FLOP of the ops that ran tensor kernels, as a share of the FLOP that these executed (tensor_flop).",
             title="Useful",
         ),
         Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
@@ -71,7 +71,7 @@ MODULES = Schema(
         DRAM_BYTES,
         Float(
             "dram_pct",
-            "Bytes of device memory per second of its kernel time, of the memory's bandwidth.",
+            "Bytes of device memory per second of its kernel time, as a share of the memory's bandwidth.",
             title="DRAM bandwidth",
         ),
         Float(

@@ -44,7 +44,7 @@ _TENSOR = (
     ),
     Float(
         "tensor_active_p95_pct",
-        "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without.",
+        "95th percentile of the samples, weighted by overlap with the window; at most the peak, unknown without one.",
         title="p95",
     ),
     *SUMS,
@@ -199,7 +199,7 @@ RANGES = Schema(
         DRAM_BYTES,
         Float(
             "dram_pct",
-            f"Bytes of device memory per second of the window, of the memory's bandwidth. {_NOT_HOST}",
+            f"Bytes of device memory per second of the window, as a share of the memory's bandwidth. {_NOT_HOST}",
             title="DRAM bandwidth",
         ),
     ),

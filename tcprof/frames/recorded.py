@@ -51,7 +51,7 @@ BOARDS = Schema(
             Float(f"{name}_in_fp16_tflops", _DENSE.format(name.upper(), _IN_FP16), title=f"{name.upper()} in FP16")
             for name in ("fp16", "fp8")
         ),
-        Text("source", "Where these are known from, or why not."),
+        Text("source", "Source of these figures, or why they are unknown."),
     ),
     key=("board",),
 )
@@ -81,12 +81,12 @@ SAMPLES = Schema(
         Float(
             "dram_read_pct",
             (
-                "Memory read bandwidth, of the peak; from counts where these are recorded, as are the two columns "
-                "before."
+                "Memory read bandwidth, as a share of the peak; from counts where these are recorded, as are the two "
+                "columns before."
             ),
             title="DRAM read",
         ),
-        Float("dram_write_pct", "Memory write bandwidth, of the peak.", title="DRAM write"),
+        Float("dram_write_pct", "Memory write bandwidth, as a share of the peak.", title="DRAM write"),
         Float("gpc_clock_hz", "Clock of the graphics processing clusters, that is of the SMs.", title="GPC clock"),
         Float("sm_active_cycles", "Cycles in which an SM held at least one warp, summed over the SMs."),
         Float("instruction_count", "Instructions that warps executed."),
@@ -141,7 +141,7 @@ NVTX_RANGES = Schema(
         ),
         Category(
             "output_sizes",
-            "Sizes of what a convolution made, likewise, as the ops have it that took it; [] for what none took.",
+            "Sizes of a convolution's output, likewise, as the op that read it has them; [] if no op read it.",
         ),
     ),
 )
@@ -189,13 +189,13 @@ ACTIVITIES = Schema(
         GPU,
         Category("kind", "kernel, memcpy, memset or graph."),
         Category("name", "The kernel's demangled name; of a copy its direction; else the kind."),
-        Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty of what is no kernel."),
+        Category("launch_geometry", "A kernel's grid and block, as 8x64x1 384x1x1; empty for anything else."),
         Number("stream", "CUDA stream within the process's context."),
         Owner("process", "Process that started it; -1 where the export does not say."),
         Number("correlation", "Number of the launch within the process; -1 where there is none."),
         START,
         END,
-        Float("moved_bytes", "Size of a copy or memset; of others unknown."),
+        Float("moved_bytes", "Size of a copy or memset; unknown for others."),
         Category(
             "host_memory",
             "A copy's memory on the host: pageable, pinned or managed; empty for others, and where not recorded.",

@@ -25,7 +25,7 @@ STEPS = Schema(
         Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
         Float(
             "tensor_active_mean_pct",
-            "Mean Tensor Active over the sampled part of the step; that of *iterations* is over the window in it.",
+            "Mean Tensor Active over the sampled part of the step; in *iterations*, it is over the GPU window in it.",
             title="Tensor Active",
         ),
     ),
@@ -78,7 +78,7 @@ ITERATIONS = Schema(
             "warm_up",
             "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
         ),
-        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and no warm-up."),
+        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and not warm-up."),
         Int(
             "host_ns",
             "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
@@ -138,7 +138,7 @@ KINDS = Schema(
         ),
         Float(
             "dram_pct",
-            "Bytes of device memory per second of the steps, of the memory's bandwidth.",
+            "Bytes of device memory per second of the steps, as a share of the memory's bandwidth.",
             title="DRAM bandwidth",
         ),
         Float(

@@ -118,8 +118,8 @@ KERNELS = Schema(
         ),
         Float(
             "hfu_pct",
-            "Hardware FLOP utilization: FLOP that it executed on the Tensor Cores, of what peak_tflops allows in its "
-            "time.",
+            "Hardware FLOP utilization: FLOP that it executed on the Tensor Cores, as a share of what peak_tflops "
+            "allows in its time.",
             title="HFU",
         ),
         Float(
@@ -128,7 +128,7 @@ KERNELS = Schema(
             "gives.",
             title="Dense peak",
         ),
-        Text("peak_source", "Where that peak is known from; empty where it is not known."),
+        Text("peak_source", "Source of that peak; empty where it is not known."),
         Float("sm_active_pct", "SM Active while it ran, from the fit; unknown where wide (± 20 points)."),
         Float(
             "sm_issue_pct",
@@ -137,23 +137,26 @@ KERNELS = Schema(
         ),
         Float(
             "dram_pct",
-            "Memory bandwidth used while it ran, read and write, of the peak, from the fit; unknown where wide.",
+            "Memory bandwidth used while it ran, read and write, as a share of the peak, from the fit; unknown where "
+            "wide.",
             title="Memory",
         ),
         Float(
             "fma_pct",
-            "Instructions of the FMA pipe while it ran, of the most that the CUDA cores can start; unknown where wide.",
+            "Instructions of the FMA pipe while it ran, as a share of the most that the CUDA cores can start; unknown "
+            "where wide.",
             title="FMA pipe",
         ),
         Float(
             "l1_pct",
-            "Passes through the L1 data pipes, which shared memory has too, while it ran, of one in a cycle; unknown "
-            "where wide.",
+            "Passes through the L1 data pipes, which shared memory has too, while it ran, as a share of one in a "
+            "cycle; unknown where wide.",
             title="L1",
         ),
         Float(
             "l2_pct",
-            "Requests to the L2 cache while it ran, of one in a cycle for each slice of it; unknown where wide.",
+            "Requests to the L2 cache while it ran, as a share of one in a cycle for each slice of it; unknown where "
+            "wide.",
             title="L2",
         ),
         Float("sm_cycles", "Cycles that passed while it ran, over all launches and SMs."),
@@ -167,7 +170,7 @@ KERNELS = Schema(
         Float(
             "fma_tflops",
             "FLOP on the CUDA cores per second of its time, in 10^12, if all instructions of the FMA pipe multiply and "
-            "add float32: so in multiplications of float32 matrices, at most so in others.",
+            "add float32: exact for multiplications of float32 matrices, an upper bound for others.",
             title="CUDA core FLOP/s",
         ),
         Text(
@@ -216,7 +219,7 @@ KERNELS = Schema(
         Text("tile", "Tile of the output, as the name has it."),
         Text(
             "accumulator",
-            "Precision in which a kernel for the Tensor Cores adds up, as the name has it: fp16 or fp32; empty "
+            "Precision in which a kernel for the Tensor Cores accumulates, as the name has it: fp16 or fp32; empty "
             "where it does not say. GeForce cards are twice as fast with fp16.",
         ),
     ),

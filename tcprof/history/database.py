@@ -36,10 +36,10 @@ def find_url(given: str | None) -> URL:
     try:
         url = make_url(named)
     except (ArgumentError, ValueError) as error:
-        raise UsageError("The store's address is no URL.", _FORMS) from error
+        raise UsageError("The store's address is not a URL.", _FORMS) from error
     backend = url.get_backend_name()
     if backend not in _KINDS or (backend == "sqlite" and url.database in (None, "", ":memory:")):
-        raise UsageError(f"tcprof keeps no store in {backend}:// of that form.", _FORMS)
+        raise UsageError(f"tcprof keeps no store in {backend}:// in that form.", _FORMS)
     return url.set(drivername=_KINDS[backend])
 
 

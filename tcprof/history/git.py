@@ -24,7 +24,7 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
     commit, commit_utc, branch = facts.commit, facts.commit_utc, facts.branch
     known = _ask("show", "--no-patch", "--format=%H %cI", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}").split()
     if not known and commit:
-        when = "" if commit_utc else "; its run is in order by the time of its recording: --commit-time gives another"
+        when = "" if commit_utc else "; its run is sorted by the time of its recording: --commit-time gives another"
         return facts, (f"{commit} is not a commit of this repository{when}.",)
     if known:
         if not branch and (not commit or _is_ancestor(known[0])):
@@ -32,7 +32,7 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
                 (name for name in map(os.environ.get, _BRANCH_VARIABLES) if name), ""
             )
         commit, commit_utc = known[0], commit_utc or known[1]
-    note = "" if branch else "the run has no branch, so that BRANCH@latest does not find it: --branch names one."
+    note = "" if branch else "the run has no branch, so BRANCH@latest does not find it: --branch names one."
     return replace(facts, commit=commit, commit_utc=commit_utc, branch=branch), (note,) if note else ()
 
 

@@ -100,7 +100,7 @@ def check_export(path: Path) -> None:
         raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
     if "StringIds" not in read_tables(path):
         raise InputError(
-            f"{path} is a SQLite file, but no export of Nsight Systems: it has no table StringIds.",
+            f"{path} is an SQLite file, but not an export of Nsight Systems: it has no table StringIds.",
             hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
         )
 
@@ -155,7 +155,7 @@ def check_export_place(files: ReportFiles) -> None:
         raise OutputError(f"{export} is a folder where the export should be.", hint="Rename it.")
     if export.exists() and not _is_export_or_left_of_one(export):
         raise OutputError(
-            f"{export} exists already, and is no export of nsys.",
+            f"{export} exists already, and is not an export of nsys.",
             hint="Rename it: the report's export goes there.",
         )
 
@@ -269,7 +269,7 @@ def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputEr
         )
     if re.search(_DAMAGED, done.output, re.IGNORECASE):
         return InputError(
-            f"{report} is damaged, or no report of nsys: {done.last_lines(1)}",
+            f"{report} is damaged, or not a report of nsys: {done.last_lines(1)}",
             hint="Copy it again from where it was recorded, and compare the sizes.",
         )
     return NsysError(f"nsys {nsys.version_text} could not export {report}: {done.last_lines() or 'it said nothing'}")

@@ -127,7 +127,7 @@ class OpenedExport:
             tables = [(name, kind, page) for name, kind, page in found if name in names]
             for name, kind, page in tables:
                 if kind != "table" or not page:
-                    raise InputError(f"{self.path}: {name} is no table, but computed ({kind}).", _FOREIGN)
+                    raise InputError(f"{self.path}: {name} is not a table, but computed ({kind}).", _FOREIGN)
             columns = {}
             for name, _, _ in tables:
                 rows = connection.execute("SELECT name, hidden FROM pragma_table_xinfo(?)", (name,)).fetchall()

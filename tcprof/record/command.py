@@ -151,7 +151,7 @@ def _stretch(options: RecordOptions) -> list[str]:
     }
     numbers = [value for value in (options.delay_s, options.duration_s) if value is not None]
     if any(not value > 0 for value in numbers):
-        raise UsageError("A delay and a duration are more than 0 seconds.", hint="Leave the option out for none.")
+        raise UsageError("A delay or a duration must be more than 0 seconds.", hint="Leave the option out for none.")
     return [
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in chosen.items()
@@ -163,9 +163,7 @@ def _capture_range(capture_range: str, end: str) -> list[str]:
     """The options for a capture range; with ``stop`` the program runs on, where nsys by default would kill it."""
     kind, _, name = capture_range.partition(":")
     if not _ENDS.fullmatch(end):
-        raise UsageError(
-            f"'{end}' is not what can follow a capture range.", hint="Use stop, stop-shutdown or repeat:N."
-        )
+        raise UsageError(f"'{end}' cannot follow a capture range.", hint="Use stop, stop-shutdown or repeat:N.")
     if capture_range == "none":
         if end != RecordOptions.capture_range_end:
             raise UsageError(

@@ -88,7 +88,7 @@ def _check_importer(survey: Survey) -> MachineCheck:
         found = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if found is not None and not found.problem:
             return MachineCheck("importer", "warn", f"{evidence}; {found.path} is used instead", remedy)
-    return MachineCheck("importer", "fail", f"{evidence}, so that a recording would not become a report", remedy)
+    return MachineCheck("importer", "fail", f"{evidence}, so a recording would not become a report", remedy)
 
 
 def _check_presence(machine: Machine) -> MachineCheck:

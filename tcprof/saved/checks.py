@@ -86,7 +86,7 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
     if not 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size):
         return f"its {size} bytes would take {needed} bytes of memory"
     if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
-        return "its columns are encoded as no saved analysis has them"
+        return "its columns have an encoding that tcprof does not write"
     for column in schema.columns:
         places = found.get_all_field_indices(column.name)
         if len(places) > 1:
@@ -179,7 +179,7 @@ def _check_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.N
     depths = np.zeros(len(number) + 1, dtype=np.int64)  # the last one is that of -1, which is none
     depths[number] = depth
     if (parent >= number).any() or (depth != depths[parent] + 1).any():
-        return "what lies in what is no tree"
+        return "its rows do not form a tree"
     return ""
 
 

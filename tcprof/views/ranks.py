@@ -20,7 +20,7 @@ _ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
 _CHANGES = (
     Heading("base", COMPARISON["base"].meaning),
     Heading("new", COMPARISON["new"].meaning),
-    Heading("change", "A ratio, or of percentages a difference in points."),
+    Heading("change", "A ratio or, for percentages, a difference in points."),
     Heading("95 % interval", "Of the change.", columns=("low", "high"), spare=1),
     Heading("p", COMPARISON["p_value"].meaning, spare=2),
     Heading("verdict", COMPARISON["verdict"].meaning, words=True),

@@ -117,7 +117,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
             more = f" {units.format_things(len(new) - 1, 'more figure')} changed there." if len(new) > 1 else ""
             lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {_tell(trend, change)}{more}")
     lines += [
-        f"Unconfirmed: {name_series(each)} is off since {name_run(each.points.iloc[each.trend.candidate])}. More "
+        f"Unconfirmed: {name_series(each)} has been off since {name_run(each.points.iloc[each.trend.candidate])}. More "
         "recordings of that commit decide; --confirm says how."
         for each in trends
         if each.trend.candidate is not None
@@ -176,7 +176,9 @@ def _view_step(place: int, found: list[Step], explain: Explain) -> Section:
         "record both commits under the same conditions."
         for name, first, second in find_circumstances(before, after)
     ]
-    why = explain(before, after) or ("No saved analyses of both sides are kept: 'tcprof history add --keep' does.",)
+    why = explain(before, after) or (
+        "No saved analyses of both sides are kept: 'tcprof history add --keep' keeps them.",
+    )
     return Section(f"change-{place}", title, (Notes((), items=lines), Notes((*circumstances, *why))))
 
 

@@ -121,7 +121,7 @@ def test_captures_that_were_there_when_the_recording_was_given_up_are_kept(tmp_p
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:0"), "is not what can follow"),
+        (("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:0"), "cannot follow"),
         (("--capture-range-end", "repeat:2"), "--capture-range-end needs a capture range"),
         ((*CAPTURES, "--unprofiled"), "cannot be run once more without nsys"),
     ],

@@ -152,8 +152,8 @@ def test_report_that_only_the_parser_knows_to_be_newer(report: Path, fake_nsys: 
 
 
 REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
-    "protobuf": (InputError, "is damaged, or no report of nsys: .*protobuf"),
-    "damaged": (InputError, "is damaged, or no report of nsys: .*magic number mismatch"),
+    "protobuf": (InputError, "is damaged, or not a report of nsys: .*protobuf"),
+    "damaged": (InputError, "is damaged, or not a report of nsys: .*magic number mismatch"),
     "locked": (OutputError, "cannot be written beside it: .*database is locked"),
     "strange": (NsysError, "could not export .*the moon"),
     "hollow": (NsysError, "the result is bad: .*begins with zeros"),
@@ -183,7 +183,7 @@ def test_what_another_program_wrote_is_not_replaced_by_an_export(report, fake_ns
     else:
         there.write_text("mine")
     before = there.read_bytes()
-    with pytest.raises(OutputError, match="is no export of nsys") as caught:
+    with pytest.raises(OutputError, match="is not an export of nsys") as caught:
         find_export(report, lambda: fake_nsys)
     assert "Rename it" in caught.value.hint
     assert there.read_bytes() == before
@@ -236,7 +236,7 @@ def test_what_is_no_export(message: str, tmp_path: Path, export_file: Path):
 
 def test_foreign_sqlite(tmp_path: Path, write_sqlite):
     path = write_sqlite(tmp_path / "nvprof.sqlite", "StringTable", "CUPTI_ACTIVITY_KIND_KERNEL")
-    with pytest.raises(InputError, match="no export of Nsight Systems"):
+    with pytest.raises(InputError, match="not an export of Nsight Systems"):
         check_export(path)
 
 

@@ -197,7 +197,7 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     there.write_text("mine")
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
     shown = capfd.readouterr()
-    assert "runs-2.sqlite exists already, and is no export of nsys." in shown.err
+    assert "runs-2.sqlite exists already, and is not an export of nsys." in shown.err
     assert "trained" not in shown.out
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
     there.unlink()

@@ -260,7 +260,7 @@ def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
 def test_damaged_report(nsys: Nsys, run):
     report = run().reports[0]
     report.write_bytes(report.read_bytes()[: report.stat().st_size // 2])
-    with pytest.raises(InputError, match="is damaged, or no report of nsys"):
+    with pytest.raises(InputError, match="is damaged, or not a report of nsys"):
         find_export(report, lambda: nsys)
 
 

@@ -101,7 +101,7 @@ def _confidence(step: Step) -> str:
     return HIGH if step.idle_ns < 0.1 * step.length_ns else MEDIUM
 
 
-_TRY = "Try it for some hundred steps, and compare with 'tcprof compare'."
+_TRY = "Try it for a few hundred steps, and compare with 'tcprof compare'."
 
 
 @rule("tf32-matmul")
@@ -197,7 +197,7 @@ def fp8(step: Step) -> list[Advice]:
         )
     ]
     option = Option("FP8, compiled", _IN_FP8, step.price_kernels(saved))
-    check = "Compare the loss of some thousand steps, and the time with 'tcprof compare'."
+    check = "Compare the loss over a few thousand steps, and the time with 'tcprof compare'."
     return [make_advice(step, "fp8", said, [option], None, evidence, LOW, check, rows)]
 
 

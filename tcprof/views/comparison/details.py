@@ -56,7 +56,7 @@ _STEP = (
 _MOVED = (
     "Open circles are the baseline's kernels, filled ones those of the other side; a line joins what was matched. "
     "The area of a circle is the kernel's time per step. Up is more FLOP a second, towards the roof of its "
-    f"precision; right is less device memory for each FLOP. Of each side the {MOST_MOVED} longest kernels are drawn, "
+    f"precision; right is less device memory for each FLOP. For each side, the {MOST_MOVED} longest kernels are drawn, "
     "if their FLOP and bytes are known."
 )
 _ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))

@@ -47,7 +47,7 @@ _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
 _COMMANDS = (
     "This page compares with one baseline. The report on a recording has its timeline, kernels and advice; a report "
-    "that lies beside this page is linked from its head."
+    "that lies beside this page is linked at its top."
 )
 
 

@@ -25,7 +25,7 @@ SCALE = (
 _HEADINGS = (
     Heading("base", COMPARISON["base"].meaning),
     Heading("new", COMPARISON["new"].meaning),
-    Heading("change", "A ratio, or of percentages a difference in points."),
+    Heading("change", "A ratio or, for percentages, a difference in points."),
     Heading("95 % interval", SCALE, columns=("low", "high"), spare=1),
     Heading("p", COMPARISON["p_value"].meaning, spare=2),
     Heading("verdict", COMPARISON["verdict"].meaning, words=True),

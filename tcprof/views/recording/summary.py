@@ -87,7 +87,7 @@ def _step_figures(analysis: Analysis, row: pd.Series, figures: IterationFigures,
         kernels = f"unknown: {why_no_kernels(analysis) or 'CUDA graphs were recorded as a whole'}"
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
     ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
-    caption = f"from one step's begin to the next one's, median of {units.format_things(figures.count, 'step')}"
+    caption = f"from one step's start to the next one's, median of {units.format_things(figures.count, 'step')}"
     return (
         Reading("Step time", units.format_ns(figures.step_ns), ends, caption),
         Reading("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
