@@ -267,7 +267,7 @@ def test_of_what_mfu_is_a_share_is_told_without_executed_flop_too(read: Read) ->
     )
     both = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9)
     (said,) = describe_peaks(read(both.sampled()))
-    assert said.startswith("HFU is the FLOP executed on the Tensor Cores, MFU the useful FLOP, of the dense peak")
+    assert said.startswith("HFU is the FLOP executed on the Tensor Cores, MFU the useful FLOP, as shares of the")
 
 
 def shown(analysis: Analysis) -> dict[str, str]:

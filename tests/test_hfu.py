@@ -132,7 +132,7 @@ def test_peaks_are_told_where_shares_of_them_are_shown_and_nowhere_else(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     out = run(command, TRANSFORMER).out
-    told = " ".join(out.split()).count("HFU is the FLOP executed on the Tensor Cores, of the dense peak")
+    told = " ".join(out.split()).count("HFU is the FLOP executed on the Tensor Cores, as shares of the dense peak")
     is_shown = any(line.endswith("  HFU") for line in out.splitlines())
     assert told == is_shown == (command == "ranges" and columns >= 100)  # show has no such column
 

@@ -132,13 +132,19 @@ def test_hostile_names_are_shown_as_text(visit, pages, name):
 @pytest.mark.slow
 def test_pointer_shows_a_name_as_text(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
-    opened.evaluate(
-        "const data = document.getElementById('classes').data;"
-        "const place = data[0].hovertext.findIndex((text) => text.includes('script'));"
-        "Plotly.Fx.hover('classes', [{curveNumber: data.length - 1, pointNumber: place}])"
-    )
-    hover = opened.locator("#classes .hoverlayer").text_content()
-    assert "</script><img src=x onerror=window.hacked=1>" in hover
+    name = "</script><img src=x onerror=window.hacked=1>"
+    (place,) = (number for number, each in enumerate(HOSTILE) if name in each)
+    start = 10_000e-9 * (place + 1)  # see ``read_hostile``
+    opened.evaluate(f"window.tcprof.showWindow(0, {start}, {start + 8_000e-9})")
+    opened.wait_for_timeout(700)
+    lane = opened.locator("#timeline .nsewdrag").last
+    lane.scroll_into_view_if_needed()
+    box = lane.bounding_box()
+    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] - 20)
+    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 20, steps=3)
+    hover = opened.locator("#timeline .hoverlayer")
+    hover.get_by_text("grid and block").wait_for()
+    assert name[:12] in hover.text_content()
     assert opened.evaluate("window.hacked") is None
 
 

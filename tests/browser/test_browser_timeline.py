@@ -320,6 +320,7 @@ def test_single_kernels_have_their_names_under_the_pointer(timeline):
     opened.evaluate(f"window.tcprof.showWindow(0, {kernel['start_ns'] * 1e-9}, {kernel['end_ns'] * 1e-9})")
     settled(opened)
     opened.wait_for_timeout(700)  # the page scrolls
+    opened.locator("#timeline .nsewdrag").last.scroll_into_view_if_needed()
     box = opened.locator("#timeline .nsewdrag").last.bounding_box()
     opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] - 20)
     opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 20, steps=3)

@@ -58,6 +58,7 @@ export class Explorer {
     if (this.model.wanted !== wanted) this.model.want(wanted);
     this.mark();
     this.show();
+    if (this.selection) this.reveal();
   }
 
   ask(change: Partial<Model["wanted"]>): void {

@@ -1879,6 +1879,7 @@ ${tag[row]}`.toLowerCase());
       if (this.model.wanted !== wanted2) this.model.want(wanted2);
       this.mark();
       this.show();
+      if (this.selection) this.reveal();
     }
     ask(change) {
       this.model.want({ ...this.model.wanted, ...change });
