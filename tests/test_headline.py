@@ -110,8 +110,9 @@ def test_a_comparison_has_the_figures_of_its_recordings(run, tmp_path):
     paths, page = [FIXTURES / f"transformer_{name}.sqlite" for name in ("eager", "compiled")], tmp_path / "page.html"
     done = run("compare", *paths, "-o", page)
     markdown = run("compare", *paths, "--format", "markdown").out.replace("\\", "")
-    rows = json.loads(run("compare", *paths, "--format", "json").out)["rows"]
-    written = page.read_text(encoding="utf-8")
+    document = json.loads(run("compare", *paths, "--format", "json").out)
+    rows, sides = document["rows"], {each["side"]: each for each in document["sides"]}
+    written = page.read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
     for path, side in zip(paths, ("base", "new"), strict=True):
         (line,) = json.loads(run("show", path, "--format", "json").out)["first_lines"]
         time, active, idle = re.findall(r"[<\d.]+ (?:%|[mnµ]?s\b)", line)
@@ -122,8 +123,10 @@ def test_a_comparison_has_the_figures_of_its_recordings(run, tmp_path):
             assert re.findall(r"\d+", text)[-1] == line.split()[-2]
         known = {each["quantity"]: each[side] for each in rows if each["path"] == "step"}
         assert (format_ns(known["step_ns"]), format_pct(known["tensor_active_mean_pct"])) == (time, active)
-        assert time in written
-        assert active in written
+        figures = sides[side]
+        assert [format_pct(figures[name]) for name in ("tensor_active_pct", "idle_pct")] == [active, idle]
+        assert figures["step_count"] == int(line.split()[-2])
+        assert all(figure in written for figure in (time, active, idle))
 
 
 def test_what_rounding_allows_holds_the_mean_that_is_shown():

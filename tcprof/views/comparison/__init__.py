@@ -18,7 +18,7 @@ from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
 from tcprof.views.comparison.gate import view_gate
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
-from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, name_sides
+from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, measure_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import VERDICT, Document, Notes
 from tcprof.views.recording import gpu_title_of_several, recording_data
@@ -163,6 +163,7 @@ def _data(
         "faults": findings.faults,
         "warnings": findings.warnings,
         "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},
+        "sides": [{"side": each.role, "gpu": gpu, **vars(figures)} for each, gpu, figures in measure_sides(comparison)],
         "iteration_path": comparison.iteration_path,
         "spread": comparison.spread,
         "rows": rows,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
-from tcprof.findings.compared.sides import measure_side
+from tcprof.findings.compared.sides import SideFigures, measure_side
 from tcprof.findings.compared.verdict import decisive, iteration_name, list_gpus, name_time, side_names, time_row
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
@@ -120,6 +120,16 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         what = f"{'median ' if first.iteration_path else ''}{iteration_name(first)}"
         tables.append(Table(f"sides-{gpu}", title, what, headings, tuple(rows), gpu=gpu))
     return tables
+
+
+def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigures]]:
+    """Both sides with the figures of each GPU that the table of sides shows."""
+    iterates = bool(comparison.iteration_path)
+    return [
+        (shown, gpu, measure_side(shown.side, gpu, iterates))
+        for gpu in shared_gpus([comparison])
+        for shown in shown_sides([comparison])
+    ]
 
 
 def _side_row(shown: ShownSide, gpu: int) -> Row:
