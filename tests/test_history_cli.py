@@ -191,3 +191,13 @@ def test_help_explains_the_group_and_its_commands(run: Run) -> None:
         assert max(map(len, said.splitlines())) <= 80
         assert [option for option in re.findall(r"(--[a-z-]+)", said) if option not in page + "--help"] == []
     assert run("history", "add").err.endswith("See: tcprof help history add\n")
+
+
+def test_what_cannot_be_read_makes_no_store(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TCPROF_STORE", raising=False)
+    assert run("history", "add", "absent.sqlite").status == 3
+    assert list(tmp_path.iterdir()) == []
+    done = run("compare", "main@latest", FIXTURES / "mlp_fp16.sqlite")
+    assert done.status == 0
+    assert (done.out + done.err).count("Nothing to compare with") == 1

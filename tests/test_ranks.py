@@ -231,6 +231,14 @@ def test_a_pattern_without_a_rank(pattern: str, tmp_path: Path) -> None:
         gather(make_job(tmp_path, [[1000] * 6]), executors.processes(1), 1, pattern)
 
 
+def test_hidden_folders_hold_no_ranks_and_hints_are_given_once(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path, [[1000] * 8] * 2)
+    (tmp_path / ".tcprof").mkdir()
+    (tmp_path / ".tcprof" / "history.db").touch()
+    assert run("ranks", tmp_path).status == 0
+    assert run("ranks", tmp_path / "absent.sqlite").err.count("Check the name.") == 1
+
+
 # Job against job
 
 

@@ -123,6 +123,7 @@ def add(
     A recording, its copies and its saved analysis are one run, however often they are added. Commit, commit time
     and branch come from git.
     """
+    from tcprof.history.database import find_url
     from tcprof.history.git import add_commit, parse_config
     from tcprof.history.run import Facts, to_utc
     from tcprof.history.store import open_store
@@ -137,10 +138,14 @@ def add(
     )
     facts, notes = add_commit(given)
     files = [file for each in recordings for file in find_recordings(each)]
-    opened, added = open_store(store), []
+    find_url(store)  # a wrong address is refused before anything is read
+    added = []
     with progress_of("Adding", len(files)) as on_done:
         for done, file in enumerate(files, 1):
-            added += opened.add([read_recording(file, no_cache=no_cache)], facts, keep=keep)
+            analysis = read_recording(file, no_cache=no_cache)
+            if done == 1:  # what cannot be read makes no store
+                opened = open_store(store)
+            added += opened.add([analysis], facts, keep=keep)
             on_done(done)
     print_notes(dict.fromkeys([*notes, *(note for each in added for note in each.notes)]))
     document = view_added([file.name for file in files], [(each.run_id, each.is_new) for each in added], opened.name)

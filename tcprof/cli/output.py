@@ -58,7 +58,8 @@ def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> Non
     """What a format has no place for, on the error stream: the base of the figures, the gate, and warnings."""
     if "base" not in has:
         print_notes(document.base)
-    if document.rows is not None and document.rows.empty and "warnings" not in has:
+    shown = [line for part in document.parts for line in getattr(part, "lines", ())] if "base" in has else []
+    if document.rows is not None and document.rows.empty and "warnings" not in has and document.if_empty not in shown:
         print_notes((document.if_empty,))
     if "warnings" not in has:
         print_notes(each for each in document.warnings if notes or each not in document.remarks)

@@ -23,10 +23,15 @@ def find_files(given: Iterable[Path]) -> list[Path]:
     """The recordings that are meant: files, and folders with those of a job, in subfolders too."""
     files: list[Path] = []
     for each in given:
-        inside = sorted(path for path in each.rglob("*") if path.is_dir() and any(path.iterdir()))
+        inside = sorted(path for path in each.rglob("*") if _is_shown(path, each) and any(path.iterdir()))
         folders = [each, *inside] if not inside or any(path.is_file() for path in each.iterdir()) else inside
         files += [file for folder in folders for file in find_recordings(folder)]
     return list(dict.fromkeys(files))
+
+
+def _is_shown(path: Path, below: Path) -> bool:
+    """Whether it is a folder, and no hidden one such as that of a project's store."""
+    return path.is_dir() and not any(part.startswith(".") for part in path.relative_to(below).parts)
 
 
 def gather(
@@ -100,7 +105,7 @@ def _run_until_lost(
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, TcprofError):
-        return f"{error} {error.hint}".strip()
+        return f"{error.message} {error.hint}".strip()
     return f"{type(error).__name__}: {error}"
 
 

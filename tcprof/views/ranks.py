@@ -7,24 +7,17 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
-from tcprof.frames import COMPARISON, RANKS, Column
+from tcprof.frames import RANKS, Column, Quantity
 from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
+from tcprof.views.comparison.quantities import CHANGE_HEADINGS, quantity_row
 from tcprof.views.document import VERDICT, Document, HeatMap, Notes, Part, Section
-from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
+from tcprof.views.tables import Cell, Heading, Row, Table
 
 RANKS_SHOWN = 16
 _ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
-_CHANGES = (
-    Heading("base", COMPARISON["base"].meaning),
-    Heading("new", COMPARISON["new"].meaning),
-    Heading("change", "A ratio or, for percentages, a difference in points."),
-    Heading("95 % interval", "Of the change.", columns=("low", "high"), spare=1),
-    Heading("p", COMPARISON["p_value"].meaning, spare=2),
-    Heading("verdict", COMPARISON["verdict"].meaning, words=True),
-)
 _JOBS_BASE = (
     "Medians over the steps, of the mean over the ranks. Each job is one run: how much runs of one program differ is "
     "assumed, and smaller changes are inconclusive."
@@ -140,8 +133,8 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     warnings = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in _list_warnings(job)]
     if len(jobs[0].ranks) != len(jobs[1].ranks):
         warnings.insert(0, f"The jobs have {len(jobs[0].ranks):,} and {len(jobs[1].ranks):,} ranks.")
-    cells = tuple(_change_row(RANKS[name], row) for name, row in by_quantity.items())
-    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "per step", _CHANGES, cells)
+    cells = tuple(_change_row(name, row) for name, row in by_quantity.items())
+    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "per step", CHANGE_HEADINGS, cells)
     base = (_JOBS_BASE,)
     parts = (Notes((verdict,), VERDICT), table, Notes(tuple(of_each)), Notes(base))
     data = {"verdict": (verdict, *of_each), "job_comparison": rows, "warnings": warnings}
@@ -156,14 +149,7 @@ def _judge_change(step: Mapping[str, Any], names: tuple[str, str]) -> str:
     return f"{names[1]} {said} {names[0]}: {times}, {change}." if said else f"Inconclusive: {times}, {change}."
 
 
-def _change_row(column: Column, row: Mapping[str, Any]) -> Row:
-    change = "difference" if column.unit == "pct" else "ratio"
-    ends = (row[f"{change}_low"], row[f"{change}_high"])
-    cells = (
-        *(Cell(column.format(row[side]), sort_key(row[side])) for side in ("base", "new")),
-        Cell.change(row[change], change == "difference"),
-        Cell.change_interval(*ends, change == "difference"),
-        Cell.p_value(row["p_value"]),
-        Cell.word(row["verdict"]),
-    )
-    return Row(column.title, cells)
+def _change_row(name: str, row: Mapping[str, Any]) -> Row:
+    column = RANKS[name]
+    quantity = Quantity(column, name, better="higher" if column.unit == "pct" else "lower")
+    return quantity_row(quantity, column.title, 1, {**row, "base_lower_bound": False, "new_lower_bound": False})

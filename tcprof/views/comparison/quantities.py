@@ -22,7 +22,7 @@ SCALE = (
     "Ratios from a quarter to four times, percentages from 25 points less to 25 points more; what lies beyond stands "
     "at the end"
 )
-_HEADINGS = (
+CHANGE_HEADINGS = (
     Heading("base", COMPARISON["base"].meaning),
     Heading("new", COMPARISON["new"].meaning),
     Heading("change", "A ratio or, for percentages, a difference in points."),
@@ -34,9 +34,9 @@ _HEADINGS = (
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
     """The iterations' quantities: both values, the change with its interval, p and the verdict."""
-    rows = tuple(_quantity_row(*each) for each in _known(comparison, gpu))
+    rows = tuple(quantity_row(*each) for each in _known(comparison, gpu))
     first = f"per {iteration_name(comparison)}"
-    return Table(f"quantities-{gpu}", title, first, _HEADINGS, rows, gpu=gpu)
+    return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
 
 
 def _known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
@@ -53,7 +53,8 @@ def _known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, in
                 yield quantity, "mean", depth + 1, of_means(row)
 
 
-def _quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
+def quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
+    """A quantity of both sides, as ``CHANGE_HEADINGS`` has it."""
     change = quantity.change
     cells = (
         side_cell(quantity, row, "base"),

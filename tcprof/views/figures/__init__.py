@@ -41,7 +41,7 @@ class Settings(dict[str, Any]):
 
 
 def scatter(**settings: Any) -> Settings:
-    """A trace of points, lines or areas; where ``hovertext`` is set, the pointer shows nothing else."""
+    """A trace of points, lines or areas; where ``hovertext`` is set, hovering shows only that."""
     return _trace("scatter", settings)
 
 

@@ -1,4 +1,4 @@
-"""All that is said of one recording: in some lines, on one screen, and in sections with figures for a page."""
+"""One recording: in some lines, on one screen, and in sections with figures for a page."""
 
 from collections.abc import Sequence
 
@@ -52,7 +52,7 @@ _NAMES = "“Counter and name” agree where both say that a kernel uses the Ten
 
 
 def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
-    """All that is said of a recording; its title is its file's name by default."""
+    """What the page of a recording says; its title is its file's name by default."""
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
     advice = advise(analysis)
