@@ -275,7 +275,7 @@ class TestFaultsAndWarnings:
     def test_warnings_are_counted_below_the_verdict(self, steps):
         findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
         text = plain(Page(render_page([steps], findings=[findings])))
-        assert text.index("2 things make") < text.index("Iterations") < text.index("Different GPUs.")
+        assert text.index("2 things make") < text.index("Steps") < text.index("Different GPUs.")
         assert text.index("Different clocks.") < text.index("New is odd.")
 
     @pytest.mark.slow
@@ -294,10 +294,8 @@ class TestNavigation:
             assert len(links) > 5
 
     def test_two_sides_have_a_link_for_each_section_several_one_for_each_side(self, page, page_of_several):
-        assert "Iterations What changed Typical step Why Advice Ranges Kernels Cautions Reports Provenance" in plain(
-            page
-        )
-        assert "Iterations middle fast Cautions Noise floor Reports Provenance" in plain(page_of_several)
+        assert "Steps What changed Typical step Why Advice Ranges Kernels Cautions Reports Provenance" in plain(page)
+        assert "Steps middle fast Cautions Noise floor Reports Provenance" in plain(page_of_several)
 
 
 class TestReportsAndBaselines:

@@ -275,6 +275,13 @@ def test_jobs_of_other_sizes_are_told(run: Run, tmp_path: Path) -> None:
     assert "Inconclusive: step time" in done.out
 
 
+def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path / "a", [[1000] * 12] * 2)
+    done = run("compare", tmp_path / "a", FIXTURES / "mlp_fp16.sqlite")
+    assert done.status == 3
+    assert "does not say which rank it is of" in done.err
+
+
 def test_a_gate_is_not_for_jobs(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", tmp_path / "a", "--fail-if", "time > +1%")

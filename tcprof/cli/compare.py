@@ -165,10 +165,9 @@ def compare(
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            reports = _find_reports(page, sides, comparisons)
-            options = PageOptions(title, theme, plotlyjs)
             others = compare_other_ways(read, mapping, allow_mismatch)
-            write_comparison(findings, page, options, gate, reports, others)
+            reports = _find_reports(page, sides, comparisons)
+            write_comparison(findings, page, PageOptions(title, theme, plotlyjs), gate, reports, others)
         _tell_page(page, output, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
 

@@ -112,24 +112,21 @@ def report_job(folder: Path, page: Path, options: PageOptions) -> None:
 
 
 def as_jobs(paths: Sequence[Path], sides: Sequence["Side"] = ()) -> list["Job"]:
-    """The jobs in folders, or of sides whose recordings are each of another rank; none where a side is no job."""
+    """The sides as jobs, if one of them is: a job's folder, or recordings that are each of another rank."""
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.reduce import reduce_analysis
     from tcprof.ranks.store import is_job
 
     if any(is_job(path) for path in paths):
         return [join_ranks(*_read([path], None, None, None)) for path in paths]
-    ranks = [[each.recording.identity.rank for each in side.recordings] for side in sides]
-    if not ranks or any(
-        len(side) < 2 or len({each and each.rank for each in side} - {None}) < len(side) for side in ranks
-    ):
+    if not any(map(_has_ranks, sides)):
         return []
     return [join_ranks([rank for each in side.recordings for rank in reduce_analysis(each)]) for side in sides]
 
 
-def _is_job(side: "Side") -> bool:
+def _has_ranks(side: "Side") -> bool:
     known = [each.recording.identity.rank for each in side.recordings]
-    return len(known) > 1 and None not in known and len({rank.rank for rank in known if rank}) == len(known)
+    return len(known) > 1 and len({rank.rank for rank in known if rank}) == len(known)
 
 
 def _write_page(job: "Job", page: Path, given: list[Path], options: PageOptions = USUAL) -> None:

@@ -19,7 +19,6 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 24
 _SHORT_COMMIT = 10
-SERIES_SHOWN = 20
 Step: TypeAlias = tuple[SeriesTrend, Change]
 Explain = Callable[[pd.DataFrame, pd.DataFrame], tuple[str, ...]]
 

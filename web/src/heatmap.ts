@@ -1,5 +1,5 @@
 /** The heat map of a job: a cell for each rank and step. Its data are packed as the timeline's are. */
-import { isDark, systemDark } from "./colors";
+import { readColor, systemDark } from "./colors";
 import { find } from "./dom";
 import { formatPercent, formatScaled, formatSeconds } from "./format";
 import { unpack } from "./timeline/unpack";
@@ -27,8 +27,6 @@ const LEFT = 56; // pixels for the ranks' numbers
 const BELOW = 22; // pixels for the steps' numbers
 const ROW = { least: 1, most: 20, all: 640 }; // pixels of a row, and of all where there is room
 const LABEL = { row: 14, column: 48 }; // pixels from one number to the next
-const GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
-const BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
 
 /** Draw the heat map of a page that has one. */
 export async function startHeatmap(): Promise<void> {
@@ -57,7 +55,7 @@ export async function startHeatmap(): Promise<void> {
     const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
     const context = cells.getContext("2d")!;
     const image = context.createImageData(columns, header.ranks.length);
-    const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
+    const [good, bad] = ["--kept", "--loss"].map((name) => readChannels(readColor(name)));
     const { low, high, bad: muchIsBad } = metric();
     for (let row = 0; row < header.ranks.length; row++) {
       for (let column = 0; column < columns; column++) {
@@ -114,9 +112,8 @@ export async function startHeatmap(): Promise<void> {
     const { low, high, unit } = metric();
     find("[data-low]", HTMLElement, element!).textContent = format(low, unit);
     find("[data-high]", HTMLElement, element!).textContent = format(high, unit);
-    const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
-    const ends = metric().bad ? [good, bad] : [bad, good];
-    find(".swatch", HTMLElement, element!).style.background = `linear-gradient(90deg, ${ends.join()})`;
+    const ends = metric().bad ? "var(--kept), var(--loss)" : "var(--loss), var(--kept)";
+    find(".swatch", HTMLElement, element!).style.background = `linear-gradient(90deg, ${ends})`;
     draw();
   }
 
@@ -151,6 +148,11 @@ export async function startHeatmap(): Promise<void> {
   systemDark.addEventListener("change", show);
   show();
   find(".undrawn", HTMLElement, element).remove();
+}
+
+/** Red, green and blue of a colour such as #d81b60. */
+function readChannels(color: string): number[] {
+  return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 }
 
 function format(value: number, unit: string): string {

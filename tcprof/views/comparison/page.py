@@ -146,7 +146,7 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
         make = partial(figure_small_multiples, comparisons, gpu)
         multiples = Figure(f"multiples-{gpu}", "The same, with a strip for each side", make)
         parts.append(Section(f"each-{gpu}", "Each side by itself", (Notes((_MULTIPLES,)), multiples)))
-    return Section(f"iterations-of-{gpu}", f"{title}: Iterations" if title else "Iterations", tuple(parts))
+    return Section(f"iterations-of-{gpu}", f"{title}: Steps" if title else "Steps", tuple(parts))
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:

@@ -158,7 +158,7 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
                 Heading.of(NOISE_FLOOR["ratio"], title="largest / smallest"),
             )
             name = f"noise-{len(tables) + 1}"
-            tables.append(Table(name, title, "median per iteration", headings, rows, gpu=gpu))
+            tables.append(Table(name, title, "median per step", headings, rows, gpu=gpu))
     return tables
 
 

@@ -2376,8 +2376,6 @@ ${tag[row]}`.toLowerCase());
   var BELOW = 22;
   var ROW2 = { least: 1, most: 20, all: 640 };
   var LABEL = { row: 14, column: 48 };
-  var GOOD = { light: [236, 240, 245], dark: [38, 46, 57] };
-  var BAD = { light: [176, 32, 14], dark: [255, 138, 76] };
   async function startHeatmap() {
     const element2 = document.querySelector("[data-heatmap]");
     if (!element2) return;
@@ -2402,7 +2400,7 @@ ${tag[row]}`.toLowerCase());
       const cells = Object.assign(document.createElement("canvas"), { width: columns, height: header.ranks.length });
       const context = cells.getContext("2d");
       const image = context.createImageData(columns, header.ranks.length);
-      const [good, bad] = isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light];
+      const [good, bad] = ["--kept", "--loss"].map((name) => readChannels(readColor(name)));
       const { low, high, bad: muchIsBad } = metric();
       for (let row = 0; row < header.ranks.length; row++) {
         for (let column = 0; column < columns; column++) {
@@ -2455,9 +2453,8 @@ ${tag[row]}`.toLowerCase());
       const { low, high, unit } = metric();
       find("[data-low]", HTMLElement, element2).textContent = format(low, unit);
       find("[data-high]", HTMLElement, element2).textContent = format(high, unit);
-      const [good, bad] = (isDark() ? [GOOD.dark, BAD.dark] : [GOOD.light, BAD.light]).map((rgb) => `rgb(${rgb.join()})`);
-      const ends = metric().bad ? [good, bad] : [bad, good];
-      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends.join()})`;
+      const ends = metric().bad ? "var(--kept), var(--loss)" : "var(--loss), var(--kept)";
+      find(".swatch", HTMLElement, element2).style.background = `linear-gradient(90deg, ${ends})`;
       draw();
     }
     function moveTo(row, column) {
@@ -2490,6 +2487,9 @@ ${tag[row]}`.toLowerCase());
     systemDark.addEventListener("change", show2);
     show2();
     find(".undrawn", HTMLElement, element2).remove();
+  }
+  function readChannels(color) {
+    return [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   }
   function format(value, unit) {
     if (unit === "ns") return formatSeconds(value * 1e-9);
