@@ -12,7 +12,7 @@ from tcprof.history.figures import METRICS
 from tcprof.history.run import SPLITTING
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Notes
-from tcprof.views.paths import WHOLE_CAPTURE
+from tcprof.views.paths import LEFT_OUT, WHOLE_CAPTURE
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
 _HASH = 10  # digits of a commit that a table shows
@@ -33,7 +33,8 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
         for row in shown.to_dict("records")
     )
     hidden = len(newest) - len(shown)
-    table = Table("runs", "Runs, the newest first", "Run", headings, rows, hidden=hidden, more="'--limit 0' lists all.")
+    more = LEFT_OUT.format(things="runs", command="history list --limit 0")
+    table = Table("runs", "Runs, the newest first", "Run", headings, rows, hidden=hidden, more=more)
     return Document("history", (table,), data={"runs": runs}, rows=runs, if_empty=_NO_RUNS)
 
 

@@ -14,6 +14,7 @@ from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import CHANGE_HEADINGS, quantity_row
 from tcprof.views.document import VERDICT, Document, HeatMap, Notes, Part, Section
+from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 RANKS_SHOWN = 16
@@ -70,7 +71,7 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
         )
         for row in shown.to_dict("records")
     ]
-    more = "those with the shortest own time. 'tcprof ranks --limit 0' lists all of them."
+    more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
     title = "Means per step of each rank, the longest own time first"
     hidden = len(ranks) - len(shown)
     return Table("ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title)

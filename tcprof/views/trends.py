@@ -14,6 +14,7 @@ from tcprof.history.figures import CAPTURE, METRICS, STEP
 from tcprof.history.trends import SeriesTrend, find_circumstances
 from tcprof.untrusted import one_line
 from tcprof.views.document import VERDICT, Commands, Document, Notes, Part, Section
+from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -145,7 +146,7 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     ordered = sorted(trends, key=lambda each: each.trend.verdict not in ("changed", "unconfirmed"))
     shown = ordered if limit is None else ordered[:limit]
     rows = tuple(Row(name_series(each), _cells(each)) for each in shown)
-    more = "those without a change. 'tcprof history trend --limit 0' lists all of them."
+    more = LEFT_OUT.format(things="series", command="history trend --limit 0")
     hidden = len(trends) - len(shown)
     return Table("series", "Series, those that changed first", "Figure", headings, rows, hidden=hidden, more=more)
 

@@ -129,7 +129,7 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
         headings=tuple(_range_heading(quantity, quantity.name in brief) for quantity in listed),
         rows=path_rows(kept, cells, _tags(kept)),
         hidden=len(places) - len(kept),
-        more=LEFT_OUT.format(command="compare --limit 0"),
+        more=LEFT_OUT.format(things="ranges", command="compare --all"),
         gpu=gpu,
         search="part of a path",
     )

@@ -21,7 +21,7 @@ from tcprof.views.document import Document, Figure, Notes, Part
 from tcprof.views.figures import PlotlyFigure
 from tcprof.views.figures.circles import MOST_KERNELS, describe_symbols, figure_memory_tensor, figure_tensor_time
 from tcprof.views.figures.roofline import figure_roofline
-from tcprof.views.paths import LONGEST_NAME, without_repeats
+from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, without_repeats
 from tcprof.views.recording import SOURCE_MEANINGS, head, list_notes, make_document, make_table, split_by_gpu
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
@@ -44,7 +44,7 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
     "path": {"brief": False},
 }
 _HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
-_LEFT_OUT = "more kernels hidden: tcprof kernels --limit 0"
+_LEFT_OUT = LEFT_OUT.format(things="kernels", command="kernels --limit 0")
 SHORT_NAME = 64
 
 

@@ -28,7 +28,7 @@ from tcprof.frames import MODULES
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN, Order
 from tcprof.views.document import Document, Notes, Part
-from tcprof.views.paths import keep_largest
+from tcprof.views.paths import LEFT_OUT, keep_largest
 from tcprof.views.recording import head, list_notes, make_document, make_table, split_by_gpu
 from tcprof.views.recording.kernels import describe_fit, why_unfitted
 from tcprof.views.tables import Cell, Heading, Row, Table
@@ -46,7 +46,7 @@ _ONLY_USEFUL = {"useful_flop": 1}  # where it is not known what was executed
 _HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles_pct", "lost_ns"}
 _HIDDEN |= {"tensor_kernel_share_pct", *(f"{phase}_kernel_ns" for phase in _PER_PHASE)}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
-_LEFT_OUT = "more modules hidden: tcprof modules --limit 0"
+_LEFT_OUT = LEFT_OUT.format(things="modules", command="modules --limit 0")
 NONE = (
     "The recording names no module.",
     "Record a PyTorch program with 'tcprof profile', which names them, or give NVTX ranges the modules' paths.",

@@ -104,7 +104,7 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, f
         if most is not None:
             kept = keep_longest(kept, kept["window_ns"], most // rows["gpu"].nunique())
         listed = path_rows(kept, [_time_cells(row, columns) for row in kept.to_dict("records")])
-        more = LEFT_OUT.format(command="timeline --all")
+        more = LEFT_OUT.format(things="ranges", command="timeline --all")
         shown = int(kept["alike_count"].sum()) if fold else len(kept)
         further = {"hidden": len(of_gpu) - shown, "more": more, "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Time on", "Range (sums)", tuple(headings), listed, **further))
