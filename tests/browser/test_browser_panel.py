@@ -348,12 +348,17 @@ def test_hostile_names_are_text_in_panel_and_search(visit, pages):
 def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
     opened = visit(pages / "modules.html")
     opened.emulate_media(media="print")
-    for part in (".icicle .bars button", ".bar i", ".swatch", ".stage"):
-        style = opened.locator(part).first.evaluate("each => ({...getComputedStyle(each)})")
-        assert style["printColorAdjust"] == "exact"
-    assert style["breakInside"] == "avoid"
-    width = opened.locator(".bar i").first.evaluate("each => getComputedStyle(each).borderTopWidth")
-    assert width == "5px", "a border is printed where backgrounds are not"
+    printed = {"printColorAdjust": "exact"}
+    styles = {
+        ".icicle .bars button": printed,
+        ".bar i": printed | {"borderTopWidth": "5px"},  # a border is printed where backgrounds are not
+        ".swatch": printed,
+        ".stage": printed | {"breakInside": "avoid"},
+    }
+    holds = "([part, name, value]) => getComputedStyle(document.querySelector(part))[name] === value"
+    for part, properties in styles.items():
+        for name, value in properties.items():  # waits: the page may draw its bars anew for the paper's width
+            opened.wait_for_function(holds, arg=[part, name, value])
 
 
 def test_paper_is_light_where_the_page_is_dark(visit, pages):
