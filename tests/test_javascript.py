@@ -11,7 +11,8 @@ from slow import slow
 
 WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
-BUNDLES = ("page.js", "theme.js")
+BUNDLES = ("report.js", "comparison.js", "job.js", "theme.js")
+LARGEST = {"report.js": 95_000, "comparison.js": 60_000, "job.js": 60_000}  # bytes, with those of theme.js
 
 
 def build(*arguments):
@@ -41,7 +42,7 @@ def test_a_bundle_that_its_sources_do_not_give_is_refused(name, tmp_path):
     for each in BUNDLES:
         (tmp_path / each).write_text(read_bundle(each), encoding="utf-8")
     assert build("--check", tmp_path).stderr == ""
-    (tmp_path / name).write_text(read_bundle(name).replace('"use strict";\n', ""), encoding="utf-8")
+    (tmp_path / name).write_text(read_bundle(name).replace('"use strict";', ""), encoding="utf-8")
     done = build("--check", tmp_path)
     assert done.returncode == 1
     assert done.stderr == (
@@ -52,10 +53,16 @@ def test_a_bundle_that_its_sources_do_not_give_is_refused(name, tmp_path):
 @pytest.mark.parametrize("name", BUNDLES)
 def test_a_bundle_leaves_no_globals_and_cannot_end_its_element(name):
     text = read_bundle(name)
-    header, strict, begin, *_, end = text.splitlines()
-    assert "Generated from web/src by 'make web'" in header
-    assert (strict, begin, end) == ('"use strict";', "(() => {", "})();")
+    header, body = text.split("\n", 1)
+    assert "tcprof, Apache-2.0. Generated from web/src by 'make web'" in header
+    assert body.startswith('"use strict";(()=>{')
+    assert body.endswith("})();\n")
     assert "</script" not in text
+
+
+@pytest.mark.parametrize(("name", "largest"), LARGEST.items())
+def test_scripts_of_a_page_beside_plotly_are_small(name, largest):
+    assert len((read_bundle(name) + read_bundle("theme.js")).encode()) <= largest
 
 
 def read_bundle(name):

@@ -13,13 +13,14 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ASSETS = join(HERE, "../tcprof/render/html/assets");
 const HEADER = "/* tcprof, Apache-2.0. Generated from web/src by 'make web': change it there. */";
 
-/* theme.js runs in the head, before anything is painted; page.js is all the rest. */
+/* theme.js runs in the head of all pages, before anything is painted; the others are all the rest of one kind of page. */
 async function bundlePages() {
   const { outputFiles } = await build({
     absWorkingDir: HERE,
-    entryPoints: ["src/theme.ts", "src/page.ts"],
+    entryPoints: ["theme", "report", "comparison", "job"].map((name) => `src/${name}.ts`),
     outdir: ASSETS,
     bundle: true,
+    minify: true,
     format: "iife",
     target: "es2022",
     charset: "utf8",

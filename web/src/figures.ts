@@ -1,13 +1,9 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
-import { readColor, systemDark } from "./colors";
-import { chooseBar, showChosen } from "./comparison/groups";
+import { onColors, readColor } from "./colors";
 import { find, findAll } from "./dom";
 import { timeTicks } from "./format";
-import { hasItems, startLasso } from "./lasso";
 import { coarsePointer, narrowScreen } from "./media";
-import { keepLabels, type Figure, type PlotElement } from "./plotly";
-import { select } from "./selection";
-import { parseSelection } from "./selection_fragment";
+import { hasItems, keepLabels, type Figure, type PlotElement } from "./plotly";
 
 const CONFIG = {
   responsive: true,
@@ -20,6 +16,8 @@ const CONFIG = {
   toImageButtonOptions: { filename: "tcprof", scale: 2 },
 };
 
+type Follow = (plot: PlotElement, figure: Figure) => void;
+
 /** Milliseconds after which plotly has given its figures the window's width. */
 const SETTLED = 300;
 
@@ -28,14 +26,15 @@ const PAPER = 690;
 
 /** Draw all figures.
  *
- * @param timeline - Settled once the timeline is drawn, which stands before them.
+ * @param before - Settled once is drawn what stands before them.
+ * @param follow - Is given each that is drawn, with the figure: what a page does with clicks in it.
  * @returns A promise for each that it is drawn.
  */
-export function startFigures(timeline: Promise<void>): Promise<void>[] {
+export function startFigures(before: Promise<void>, follow: Follow): Promise<void>[] {
   const plots = findPlots();
-  let last = timeline;
+  let last = before;
   const drawn = plots.map((plot) => {
-    const mine = last.then(pause).then(() => drawFigure(plot)); // so that the browser shows what is drawn, and answers
+    const mine = last.then(pause).then(() => drawFigure(plot, follow)); // so that the browser shows what is drawn, and answers
     last = mine.catch(() => {});
     return mine;
   });
@@ -44,16 +43,14 @@ export function startFigures(timeline: Promise<void>): Promise<void>[] {
 }
 
 /** Redraw the figures that are there in the page's colours. */
-export function restyle(): void {
+function restyle(): void {
   relayout(findPlots(), appearance());
 }
 
 /** Let all figures follow the system's colours, the window's width, parts that open, and paper. */
 export function fitFigures(): void {
-  systemDark.addEventListener("change", restyle);
+  onColors(restyle);
   narrowScreen.addEventListener("change", restyle);
-  addEventListener("beforeprint", restyle);
-  addEventListener("afterprint", restyle);
   afterResize();
   afterOpening();
   onPaper();
@@ -113,21 +110,15 @@ function relayout(plots: PlotElement[], change: object): void {
   plots.filter(isDrawn).forEach((plot) => void Plotly.relayout(plot, change));
 }
 
-async function drawFigure(plot: PlotElement): Promise<void> {
+async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
   if (!plot.isConnected) return; // another baseline was chosen meanwhile
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
   keepLabels(figure.layout);
   for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
-  const lasso = hasItems(figure);
-  await Plotly.newPlot(plot, figure.data, figure.layout, lasso ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
-  if (lasso) startLasso(plot);
+    await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
   if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
-  plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-    if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
-    if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata as string[]);
-  });
   if (figure.layout.meta?.seconds) {
     plot.on("plotly_relayout", (change) => {
       const [low, high] = plot._fullLayout!.xaxis.range;
@@ -136,12 +127,7 @@ async function drawFigure(plot: PlotElement): Promise<void> {
       if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
     });
   }
-  plot.on("plotly_clickannotation", ({ annotation: { name } }) => { // a bar's label, which is easier to hit than a thin bar
-    const trace = figure.data.find(({ meta }) => meta?.chooses);
-    const groups = trace?.customdata?.[Number(name)] as string[] | undefined;
-    if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
-  });
-  if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
+  follow(plot, figure);
 }
 
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */

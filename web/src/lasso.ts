@@ -1,17 +1,18 @@
-/** A lasso or a box around circles selects their kernels: alone in the table, marked in the timeline and in all figures. */
+/** Clicks in figures select what is clicked; a lasso or a box around circles their kernels: alone in the table, marked in
+ * the timeline and in all figures. */
 import { find, findAll } from "./dom";
 import { formatCount } from "./format";
-import type { Figure, PlotElement } from "./plotly";
+import { hasItems, type Figure, type PlotElement } from "./plotly";
 import { onSelection, select } from "./selection";
+import { parseSelection } from "./selection_fragment";
 import type { Subjects } from "./timeline/subjects";
 
-/** Whether a figure has circles that stand for kernels. */
-export function hasItems({ data }: Partial<Figure>): boolean {
-  return data?.some(({ meta }) => meta?.items) ?? false;
-}
-
-/** Follow the lasso of a figure; a double click in the figure shows all kernels again. */
-export function startLasso(plot: PlotElement): void {
+/** Follow clicks and the lasso in a figure; a double click in the figure shows all kernels again. */
+export function startLasso(plot: PlotElement, figure: Figure): void {
+  plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+    if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
+  });
+  if (!hasItems(figure)) return;
   const said = Object.assign(document.createElement("p"), { className: "note chosen" });
   said.setAttribute("role", "status");
   plot.after(said);

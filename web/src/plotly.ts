@@ -106,6 +106,11 @@ export interface PlotElement extends HTMLElement {
   readonly _fullLayout?: FullLayout;
 }
 
+/** Whether a figure has circles that stand for kernels. */
+export function hasItems({ data }: Partial<Figure>): boolean {
+  return data?.some(({ meta }) => meta?.items) ?? false;
+}
+
 /** Keep all labels of vertical axes: plotly would measure each, to hide those that hang over the figure's edge, and none does. */
 export function keepLabels(layout: Layout): void {
   for (const [name, axis] of Object.entries(layout)) {

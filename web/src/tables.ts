@@ -1,37 +1,26 @@
-/** Tables whose rows are all in the page: sorting, filtering, folding, saving. */
-import { startColumns } from "./columns";
-import { startGroups } from "./comparison/groups";
+/** Tables whose rows are all in the page: sorting and saving; and figures, which are saved alike. */
 import { figureRows, saveCsv, type Cells } from "./csv";
-import { find, findAll, keepInPlace } from "./dom";
-import { makeFoldable } from "./folding";
+import { findAll, keepInPlace } from "./dom";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
 import { nameOf, rowsOf } from "./table";
-import type { Timeline } from "./timeline/timeline";
 
 const DIRECTIONS: Record<string, Direction> = { none: 0, ascending: 1, descending: -1 };
 
-/** Start all that these tables can do. */
-export function startTables(timeline: Timeline | null): void {
+/** Start what all such tables can do.
+ *
+ * @param drawn - The rows of a drawing that is no figure of plotly, by its id; null where it is one.
+ */
+export function startTables(drawn: (id: string) => Cells[] | null = () => null): void {
   for (const table of findAll<HTMLTableElement>("table.paths")) {
     rowsOf(table).forEach((row, place) => { row.dataset.place = String(place); });
     for (const button of findAll("thead th[aria-sort] button", table)) {
       button.addEventListener("click", () => arrange(table, button.closest("th")!));
     }
-    if (isTree(table)) makeFoldable(table);
-    startColumns(table);
     startNames(table);
   }
-  for (const input of findAll<HTMLInputElement>("[data-filter]")) {
-    const table = document.getElementById(input.dataset.filter!) as HTMLTableElement;
-    input.addEventListener("input", () => filter(table, input.value.trim().toLowerCase()));
-  }
-  startGroups();
-  startSaving(timeline);
+  startSaving(drawn);
 }
-
-/** Kernels stand beside each other; ranges and modules lie in each other. */
-const isTree = (table: HTMLTableElement) => /^table-(ranges|modules)-/.test(table.id);
 
 /** A click on a row shows its name whole, if that was cut, until a click on another one. */
 function startNames(table: HTMLTableElement): void {
@@ -45,7 +34,7 @@ function startNames(table: HTMLTableElement): void {
 }
 
 /** Out of the tree's order a name alone says little, so the path is written out. */
-function flatten(table: HTMLTableElement): void {
+export function flatten(table: HTMLTableElement): void {
   const sorted = table.dataset.sorted && table.dataset.sorted !== "none";
   table.classList.toggle("flat", Boolean(sorted || table.dataset.filtered));
 }
@@ -68,27 +57,13 @@ function arrange(table: HTMLTableElement, heading: HTMLTableCellElement): void {
   flatten(table);
 }
 
-function filter(table: HTMLTableElement, wanted: string): void {
-  const rows = rowsOf(table);
-  let shown = 0;
-  for (const row of rows) {
-    row.hidden = !(nameOf(row) + row.cells[0].title).toLowerCase().includes(wanted);
-    shown += row.hidden ? 0 : 1;
-  }
-  table.dataset.filtered = wanted;
-  flatten(table);
-  const count = find(`[data-count="${table.id}"]`, HTMLElement);
-  count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
-}
-
-function startSaving(timeline: Timeline | null): void {
+function startSaving(drawn: (id: string) => Cells[] | null): void {
   for (const button of findAll<HTMLButtonElement>("[data-csv]")) {
     const id = button.dataset.csv!;
     const target = document.getElementById(id)!;
     const rows = () => {
       if (target instanceof HTMLTableElement) return tableRows(target);
-      if (timeline && id === "timeline") return figureRows({ data: timeline.curves() });
-      return figureRows(target as Partial<Figure>); // plotly leaves data and layout on the element
+      return drawn(id) ?? figureRows(target as Partial<Figure>); // plotly leaves data and layout on the element
     };
     button.addEventListener("click", () => saveCsv(id, rows()));
   }

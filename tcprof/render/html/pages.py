@@ -50,7 +50,7 @@ def write_page(path: Path, text: str, options: PageOptions) -> None:
 
 
 def render_page(template: str, values: Mapping[str, Any], options: PageOptions) -> str:
-    """A page from its template, with what all pages have."""
+    """A page from its template and its script, which are named alike, with what all pages have."""
     return (
         _templates()
         .get_template(template)
@@ -62,7 +62,7 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
             style=read_asset("page.css"),
             dark_style=read_asset("dark.css"),
             theme_script=read_asset("theme.js"),
-            script=read_asset("page.js"),
+            script=read_asset(template.replace(".html", ".js")),
             plotly=script_element(options.plotlyjs),
             script_sources=_SCRIPT_SOURCES[options.plotlyjs],
             is_complete=options.plotlyjs is PlotlyScript.EMBED,

@@ -1,6 +1,6 @@
 /** The kernels of chosen parts of a change: chosen above their table, or by a click on a bar; the address keeps them. */
 import { find, findAll } from "../dom";
-import type { PlotElement, Trace } from "../plotly";
+import type { Figure, PlotElement, Trace } from "../plotly";
 import { rowsOf } from "../table";
 import { choose, currentlyChosen } from "./chosen";
 import type { Parts } from "./chosen_fragment";
@@ -17,8 +17,20 @@ export function startGroups(): void {
   showChosen();
 }
 
+/** Choose what is clicked in a figure: a bar, or its label, which is easier to hit than a thin bar. */
+export function followBars(plot: PlotElement, figure: Figure): void {
+  plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+    if (data.meta?.chooses) chooseBar(data.meta.chooses, customdata as string[]);
+  });
+  plot.on("plotly_clickannotation", ({ annotation: { name } }) => {
+    const trace = figure.data.find(({ meta }) => meta?.chooses);
+    const groups = trace?.customdata?.[Number(name)] as string[] | undefined;
+    if (trace?.meta?.chooses && groups) chooseBar(trace.meta.chooses, groups);
+  });
+}
+
 /** Choose what a bar stands for, or everything where it is chosen already. */
-export function chooseBar(table: string, groups: readonly string[]): void {
+function chooseBar(table: string, groups: readonly string[]): void {
   const choice = document.querySelector<HTMLSelectElement>(`select[data-groups="${table}"]`);
   const known = choice ? groups.filter((group) => options(choice).includes(group)) : []; // idle time has no kernels
   if (!choice || !known.length) return;

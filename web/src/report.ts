@@ -1,0 +1,62 @@
+/** The script of the page of one recording, but the colours before the first paint. */
+import { figureRows } from "./csv";
+import { startExplorer } from "./explorer/tools";
+import { fitFigures, startFigures } from "./figures";
+import { startIcicles } from "./icicle";
+import { followLasso, startLasso } from "./lasso";
+import { openAround } from "./links";
+import { markDrawn, startPage } from "./page";
+import { readFindings } from "./panel/findings";
+import { startKeys } from "./panel/keys";
+import { startGpuChoice } from "./panel/gpu_choice";
+import { startPanel } from "./panel/panel";
+import { startSearch } from "./panel/search";
+import { startStrip } from "./panel/strip";
+import { onSelection, startSelection } from "./selection";
+import { startTables } from "./tables";
+import { startTimeline, type Timeline } from "./timeline/timeline";
+
+declare global {
+  interface Window {
+    /** For whoever looks at a page from outside: the browser's console, tests. */
+    tcprof?: Timeline;
+  }
+}
+
+/** What stays in view above the tables is the end of a pane, so that its height has to be known. */
+function pinPane(): void {
+  const pane = document.querySelector<HTMLElement>(".pane");
+  if (!pane) return;
+  new ResizeObserver(() => { pane.style.top = `min(0px, calc(var(--pinned, 100vh) - ${pane.offsetHeight}px))`; }).observe(pane);
+}
+
+/** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
+function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
+  const { subjects, shown } = timeline;
+  if (!subjects || !shown) return;
+  subjects.findings = readFindings();
+  followLasso(subjects, figures);
+  onSelection(({ selection, from }) => {
+    if (selection?.kind === "finding" && from === "address") openAround(`finding-${selection.name}`);
+  });
+  const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
+  startGpuChoice(timeline, subjects);
+  startPanel(subjects);
+  startKeys();
+  startStrip(subjects, shown, currentGpu);
+  startSearch(subjects, currentGpu);
+  startSelection((selection) => subjects.find(selection) !== null);
+}
+
+const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
+if (timeline) window.tcprof = timeline;
+startPage(() => {
+  pinPane();
+  fitFigures();
+  startTables((id) => (timeline && id === "timeline" ? figureRows({ data: timeline.curves() }) : null));
+  startIcicles();
+  const drawn = startFigures(timeline?.drawn ?? Promise.resolve(), startLasso);
+  const explored = startExplorer(timeline);
+  void timeline?.drawn.then(() => explored).then(() => startSelecting(timeline, Promise.all(drawn)));
+  void markDrawn([...drawn, explored, ...(timeline ? [timeline.drawn] : [])]);
+});
