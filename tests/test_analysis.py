@@ -187,7 +187,8 @@ def test_cycles_are_exact_and_their_interval_is_not_widened(tmp_path):
     assert_rows(analysis.ranges, expected)
     assert analysis.tensor_source == "cycles"
     assert judge(analysis).warnings == (
-        "The recording has no kernels: record with --trace=cuda,nvtx, and check that the program used a GPU.",
+        "The recording has no kernels: record with --trace=cuda,nvtx (torch.profiler: ProfilerActivity.CUDA), and "
+        "check that the program used a GPU.",
     )
 
 

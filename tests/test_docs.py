@@ -4,9 +4,11 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import typer
 from commands import Run
 from slow import slow
 
@@ -47,6 +49,57 @@ def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeyp
     monkeypatch.chdir(tmp_path)
     done = run(*shlex.split(command)[1:])
     assert done.status == 0, done.err
+
+
+def written_commands() -> list[str]:
+    """All commands of tcprof in blocks of shell, workflows and consoles, without what follows or surrounds them."""
+    found = []
+    for page in PAGES:
+        for block in re.findall(r"```(?:console|sh|bash|yaml)\n(.*?)```", page.read_text(), flags=re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                command = re.search(r"(?:^|[\s/])(tcprof [a-z].*)", line)
+                if command and not line.lstrip().startswith("#"):
+                    found.append(_until_operator(shlex.split(command[1], comments=True)))
+    return sorted(set(found))
+
+
+def _until_operator(words: list[str]) -> str:
+    ends = [place for place, word in enumerate(words) if word in ("|", ">", "&&")]
+    return shlex.join(words[: min(ends, default=len(words))])
+
+
+# What these need: a GPU, a file of the reader's own, or a job.
+NOT_RUN = [command for command in written_commands() if command not in runnable()]
+RECORDING = [command for command in NOT_RUN if command.startswith("tcprof profile")]
+OTHERS = [command for command in NOT_RUN if command not in RECORDING]
+
+
+@pytest.mark.parametrize("command", [*RECORDING[:4], *slow(RECORDING[4:])])
+def test_documented_recordings_are_prepared(
+    command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They need a GPU: here what they would run is printed."""
+    (tmp_path / "workloads").symlink_to(ROOT / "workloads")
+    for name in ("train.py", "serve.py", "generate.py", "simulation.py"):
+        (tmp_path / name).touch()
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "train.py").touch()
+    (tmp_path / "solver").write_text("#!/bin/sh\n")
+    (tmp_path / "solver").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    done = run("profile", "--dry-run", *shlex.split(command)[2:])
+    assert (done.status, "nsys" in done.out) == (0, True), done.err
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_other_documented_commands_are_understood(command: str) -> None:
+    words = shlex.split(command)[1:]
+    import_module(f"tcprof.cli.{COMMANDS[words[0]]}")
+    context = typer.Context(typer.main.get_command(tcprof.cli.app), info_name="tcprof")
+    while hasattr(context.command, "commands") and words:
+        name = words.pop(0)
+        context = typer.Context(context.command.commands[name], parent=context, info_name=name)
+    context.command.make_parser(context).parse_args(words)
 
 
 def documented_python() -> list[object]:

@@ -218,8 +218,8 @@ def test_a_file_that_no_source_knows(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         tcprof.read(path)
     assert (
-        f"{path} is not a recording that tcprof can read: saved analyses (.tcprof), traces of torch.profiler (.json, "
-        ".json.gz), reports and SQLite exports of Nsight Systems." in str(caught.value)
+        f"{path} is not a recording that tcprof can read: saved analyses (.tcprof), traces of torch.profiler and JAX "
+        "(.json, .json.gz), reports and SQLite exports of Nsight Systems." in str(caught.value)
     )
     assert "tcprof profile -o RUN.nsys-rep -- PROGRAM" in caught.value.hint
     assert "nsys export --type=sqlite REPORT.nsys-rep" in caught.value.hint

@@ -65,7 +65,7 @@ RecordingArgument = Annotated[
     typer.Argument(
         callback=find_stored,
         metavar="RECORDING",
-        help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of torch.profiler.",
+        help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of PyTorch or JAX.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.verdicts import RESOLVED, could_be_tensor
 from tcprof.analysis.samples.clock import moved_clocks
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
-from tcprof.findings.finding import Finding, Severity
+from tcprof.findings.finding import Finding, Severity, are_of_amd
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
 
@@ -34,6 +34,7 @@ _SHOWN = 3
 _MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
 _NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is reported
 _NOT_RECORDED = "were not recorded"
+_KERNELS = "--trace=cuda,nvtx (torch.profiler: ProfilerActivity.CUDA)"
 _METRICS = (
     "Record with 'tcprof profile SCRIPT', or with 'nsys profile --gpu-metrics-devices=all' (until 2023: "
     "--gpu-metrics-device=all)."
@@ -67,6 +68,9 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
 
 def _about_samples(analysis: Analysis) -> list[Finding]:
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
+    if are_of_amd(analysis.gpus):
+        sentence = "The GPU is AMD's: which kernels used matrix cores, and what advice would save, is unknown"
+        return [_caution("no-metrics", sentence=sentence)]
     if not len(analysis.samples):
         asked = "were requested but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
         return [_caution("no-metrics", sentence=f"GPU metrics {asked}, so Tensor Active is unknown", remedy=_METRICS)]
@@ -169,7 +173,7 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
     activities, absent = analysis.activities, []
     if not activities["kind"].isin(KERNEL_KINDS).any():
         what = "no kernels, only copies and memsets" if len(activities) else "no kernels"
-        sentence = f"The recording has {what}: record with --trace=cuda,nvtx, and check that the program used a GPU"
+        sentence = f"The recording has {what}: record with {_KERNELS}, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
         shown = "steps are detected from the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE

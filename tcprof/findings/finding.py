@@ -4,7 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import pandas as pd
+
 from tcprof.frames import TIMELINE
+
+AMD = "AMD"  # begins the names of its GPUs
 
 WINDOW_NAMES = {"gpu": "GPU windows", "host": "host windows", "busy": "busy windows"}
 
@@ -52,6 +56,11 @@ def class_in_sentence(name: str) -> str:
     """The same within a sentence; an abbreviation stays as it is."""
     title = class_title(name)
     return title if title[1:2].isupper() else f"{title[0].lower()}{title[1:]}"
+
+
+def are_of_amd(gpus: pd.DataFrame) -> bool:
+    """Whether any of the GPUs, see ``tcprof.frames.GPUS``, is AMD's: traces of torch.profiler and of JAX have these."""
+    return bool(gpus["name"].str.startswith(AMD).any())
 
 
 def name_gpus(gpus: Sequence[int]) -> str:

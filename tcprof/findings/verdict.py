@@ -9,7 +9,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.findings.finding import class_in_sentence
+from tcprof.findings.finding import are_of_amd, class_in_sentence
 from tcprof.findings.iterations import (
     CPU_BOUND,
     LAUNCH_BOUND,
@@ -76,11 +76,14 @@ def tell_unused(row: pd.Series) -> tuple[str, ...]:
 
 def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
     """How busy the Tensor Cores were, or why that is not known."""
+    if are_of_amd(analysis.gpus):
+        return "tcprof measures NVIDIA's Tensor Cores; this is an AMD GPU, so only times are shown."
     if not math.isnan(mean_pct):
         return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}."
     why = f"only {units.format_pct(coverage_pct)} of the time is covered by samples"
     if analysis.tensor_source == "none":
         why = "the recording has no samples of Tensor Active"
+        why += "" if len(analysis.activities) else ", and no work of a GPU"
     return f"Whether the Tensor Cores worked is unknown: {why}."
 
 
@@ -138,7 +141,7 @@ def _say_most(
     analysis: Analysis, share: Mapping[str, float], unit: str, is_idle_known: bool, why: str = ""
 ) -> Sentences:
     """What took most of the time: nothing, tensor kernels or others. None where that is not known."""
-    if not share:
+    if not share or are_of_amd(analysis.gpus):
         return ()
     by_name = " (by their names)" if analysis.tensor_source == "none" else ""
     use = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
@@ -171,7 +174,7 @@ def _say_shares(
     analysis: Analysis, rows: pd.DataFrame, share: Mapping[str, float], unit: str, is_idle_known: bool
 ) -> Sentences:
     """The share of each class of time, from its rows."""
-    if not share:
+    if not share or are_of_amd(analysis.gpus):
         return ()
     others = {name: share[name] for name in OTHER_KERNELS if share[name] > 0}
     notable = [name for name in others if others[name] >= _NOTABLE_PCT and name != "other_kernel"]

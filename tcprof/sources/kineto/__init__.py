@@ -1,4 +1,4 @@
-"""Traces of ``torch.profiler`` (Kineto), as files are told apart: what is in them is read by ``trace``."""
+"""Traces of ``torch.profiler`` (Kineto) and JAX (XLA), as files are told apart; ``trace`` reads what is in them."""
 
 import re
 import zlib
@@ -13,7 +13,8 @@ _BEGINS = re.compile(rb"\s*\{")
 # What its first member is called; or a category of its events, where a program put members of its own before them.
 _HOLDS = re.compile(
     rb'\{\s*"(?:schemaVersion|deviceProperties|distributedInfo|traceEvents)"|'
-    rb'"cat"\s*:\s*"(?:cpu_op|user_annotation|python_function|cuda_runtime|cuda_driver)"'
+    rb'"cat"\s*:\s*"(?:cpu_op|user_annotation|python_function|cuda_runtime|cuda_driver)"|'
+    rb'"name"\s*:\s*"/(?:host:CPU|device:\w+:\d+)"'  # what JAX calls processes
 )
 
 
@@ -38,5 +39,10 @@ def _open(path: Path) -> Source:
 
 
 KINETO = SourceType(
-    "traces of torch.profiler (.json, .json.gz)", (".json", ".gz"), (), _recognizes, _open, has_common_name=True
+    "traces of torch.profiler and JAX (.json, .json.gz)",
+    (".json", ".gz"),
+    (),
+    _recognizes,
+    _open,
+    has_common_name=True,
 )

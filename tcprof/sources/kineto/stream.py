@@ -55,7 +55,7 @@ class JsonStream:
 
     def _members(self, file: BufferedReader) -> Iterator[Any]:
         if self._peek(file) != "{":
-            raise InputError(f"{self.path} is not a trace of torch.profiler.", AGAIN)
+            raise InputError(f"{self.path} is not a trace of torch.profiler or JAX.", AGAIN)
         self._at += 1
         while self._peek(file) != "}":
             name = self._value(file)

@@ -1,4 +1,4 @@
-"""A trace of ``torch.profiler`` as frames: annotations, modules, ops, launches and the work of the GPUs.
+"""A trace of ``torch.profiler`` or of JAX as frames: annotations, modules, ops, launches and the work of the GPUs.
 
 It has no samples of GPU metrics: Tensor Active is unknown, and kernels are known by their names.
 """
@@ -35,8 +35,13 @@ from tcprof.frames import (
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.sources import InvalidValues, Recording, Samples
 from tcprof.sources.kineto.events import KINDS, Events, name_calls, sound, whole
+from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.stream import AGAIN, EVENTS, JsonStream
+from tcprof.sources.xla import DOMAIN as XLA
 
+_DOMAINS = ["", OPS_DOMAIN, XLA]
+_OF_XLA = _DOMAINS.index(XLA)
+_OF_AMD = re.compile(r"hip[A-Z]|Cijk_|.*\.kd$")  # calls of ROCm, kernels of its BLAS, and as its tracer names them
 _WAIT = "Synchronize"
 _COPY = re.compile(r"Memcpy (?P<way>[HDP]to[HDP])(?: \((?P<source>\w+) -> (?P<target>\w+)\))?")
 _WAYS = {"HtoD": HOST_TO_DEVICE, "DtoH": DEVICE_TO_HOST, "DtoD": DEVICE_TO_DEVICE, "PtoP": "peer to peer"}
@@ -56,11 +61,17 @@ class KinetoTrace:
     def __init__(self, path: Path) -> None:
         self.path = path
         stream, self._events = JsonStream(path), Events()
+        self._jax = JaxEvents(self._events.names)
         for event in stream.events():
-            self._events.take(event)
+            if not isinstance(event, dict) or "cat" in event:
+                self._events.take(event)
+            elif changed := self._jax.change(event):
+                self._events.take(changed)
         self._about = stream.about
         if self._events.last_ns - self._events.first_ns > _LONGEST_NS:
             raise InputError(f"{path} is damaged: its events are months apart.", AGAIN)
+        if self._events.first_ns > self._events.last_ns and self._jax.is_of_jax:
+            raise InputError(f"{path} is a trace of JAX in which no GPU worked.", "Record a program that uses a GPU.")
         if self._events.first_ns > self._events.last_ns:
             raise InputError(
                 f"{path} has no events of torch.profiler that tcprof reads.",
@@ -92,13 +103,16 @@ class KinetoTrace:
         listed = self._about.get("deviceProperties")
         given = [each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
         known = {whole(each.get("id"), _MOST_SMS): each for each in given}
+        names = np.union1d(self._events.calls["name"], self._events.work["name"])
+        called = map(self._events.names.text, names.tolist())
+        unnamed = "AMD GPU" if any(map(_OF_AMD.match, called)) else ""
         rows = []
         for gpu in np.unique(self._events.work["gpu"]).tolist():
             facts = known.get(gpu, {})
             name = facts.get("name")
             limits = {"sm_count": ("numSms", _MOST_SMS), "memory_bytes": ("totalGlobalMem", _MOST_BYTES)}
             numbers = {ours: whole(facts.get(theirs), most) for ours, (theirs, most) in limits.items()}
-            row = {"gpu": gpu, "name": sound(name) if isinstance(name, str) else "", "chip": ""}
+            row = {"gpu": gpu, "name": sound(name) if isinstance(name, str) else unnamed, "chip": ""}
             rows.append(row | {ours: number if number > 0 else math.nan for ours, number in numbers.items()})
         return GPUS.conform(pd.DataFrame(rows)) if rows else GPUS.empty()
 
@@ -108,11 +122,20 @@ class KinetoTrace:
 
     def ranges(self) -> pd.DataFrame:
         """Annotations, calls of modules, and ops, see ``tcprof.frames.NVTX_RANGES``."""
-        found, called, count = self._events.ranges, self._events.modules, len(self._events.modules["start"])
-        names = np.append(found["name"], name_calls(called, self._events.names))
+        found, called, compiled = self._events.ranges, self._events.modules, self._jax.ranges(self._events.calls)
+        count = len(called["start"]) + len(compiled)
+        names = np.concatenate([found["name"], name_calls(called, self._events.names), compiled["name"]])
         none = np.zeros(len(names), dtype=np.int8)
-        columns = {name: np.append(found[name], called[name]) for name in ("process", "thread")} | {
-            "domain": pd.Categorical.from_codes(np.append(found["is_op"], none[:count]), ["", OPS_DOMAIN]),
+        domain = np.append(found["is_op"], none[:count])
+        domain[len(domain) - len(compiled) :] = _OF_XLA
+        process, thread, start, end = (
+            np.concatenate([found[name], called[name], compiled[name]])
+            for name in ("process", "thread", "start", "end")
+        )
+        columns = {
+            "process": process,
+            "thread": thread,
+            "domain": pd.Categorical.from_codes(domain, _DOMAINS),
             "name": self._events.names.categorical(names),
             "start_end": none.astype(bool),
             "sequence": np.append(found["sequence"], np.full(count, np.nan)),
@@ -121,7 +144,6 @@ class KinetoTrace:
             ),
             "output_sizes": pd.Categorical.from_codes(none, [""]),
         }
-        start, end = (np.append(found[name], called[name]) for name in ("start", "end"))
         return self._conform(NVTX_RANGES, columns, start, end_ns=end)
 
     def marks(self) -> pd.DataFrame:

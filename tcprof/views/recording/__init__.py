@@ -37,7 +37,7 @@ _LONGEST_FILE = 120
 def name_gpus(analysis: Analysis) -> list[str]:
     """The GPUs' names, equal ones counted: "2 × NVIDIA H200"."""
     names = analysis.gpus["name"].value_counts(sort=False)
-    return [f"{count} × " * (count > 1) + one_line(str(name)) for name, count in names.items()]
+    return [f"{count} × " * (count > 1) + (one_line(str(name)) or "unknown GPU") for name, count in names.items()]
 
 
 def gpu_title(analysis: Analysis, gpu: int) -> str:
