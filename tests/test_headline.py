@@ -60,7 +60,8 @@ def test_a_capture_without_iterations():
 def test_nothing_is_known_of_nothing():
     (summary,) = summarize(make_empty())
     assert summary.headline == (
-        "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
+        "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active, and no "
+        "work of a GPU.",
     )
 
 

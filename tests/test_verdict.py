@@ -316,7 +316,8 @@ class TestCapture:
     def test_nothing_recorded(self):
         (summary,) = summarize(make_empty())
         assert summary.verdict == (
-            "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active.",
+            "Whether the Tensor Cores worked is unknown: the recording has no samples of Tensor Active, "
+            "and no work of a GPU.",
         )
         assert {each.value for each in summary.figures} == {"–"}
         assert summary.shares == ()
