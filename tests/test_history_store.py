@@ -128,3 +128,15 @@ def test_runs_are_in_order_of_time_whatever_the_clocks_say(store: Store, tmp_pat
     assert (runs["ordered_utc"] <= runs["added_utc"]).all()
     assert store.points([1])["run_id"].tolist() == runs["run_id"].tolist()
     assert store.runs("no such branch").empty
+
+
+def test_points_of_some_runs(store: Store, tmp_path: Path) -> None:
+    for number in range(3):
+        store.add([record(tmp_path, number)], FACTS)
+    first, _, last = store.runs()["run_id"]
+    points, some = store.points(), store.points(run_ids=[last, first])
+    assert set(some["run_id"]) == {first, last}
+    assert len(some) == points["run_id"].isin([first, last]).sum()
+    series = some["series_id"].iloc[:1]
+    assert store.points(series, [first])["series_id"].tolist() == series.tolist()
+    assert store.points(run_ids=[]).empty

@@ -184,7 +184,7 @@ def show(
     chosen = choose_format(output_format, output, force=force)
     opened = _open(store)
     found = _find_run(opened, run)
-    series, points = opened.series(), opened.points(run_id=int(found["run_id"]))
+    series, points = opened.series(), opened.points(run_ids=[found["run_id"]])
     print_document(view_run(found, series, points), chosen, output, wide=wide)
 
 
@@ -224,8 +224,8 @@ def export(
         echo_path(output)
         return
     chosen = choose_format(output_format, output, force=force)
-    runs, points = opened.runs(branch), opened.points()
-    points = points[points["run_id"].isin(runs["run_id"])]
+    runs = opened.runs(branch)
+    points = opened.points(run_ids=runs["run_id"])
     print_document(view_export(runs, opened.series(), points, opened.accepted()), chosen, output)
 
 

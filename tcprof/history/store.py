@@ -86,20 +86,22 @@ class Store:
         query = select(*(column for column in table.c if column.name != "key"))
         return _conform(SERIES, self._frame(query), ["series_id"])
 
-    def points(self, series_ids: Iterable[int] | None = None, run_id: int | None = None) -> pd.DataFrame:
-        """The points of some series and of a run, or of all, each series' in the order of ``runs``.
+    def points(self, series_ids: Iterable[int] | None = None, run_ids: Iterable[int] | None = None) -> pd.DataFrame:
+        """The points of some series and runs, or of all, each series' in the order of ``runs``.
 
         Returns:
             ``tcprof.frames.POINTS``.
         """
-        query = select(tables.POINT)
-        query = query if run_id is None else query.where(tables.POINT.c.run_id == run_id)
+        query, among = select(tables.POINT), None if run_ids is None else sorted(map(int, run_ids))
+        if among:  # those between are few where runs are added in the order of their times
+            query = query.where(tables.POINT.c.run_id.between(among[0], among[-1]))
         if series_ids is None:
             frame = self._frame(query)
         else:
             numbers = map(int, series_ids)  # SQLite finds none of numpy's
             parts = [query.where(tables.POINT.c.series_id.in_(some)) for some in _split(numbers)]
             frame = pd.concat([POINTS.empty(), *map(self._frame, parts)])
+        frame = frame if among is None else frame[frame["run_id"].isin(among)]
         run = tables.RUN.c
         runs = self._frame(select(run.run_id, run.commit_utc, run.recorded_utc, run.added_utc))
         runs = runs.assign(order=_order(runs)).sort_values(["order", "run_id"], kind="stable")["run_id"]
@@ -140,7 +142,8 @@ class Store:
     def _frame(self, query: Select[Any]) -> pd.DataFrame:
         with self._database.read() as connection:
             found = connection.execute(query)
-            names, columns = list(found.keys()), list(zip(*found.fetchall(), strict=True))
+            assert found.cursor is not None  # whose rows are those of a result, in half the time
+            names, columns = list(found.keys()), list(zip(*found.cursor.fetchall(), strict=True))
         return pd.DataFrame(dict(zip(names, columns, strict=True)) if columns else {name: [] for name in names})
 
 
