@@ -11,6 +11,7 @@ from histories import IDLE, STEP_TIME, make_store
 
 import tcprof
 from tcprof.errors import InputError, UsageError
+from tcprof.history import trends
 from tcprof.history.run import Facts
 from tcprof.history.store import open_store
 from tcprof.history.trends import explain_step, find_circumstances, find_commit, read_trends
@@ -88,6 +89,30 @@ def test_series_of_other_facts_are_others(tmp_path: Path) -> None:
     store = make_store(tmp_path, values, config=["batch=8"] * 59 + ["batch=16"])
     assert read_trends(store) == []
     assert "The store has no such series." in view(store).if_empty
+
+
+@pytest.mark.parametrize(
+    ("checked_out", "branches", "chosen"),
+    [
+        ("topic", {"main": 9, "topic": 3}, "topic"),
+        ("new", {"main": 3, "topic": 9}, "main"),
+        ("", {"master": 3, "topic": 9}, "master"),
+        ("new", {"one": 3, "other": 5}, "other"),
+        ("", {"": 4}, ""),
+    ],
+)
+def test_branches_are_not_mixed(tmp_path: Path, monkeypatch, checked_out, branches, chosen) -> None:
+    monkeypatch.setattr(trends, "current_branch", lambda: checked_out)
+    columns = [name for name, count in branches.items() for _ in range(count)]
+    store = make_store(tmp_path, {STEP_TIME: [1.0] * len(columns)}, branch=columns)
+    (found,) = read_trends(store)
+    assert found.points["branch"].tolist() == [chosen] * branches[chosen]
+    heading = f"Series of train.py {f'on {chosen}' if chosen else 'without a branch'}, those that changed first"
+    assert heading in shown(view(store))
+    if len(branches) > 1:
+        (other,) = set(branches) - {chosen}
+        (found,) = read_trends(store, branch=other)
+        assert set(found.points["branch"]) == {other}
 
 
 def test_what_is_asked_for_and_is_not_there(tmp_path: Path) -> None:

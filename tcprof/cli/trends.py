@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tcprof.cli.history import BranchOption, MetricOption, StoreOption, history
+from tcprof.cli.history import MetricOption, StoreOption, history
 from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import print_document
 
@@ -12,6 +12,17 @@ ProgramOption = Annotated[
     str | None,
     typer.Option(
         "--program", metavar="NAME", help="The program; by default that of the newest run.", show_default=False
+    ),
+]
+
+
+BranchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--branch",
+        metavar="NAME",
+        help="The branch; by default the one that is checked out, else main or master, else that of most runs.",
+        show_default=False,
     ),
 ]
 

@@ -28,12 +28,17 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         return facts, (f"{commit} is not a commit of this repository{when}.",)
     if known:
         if not branch and (not commit or _is_ancestor(known[0])):
-            branch = _ask("symbolic-ref", "--short", "--quiet", "HEAD") or next(
-                (name for name in map(os.environ.get, _BRANCH_VARIABLES) if name), ""
-            )
+            branch = current_branch()
         commit, commit_utc = known[0], commit_utc or known[1]
     note = "" if branch else "the run has no branch, so BRANCH@latest does not find it: --branch names one."
     return replace(facts, commit=commit, commit_utc=commit_utc, branch=branch), (note,) if note else ()
+
+
+def current_branch() -> str:
+    """The branch that is checked out, or that the build is of; empty where neither is known."""
+    return _ask("symbolic-ref", "--short", "--quiet", "HEAD") or next(
+        (name for name in map(os.environ.get, _BRANCH_VARIABLES) if name), ""
+    )
 
 
 def _is_ancestor(commit: str) -> bool:

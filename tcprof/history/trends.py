@@ -8,11 +8,10 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof import units
-from tcprof.comparison import Side, compare
 from tcprof.errors import InputError, TcprofError, UsageError
-from tcprof.findings.compared import judge_comparison
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
 from tcprof.history.figures import METRICS, STEP
+from tcprof.history.git import current_branch
 from tcprof.history.run import SPLITTING
 from tcprof.history.store import Store
 from tcprof.saved.reading import SavedAnalysis, load
@@ -24,6 +23,7 @@ MOST_KEPT = 3  # saved analyses on each side of a step that are compared
 CIRCUMSTANCES = ("driver_version", "cuda_version", "torch_version", "tcprof_version")
 _CLOCK_DIFFERS = 0.01
 _SHORTEST_COMMIT = 4
+_MAIN = ("main", "master")
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,16 @@ def read_trends(
 
     All of them are tested together, and then those of ``metrics`` chosen.
 
+    Args:
+        branch: By default the one that is checked out, else main or master, else the one of most runs.
+
     Raises:
         UsageError: There is no such branch, program or metric.
     """
     check_metrics(metrics)
-    runs = store.runs(branch)
+    runs = store.runs()
+    branch = _choose_branch(runs) if branch is None and len(runs) else branch
+    runs = runs[runs["branch"] == branch] if branch is not None else runs
     if branch is not None and runs.empty:
         raise UsageError(f"The store has no run of the branch {branch!r}.", "'tcprof history list' lists the runs.")
     chosen = runs if program is None else runs[runs["program"] == program]
@@ -90,6 +95,12 @@ def read_trends(
     )
 
 
+def _choose_branch(runs: pd.DataFrame) -> str:
+    counts = runs["branch"].value_counts()
+    usual = [name for name in (current_branch(), *_MAIN) if name and name in counts.index]
+    return usual[0] if usual else str(counts.index[0])
+
+
 def check_metrics(metrics: Sequence[str]) -> None:
     """Refuse a metric that no store has.
 
@@ -108,7 +119,7 @@ def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[obje
     like = {text for text in series["fingerprint"].unique() if json.loads(text) == facts}
     series = series[series["fingerprint"].isin(like)]
     placed = runs.tail(MOST_RUNS).reset_index(drop=True).rename_axis("place").reset_index()
-    joined = placed.merge(store.points(series["series_id"]), on="run_id")
+    joined = placed.merge(store.points(series["series_id"], placed["run_id"]), on="run_id")
     of_series = {number: rows.reset_index(drop=True) for number, rows in joined.groupby("series_id")}
     current = joined.loc[joined["run_id"] == newest["run_id"], "series_id"]
     return [(row, of_series[row["series_id"]]) for _, row in series.iterrows() if row["series_id"] in set(current)]
@@ -152,6 +163,9 @@ def find_circumstances(before: pd.DataFrame, after: pd.DataFrame) -> list[tuple[
 
 def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:
     """What a comparison of the saved analyses on both sides says; empty where a side has none that can be read."""
+    from tcprof.comparison import Side, compare  # here, since most trends have no step to explain
+    from tcprof.findings.compared import judge_comparison
+
     kept = [before[before["kept"]].tail(MOST_KEPT), after[after["kept"]].head(MOST_KEPT)]
     if kept[0].empty or kept[1].empty:
         return ()

@@ -1,6 +1,6 @@
 """Trends: each figure's level and its steps, with the commits they came with and what else changed there."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +20,8 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 24
 _SHORT_COMMIT = 10
+_OF_SERIES = ["series_id", "metric", "scope", "subject", "gpu", "unit"]
+_OF_POINTS = ["run_id", "ordered_utc", "commit", "value", "low", "high", "n"]
 Step: TypeAlias = tuple[SeriesTrend, Change]
 Explain = Callable[[pd.DataFrame, pd.DataFrame], tuple[str, ...]]
 
@@ -37,7 +39,7 @@ def view_trends(trends: Sequence[SeriesTrend], explain: Explain, confirm: bool, 
     parts: tuple[Part, ...] = (Notes(_verdict(trends, steps), VERDICT), _list_series(trends, limit), *sections)
     if confirm:
         parts = (*parts, _confirm(trends))
-    rows = pd.concat([_rows(each) for each in trends], ignore_index=True) if trends else pd.DataFrame()
+    rows = _rows(trends) if trends else pd.DataFrame()
     data = {"series": [_describe(each) for each in trends], "points": rows}
     return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.")
 
@@ -50,6 +52,13 @@ def name_series(trend: SeriesTrend) -> str:
     place = subject if series["scope"] in (STEP, CAPTURE) else f"{series['scope']} {subject}"
     gpu = f" (GPU {series['gpu']})" if series["gpu"] else ""
     return f"{title}, {place}{gpu}"
+
+
+def name_runs(trends: Sequence[SeriesTrend]) -> str:
+    """What the runs of these series are of: "train.py on main"."""
+    newest = trends[0].points.iloc[-1]
+    branch = one_line(str(newest["branch"]))
+    return f"{one_line(str(newest['program']))} {f'on {branch}' if branch else 'without a branch'}"
 
 
 def name_run(run: pd.Series) -> str:
@@ -148,7 +157,8 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     rows = tuple(Row(name_series(each), _cells(each)) for each in shown)
     more = LEFT_OUT.format(things="series", command="history trend --limit 0")
     hidden = len(trends) - len(shown)
-    return Table("series", "Series, those that changed first", "Figure", headings, rows, hidden=hidden, more=more)
+    title = f"Series of {name_runs(trends)}, those that changed first" if trends else ""
+    return Table("series", title, "Figure", headings, rows, hidden=hidden, more=more)
 
 
 def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
@@ -210,21 +220,17 @@ def _describe(each: SeriesTrend) -> dict[str, object]:
     return {**each.series.to_dict(), **vars(trend), "changes": changes}
 
 
-def _rows(each: SeriesTrend) -> pd.DataFrame:
+def _rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
     """A row for each point, with the level that it belongs to."""
-    series = each.series
-    return pd.DataFrame(
-        {
-            **{name: series[name] for name in ("series_id", "metric", "scope", "subject", "gpu", "unit")},
-            **{name: each.points[name] for name in ("run_id", "ordered_utc", "commit", "value", "low", "high", "n")},
-            "level": list(_levels(each)),
-        }
-    )
+    points = pd.concat([each.points[_OF_POINTS] for each in trends], ignore_index=True)
+    places = np.repeat(np.arange(len(trends)), [len(each.points) for each in trends])
+    series = pd.DataFrame([each.series for each in trends])[_OF_SERIES].take(places).reset_index(drop=True)
+    return pd.concat([series, points], axis=1).assign(level=np.concatenate([find_levels(each) for each in trends]))
 
 
-def _levels(each: SeriesTrend) -> Iterator[float]:
+def find_levels(each: SeriesTrend) -> Floats:
     """The level of each point."""
     changes = each.trend.changes
-    for place in range(len(each.points)):
-        passed = [change for change in changes if change.index <= place]
-        yield passed[-1].after if passed else changes[0].before if changes else each.trend.level
+    levels = [*(change.before for change in changes[:1]), *(change.after for change in changes)] or [each.trend.level]
+    borders = [0, *(change.index for change in changes), len(each.points)]
+    return np.repeat(levels, np.diff(borders))
