@@ -26,6 +26,7 @@ STEPS = (0.01, 0.02, 0.03, 0.05)
 AFTER = (3, 5, 10, 20)
 SERIES, LENGTH, AT, AROUND = 400, 200, 60, 5
 NOISES = (0.02, 0.004)
+SHORT = (12, 16, 24, 40)  # recordings of short series
 OTAVA = """
 from otava.analysis import compute_change_points
 def find(values): return [int(each.index) for each in compute_change_points(values)[0]]
@@ -38,17 +39,17 @@ LOOP = "import json, sys\nprint(json.dumps([find(each) for each in json.load(sys
 Finder = Callable[[list[Floats]], list[list[int]]]
 
 
-def make_series(number: int, kind: str, step: float, noise: float) -> Floats:
+def make_series(number: int, kind: str, step: float, noise: float, length: int = LENGTH) -> Floats:
     """A series with a step at AT; each number has its own noise, whatever the step is."""
     generator = np.random.default_rng([number, KINDS.index(kind)])
-    error = generator.standard_normal(LENGTH)
+    error = generator.standard_normal(length)
     if kind == KINDS[1]:
-        for i in range(1, LENGTH):
+        for i in range(1, length):
             error[i] = 0.5 * error[i - 1] + np.sqrt(0.75) * error[i]
     values = np.exp(noise * error)
     if kind == KINDS[2]:
-        slow = generator.random(LENGTH) < 0.05
-        values *= np.where(slow, 1 + noise * generator.uniform(5, 20, LENGTH), 1)
+        slow = generator.random(length) < 0.05
+        values *= np.where(slow, 1 + noise * generator.uniform(5, 20, length), 1)
     values[AT:] *= 1 + step
     return values
 
@@ -97,6 +98,22 @@ def compare(finders: dict[str, Finder], noise: float) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measure_short() -> Rows:
+    """False alarms a series of few recordings, of 4 times as many series as elsewhere."""
+    numbers = range(10_000, 10_000 + 4 * SERIES)
+    return [
+        (
+            (kind,),
+            {
+                str(length): sum(map(len, find_own([make_series(each, kind, 0, 0.02, length) for each in numbers])))
+                / len(numbers)
+                for length in SHORT
+            },
+        )
+        for kind in KINDS
+    ]
+
+
 def measure_noise() -> Rows:
     """How much runs of the fixtures' programs differed an hour apart, by the share of a step that kernels take."""
     times = [
@@ -130,6 +147,7 @@ def main() -> None:
             finders[name] = finder_in(python, code)
     deviations = {"programs": ("programs", "d"), "deviation of a run, %": ("deviation", ".2f")}
     tables = {"noise": table(("kernels' share of a step",), deviations, measure_noise())}
+    tables["short"] = table(("noise",), {str(length): (str(length), ".3f") for length in SHORT}, measure_short())
     for noise in options.noise or NOISES:
         tables[f"noise of {100 * noise:g} %"] = compare(finders, noise)
     for label, text in tables.items():

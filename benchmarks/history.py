@@ -2,10 +2,14 @@
 
     python benchmarks/history.py [URL]
 
-The store is filled by its own tables, 100 figures of each of 10,000 runs, then a recording is added as any is.
+The store is filled by its own tables, 100 figures of each of 10,000 runs, then a recording is added as any is. Commands
+are timed whole, with the start of Python; what they add is a saved analysis.
 """
 
+import io
 import os
+import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,6 +26,9 @@ from tcprof.history import store as module
 from tcprof.history import tables
 from tcprof.history.run import Facts, describe_run, fingerprint_of
 from tcprof.history.store import Store, open_store
+from tcprof.history.trends import explain_step, read_trends
+from tcprof.render.formats import PLAIN, text
+from tcprof.views.trends import view_trends
 
 RUNS, FIGURES = 10_000, 100
 AT_ONCE = 500  # runs
@@ -78,8 +85,16 @@ def main() -> None:
     read = tcprof.read(FIXTURES / "llama.sqlite")
     recordings = [shift(read, number) for number in range(8)]
     with tempfile.TemporaryDirectory() as folder:
-        store = open_store(sys.argv[1] if len(sys.argv) > 1 else f"sqlite:///{folder}/history.db")
+        url = sys.argv[1] if len(sys.argv) > 1 else f"sqlite:///{folder}/history.db"
+        store, saved = open_store(url), [Path(folder) / f"{number}.tcprof" for number in range(3)]
+        for number, path in enumerate(saved):
+            shift(read, 10 + number).save(path)
         fill(store, describe_run(recordings[0], FACTS))
+        command, options = [sys.executable, "-m", "tcprof", "history"], ["--store", url]
+        measure("a trend of 100 series", [partial(show_trend, store)] * 3)
+        measure("history trend", [partial(run, [*command, "trend", *options])] * 3)
+        facts = ["--program", FACTS.program, "--branch", FACTS.branch, "--no-cache"]
+        measure("history add", [partial(run, [*command, "add", path, *facts, *options]) for path in saved])
         points = module.list_points(read)
         module.list_points = lambda _: points  # the figures of a recording are none of the store's work
         print(f"{RUNS * FIGURES:,} points of {RUNS:,} runs in {store.name.partition(':')[0]}, {os.cpu_count()} cores")
@@ -92,13 +107,30 @@ def main() -> None:
         measure("all points", [store.points])
 
 
+def show_trend(store: Store) -> None:
+    """What the command does after its start."""
+    document = view_trends(read_trends(store, FACTS.branch), partial(explain_step, store), confirm=False, limit=20)
+    text.write(document, PLAIN, io.StringIO())
+
+
+def run(command: list) -> None:
+    """Run a command, whose output does not matter."""
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of those that it waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def measure(what: str, calls: list) -> None:
     """Print the median time of some calls, and the CPU's, which says more on a busy machine."""
     taken = []
     for call in calls:
-        begin, used = time.perf_counter(), time.process_time()
+        begin, used = time.perf_counter(), cpu_seconds()
         call()
-        taken.append((time.perf_counter() - begin, time.process_time() - used))
+        taken.append((time.perf_counter() - begin, cpu_seconds() - used))
     wall, cpu = 1000 * np.median(taken, axis=0)
     print(f"{what:<28} {wall:8.1f} ms, of the CPU {cpu:8.1f} ms")
 
