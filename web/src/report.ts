@@ -46,6 +46,7 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   startStrip(subjects, shown, currentGpu);
   startSearch(subjects, currentGpu);
   startSelection((selection) => subjects.find(selection) !== null);
+  setTimeout(() => subjects.prepare());
 }
 
 const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script

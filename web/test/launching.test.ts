@@ -12,9 +12,13 @@ const WORK = {
 
 test("work belongs to the time in which it was launched, not to that in which it ran", () => {
   const launches = new Launches(Float64Array.of(4, 1, NaN, 2));
-  assert.deepEqual([...launches.within(1, 4)], [1, 3]);
-  assert.deepEqual([...launches.within(4, 30)], [0]);
-  assert.deepEqual([...launches.within(3, 2)], []);
+  const within = (...spans: [number, number][]) =>
+    [...launches.within({ start: Float64Array.from(spans, ([start]) => start), end: Float64Array.from(spans, ([, end]) => end) }, [...spans.keys()])];
+  assert.deepEqual(within([1, 4]), [1, 3]);
+  assert.deepEqual(within([4, 30]), [0]);
+  assert.deepEqual(within([3, 3]), []);
+  assert.deepEqual(within([0, 1.5], [1, 1.2], [3, 5]), [0, 1], "each once, by start");
+  assert.deepEqual(within([0, 30], [1, 4], [2, 3]), [0, 1, 3]);
 });
 
 test("ranges that were open at a time, the innermost first", () => {

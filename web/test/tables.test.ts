@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvLine, figureRows } from "../src/csv";
-import { countWithin, preferred, typical } from "../src/intervals";
+import { countWithin, typical } from "../src/intervals";
 import type { Layout, PackedArray, Trace } from "../src/plotly";
 import { compareRows, foldedRows, type Direction, type KeyedRow } from "../src/rows";
 
@@ -60,14 +60,6 @@ test("a closed row folds all that lies in it, and what was closed there stays so
   assert.equal(folded(2), "0001000");
   assert.equal(folded(1, 2), "0011100");
   assert.equal(folded(5), "0000001");
-});
-
-test("a range is where its work is, if it has any", () => {
-  const work = { start: Float64Array.of(5), end: Float64Array.of(6), id: Uint32Array.of(1), merged: Uint32Array.of(4) };
-  const host = { start: Float64Array.of(0, 1), end: Float64Array.of(1, 2), id: Uint32Array.of(1, 2), merged: Uint32Array.of(1, 3) };
-  const found = preferred(work, host);
-  assert.deepEqual([[...found.id], [...found.start], [...found.end]], [[1, 2], [5, 1], [6, 2]]);
-  assert.deepEqual([...found.merged], [4, 3]);
 });
 
 test("what lies in a window is counted with its part of it", () => {

@@ -2,7 +2,7 @@
 import type { Cells } from "../csv";
 import { find, keepInPlace } from "../dom";
 import { formatSeconds } from "../format";
-import { countWithin, preferred, type Intervals, type Share } from "../intervals";
+import { countWithin } from "../intervals";
 import { element } from "../panel/panel";
 import { onSelection, select, type Selection } from "../selection";
 import { nameOfSame } from "../selection_fragment";
@@ -28,6 +28,7 @@ export class Explorer {
   private selection: Selection | null = null;
   private marks: Marks = { current: new Set(), holding: new Set(), within: null };
   private window: WindowChange | null = null;
+  private within: Marks["within"] = null;
   private cursor = -1; // the row that the keyboard is at
 
   /** @param told - Is called after each change of what is shown. */
@@ -139,11 +140,11 @@ export class Explorer {
       if (from !== "table" && selection) this.reveal();
       else this.redraw();
     });
-    document.addEventListener("tcprof:gpu", ({ detail }) => { this.gpu = detail; this.mark(); this.show(); });
+    document.addEventListener("tcprof:gpu", ({ detail }) => { this.gpu = detail; this.within = this.countWithin(); this.mark(); this.show(); });
     let waiting = 0;
     document.addEventListener("tcprof:window", ({ detail }) => {
       clearTimeout(waiting);
-      waiting = setTimeout(() => { this.window = detail; this.mark(); this.redraw(); }, PAUSE);
+      waiting = setTimeout(() => { this.window = detail; this.within = this.countWithin(); this.mark(); this.redraw(); }, PAUSE);
     });
     addEventListener("beforeprint", () => this.print(true));
     addEventListener("afterprint", () => this.print(false));
@@ -226,7 +227,7 @@ export class Explorer {
     const current = new Set(wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
     const holding = new Set<number>();
     for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
-    this.marks = { current, holding, within: this.countWithin() };
+    this.marks = { current, holding, within: this.within };
   }
 
   /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
@@ -234,12 +235,12 @@ export class Explorer {
     const gpu = this.timeline?.data?.gpus.find((each) => each.gpu === this.gpu);
     if (!gpu || !this.window || this.window.whole) return null;
     const { start, end } = this.window;
-    const ranges: Intervals = preferred(gpu.windows, gpu.ranges);
-    const [inRanges, inKernels] = [ranges, gpu.kernels].map((each): Map<number, Share> => countWithin(each, start, end));
-    const { rows: { kind, item } } = this.model.grouping;
+    const [onCpu, onGpu, inKernels] = [gpu.ranges, gpu.windows, gpu.kernels].map((each) => countWithin(each, start, end));
+    const haveWork = new Set(gpu.windows.id);
     return (row) => {
+      const { rows: { kind, item } } = this.model.grouping;
       if (this.model.isSite(row) || (kind[row] !== "range" && kind[row] !== "kernel")) return undefined;
-      const share = (kind[row] === "range" ? inRanges : inKernels).get(item[row]);
+      const share = (kind[row] === "kernel" ? inKernels : haveWork.has(item[row]) ? onGpu : onCpu).get(item[row]);
       return share ? `${share.count} × here, ${formatSeconds(share.seconds)}` : "";
     };
   }

@@ -40,24 +40,31 @@ function windowSteps(selection: Selection & { kind: "window" }): Steps {
 
 function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {
   const { iterations } = gpu.details;
-  const lengths = instances.map((bar) => {
+  return placeOfLeast(instances, (bar) => {
     const span = selection.kind === "range" ? subjects.windowOf(gpu, bar)
       : spanOf(selection.kind === "kernel" ? gpu.lanes.work : iterations, bar);
-    return span.end - span.start;
+    return span.start - span.end;
   });
-  return lengths.indexOf(lengths.reduce((a, b) => Math.max(a, b), 0));
 }
 
 /** The place of the instance with the lowest Tensor Active, of those of which it is known; -1 where it is of none. */
 function leastActiveOf({ selection, gpu, instances }: Subject): number {
   const { lanes: { host, work }, details: { iterations }, curves } = gpu;
   const curve = curves.get("Tensor Active");
-  const active = instances.map((bar) => {
+  return placeOfLeast(instances, (bar) => {
     if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
     if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
     const [level] = curve?.levels ?? [];
     return level ? meanWithin(level, level.curves[curve!.place](), curve!.step, iterations.start[bar], iterations.end[bar]) : NaN;
   });
-  const lowest = active.reduce((least, value) => (value < least ? value : least), Infinity); // NaN is below nothing
-  return active.indexOf(lowest);
+}
+
+/** The place of the first bar of which something is least; -1 where it is known of none. */
+function placeOfLeast(bars: Uint32Array, valueOf: (bar: number) => number): number {
+  let [best, least] = [-1, Infinity];
+  for (let place = 0; place < bars.length; place++) {
+    const value = valueOf(bars[place]);
+    if (value < least) [best, least] = [place, value]; // NaN is below nothing
+  }
+  return best;
 }

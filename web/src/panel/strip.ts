@@ -7,7 +7,7 @@ import type { Gpu } from "../timeline/gpus";
 import { penOf } from "../timeline/paint";
 import { windowOf } from "../timeline/samples";
 import type { Shown } from "../timeline/shown";
-import type { Span, Subject, Subjects } from "../timeline/subjects";
+import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
 
 const LEAST_DRAG = 4; // pixels that are no click
 const TICKS = 4; // pixels of the row of the selection's instances
@@ -25,7 +25,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
     waiting ||= requestAnimationFrame(() => {
       waiting = 0;
       curve ??= drawCurve(canvas, currentGpu(), shown);
-      drawMap(canvas, curve, shown, spansOf(subjects, subject, currentGpu()), brushed);
+      drawMap(canvas, curve, shown, brushed, (pixels, pixelAt) => markPixels(pixels, subjects, subject, currentGpu(), pixelAt));
       describe(strip, map, shown);
     });
   };
@@ -106,15 +106,16 @@ function followKeys(map: HTMLElement, shown: Shown): void {
 }
 
 function drawMap(
-  canvas: HTMLCanvasElement, curve: HTMLCanvasElement, shown: Shown, spans: readonly Span[], brushed: Span | null,
+  canvas: HTMLCanvasElement, curve: HTMLCanvasElement, shown: Shown, brushed: Span | null,
+  markSelected: (pixels: Uint8Array, pixelAt: (time: number) => number) => void,
 ): void {
   const { pen, width, height } = prepare(canvas, canvas);
   if (curve.width && curve.height) pen.drawImage(curve, 0, 0, width, height);
   const across = (time: number) => ((time - shown.whole[0]) / shown.length) * width;
   pen.fillStyle = readColor("--focus");
-  for (const { start, end } of spans) {
-    pen.fillRect(across(start), height - TICKS, Math.max(across(end) - across(start), 1.5), TICKS);
-  }
+  const pixels = new Uint8Array(Math.ceil(width) + 1);
+  markSelected(pixels, (time) => Math.max(Math.floor(across(time)), 0));
+  pixels.forEach((isMarked, left) => { if (isMarked) pen.fillRect(left, height - TICKS, 1.5, TICKS); });
   if (!shown.isWhole) drawWindow(pen, across(shown.low), across(shown.high), width, height);
   if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
 }
@@ -160,15 +161,15 @@ function addCurve(
   }
 }
 
-/** Where on the GPU each of the selected instances is. */
-function spansOf(subjects: Subjects, subject: Subject | null, shown: Gpu): Span[] {
-  if (subject?.gpu !== shown) return [];
-  if (subject.parts) return subject.parts.flatMap((part) => spansOf(subjects, part, shown));
-  const { gpu, selection: { kind }, at, place } = subject;
-  const instances = kind === "module" ? Array.from(subject.work()) : subject.instances;
-  if (at >= 0 || !["range", "kernel", "module"].includes(kind)) return place ? [place] : [];
-  const { start, end } = gpu.lanes.work;
-  return instances.map((bar) => (kind === "range" ? subjects.windowOf(gpu, bar) : { start: start[bar], end: end[bar] }));
+/** Which pixels of the strip have some of what is selected on the GPU. */
+function markPixels(pixels: Uint8Array, subjects: Subjects, subject: Subject | null, shown: Gpu, pixelAt: (time: number) => number): void {
+  if (subject?.gpu !== shown) return;
+  const { gpu, selection: { kind }, at, place, parts } = subject;
+  const mark = ({ start, end }: Span) => pixels.fill(1, pixelAt(start), Math.ceil(Math.max(pixelAt(end), pixelAt(start) + 1)));
+  if (parts) parts.forEach((part) => markPixels(pixels, subjects, part, shown, pixelAt));
+  else if (at < 0 && kind === "range") subject.instances.forEach((bar) => mark(subjects.windowOf(gpu, bar)));
+  else if (at < 0 && (kind === "kernel" || kind === "module")) subject.work().forEach((bar) => mark(spanOf(gpu.lanes.work, bar)));
+  else if (place) mark(place);
 }
 
 /** What is outside of the window is greyed. */

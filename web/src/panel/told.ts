@@ -65,7 +65,7 @@ function titleOf({ selection, finding, parts }: Subject): string {
 function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {
   switch (subject.selection.kind) {
     case "window": return windowFacts(subject);
-    case "iteration": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host[0])], ...meanFacts(subject)];
+    case "iteration": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
     case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
     case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
     case "finding": case "kernels": return severalFacts(subject);
@@ -126,7 +126,7 @@ function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: 
   const window = subjects.windowOf(gpu, bar);
   return [
     ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
-    ["On the CPU", lengthOf(host[0])],
+    ["On the CPU", lengthOf(host)],
     ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
     ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window.end - window.start), "FLOP/s")],
     ["Device memory", formatBytes(of("dram_bytes"))],
@@ -201,15 +201,15 @@ function moduleFacts(subject: Subject): Told["facts"] {
 function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes" | "classesTitle"> {
   const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
   if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
-  const times = new Map<number, number>();
+  const times: number[] = []; // by class, with gaps
   const clip = kind === "window" && place;
   for (const bar of subject.work()) {
     const place_ = header.works.class[work.id[bar]];
     const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
     const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];
-    times.set(place_, (times.get(place_) ?? 0) + to - from);
+    times[place_] = (times[place_] ?? 0) + to - from;
   }
-  const classes = [...times].sort((a, b) => a[0] - b[0]).map(([each, seconds]) => ({ ...header.classes[each], seconds }));
+  const classes = Object.entries(times).map(([each, seconds]) => ({ ...header.classes[Number(each)], seconds }));
   const isOne = place && !subject.parts && (kind !== "range" || at >= 0);
   if (isOne) {
     const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
@@ -265,7 +265,7 @@ function launcherLists(subjects: Subjects, subject: Subject): Told["lists"] {
   const ranges = gpu.lanes.host;
   const open = (time: number) => (Number.isNaN(time) ? [] : openAt(ranges, ranges.rows, time));
   if (at >= 0 && (kind === "kernel" || kind === "range")) {
-    const time = kind === "kernel" ? gpu.details.launched[instances[at]] : host[0].start;
+    const time = kind === "kernel" ? gpu.details.launched[instances[at]] : host!.start;
     const around = open(time).filter((bar) => kind === "kernel" || bar !== instances[at]);
     const lines = around.map((bar) => ({
       name: subjects.header.links.ranges[ranges.id[bar]],

@@ -53,7 +53,6 @@ export class Drawing {
   private place = 0;
   private isStale = true;
   private onPaper = false;
-  private marked: string | null = null;
   private ink = "";
   private filledPixels = 0;
   private waiting = 0;
@@ -112,9 +111,8 @@ export class Drawing {
     const ticks = this.ticks(low, high);
     const range: [number, number] = [low, high];
     Object.assign(this.figure.layout.xaxis, { range, autorange: false, tickmode: "array", ...ticks });
-    const mark = String(this.shown.mark);
-    if (this.isStale || mark !== this.marked) {
-      [this.isStale, this.marked] = [false, mark];
+    if (this.isStale) {
+      this.isStale = false;
       await this.layOut();
     } else {
       Object.assign(this.layout.xaxis, ticks); // plotly lays out all else again where it is told of them
@@ -143,7 +141,7 @@ export class Drawing {
   private paint([low, high]: readonly [number, number], canvas = this.canvas, ratio = this.onPaper ? PAPER : devicePixelRatio || 1): void {
     const { l, t, w, h } = this.layout._size;
     const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
-    const frame: Frame = { left: l, width: w, top: t, height: h, low, high, ink: this.ink };
+    const frame: Frame = { left: l, width: w, top: t, height: h, low, high, ink: this.ink, mark: this.shown.mark };
     const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
     const lanes = this.laneTraces().map((trace) => ({ ...this.filled!, ...this.stripOf(trace), outlines }));
     const curves = this.curves.map((curve) => ({ ...curve, ...this.stripOf(curve.trace) }));
@@ -269,7 +267,7 @@ export class Drawing {
     this.ink = readColor("--focus");
     keepLabels(this.figure.layout);
     this.figure.layout.xaxis.ticklabeloverflow = "allow"; // see ticks
-    Object.assign(this.figure.layout, this.appearance(), { shapes: this.markShape() });
+    Object.assign(this.figure.layout, this.appearance());
     for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
     await Plotly.react(this.plot, this.figure.data, this.figure.layout, CONFIG);
   }
@@ -284,13 +282,6 @@ export class Drawing {
       modebar: { bgcolor: "rgba(0,0,0,0)", color: readColor("--soft"), activecolor: readColor("--accent") },
       dragmode: coarsePointer.matches ? false : this.figure.layout.dragmode || "zoom",
     };
-  }
-
-  private markShape(): object[] {
-    if (!this.shown.mark) return [];
-    const [x0, x1] = this.shown.mark;
-    const line = { color: "rgba(128,128,128,0.7)", width: 1, dash: "dot" };
-    return [{ type: "rect", xref: "x", yref: "paper", x0, x1, y0: 0, y1: 1, line, layer: "above" }];
   }
 }
 

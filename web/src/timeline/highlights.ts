@@ -19,17 +19,17 @@ export function highlightsOf(subjects: Subjects, subject: Subject): Highlights {
   }
   const { gpu, selection: { kind }, instances, at } = subject;
   const { host, work } = gpu.lanes;
-  const onCpu = kind === "range" ? instances.filter((_, place) => at < 0 || place === at) : [];
+  const onCpu = kind === "range" ? Array.from(instances.subarray(Math.max(at, 0), at < 0 ? MOST : at + 1)) : [];
   const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;
   const around = Number.isNaN(launched) ? [] : openAt(host, host.rows, launched).slice(0, 1);
-  const onGpu = kind === "window" ? [] : Array.from(subject.work());
+  const onGpu = kind === "window" ? [] : Array.from(subject.work().subarray(0, MOST));
   return {
     gpu,
     bars: [
-      ...[...onCpu, ...around].slice(0, MOST).map((bar) => outline(host, bar, 1)),
-      ...onCpu.slice(0, MOST).flatMap((bar) => windowOutline(subjects, gpu, bar)),
+      ...[...onCpu, ...around].map((bar) => outline(host, bar, 1)),
+      ...onCpu.flatMap((bar) => windowOutline(subjects, gpu, bar)),
       ...around.map((bar) => ({ ...outline(host, bar, 1), left: launched, right: launched })),
-      ...onGpu.slice(0, MOST).map((bar) => outline(work, bar, gpu.lanes.streamRows)),
+      ...onGpu.map((bar) => outline(work, bar, gpu.lanes.streamRows)),
     ],
   };
 }

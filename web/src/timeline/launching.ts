@@ -1,5 +1,5 @@
 /** What launched what: work on the GPU by the time of its launch, and ranges on the CPU around it. Knows no page. */
-import type { Intervals } from "../intervals";
+import { placesOf, type Intervals } from "../intervals";
 import type { Row } from "./bars";
 import { firstAbove } from "./search";
 
@@ -21,29 +21,43 @@ export class Launches {
     this.launched = launched;
   }
 
-  /** The bars of work that were launched from one time on, and before another; by launch. */
-  within(start: number, end: number): Uint32Array {
-    const { places, times } = this.byTime();
-    const [from, to] = [start, end].map((limit) => firstAtLeast(times, limit));
-    return places.subarray(from, Math.max(from, to));
+  /** The bars of work that were launched within some of the spans, which are by start: each bar once, and by start, too. */
+  within({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Uint32Array {
+    const { places, times } = this.order();
+    const within: number[] = [];
+    for (let i = 0, next = 0; i < some.length; i++) {
+      next = firstAtLeast(times, start[some[i]], next);
+      while (next < times.length && times[next] < end[some[i]]) within.push(places[next++]);
+    }
+    return Uint32Array.from(within).sort();
   }
 
-  private byTime() {
+  /** The launches by time. They are nearly in the order of their work, which an array's sort makes use of, and a typed one's does not. */
+  order() {
     if (!this.sorted) {
       const { launched } = this;
-      const known = Uint32Array.from(launched.keys()).filter((place) => !Number.isNaN(launched[place]));
-      const places = known.sort((a, b) => launched[a] - launched[b] || a - b);
+      const known = Array.from(placesOf(launched.length, (place) => !Number.isNaN(launched[place])));
+      const places = Uint32Array.from(known.sort((a, b) => launched[a] - launched[b] || a - b));
       this.sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
     }
     return this.sorted;
   }
 }
 
-function firstAtLeast(values: Float64Array, limit: number): number {
-  const place = firstAbove(values, limit);
-  let first = place;
-  while (first > 0 && values[first - 1] === limit) first--;
-  return first;
+/** The first place, not before another one, of an ascending value that is no less than a limit: most are near. */
+function firstAtLeast(values: Float64Array, limit: number, from: number): number {
+  let to = from;
+  for (let step = 1; to < values.length && values[to] < limit; step *= 2) {
+    from = to + 1;
+    to += step;
+  }
+  to = Math.min(to, values.length);
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (values[middle] < limit) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }
 
 /** The ranges that were open at a time, the innermost first. */
@@ -59,10 +73,10 @@ export function openAt(host: Intervals, rows: ReadonlyMap<number, Row>, time: nu
 
 /** The work of some bars by kernel, the longest first. */
 export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<number>): WorkShare[] {
-  const shares = new Map<number, WorkShare & { known: number }>();
+  const shares: (WorkShare & { known: number })[] = []; // by id, with gaps
   for (const bar of bars) {
     const id = work.id[bar];
-    const share = shares.get(id) ?? { id, count: 0, seconds: 0, activeSeconds: 0, known: 0 };
+    const share = (shares[id] ??= { id, count: 0, seconds: 0, activeSeconds: 0, known: 0 });
     const seconds = work.end[bar] - work.start[bar];
     share.count += work.merged[bar];
     share.seconds += seconds;
@@ -70,9 +84,8 @@ export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<nu
       share.known += seconds;
       share.activeSeconds += (seconds * active[bar]) / 100;
     }
-    shares.set(id, share);
   }
-  const all = [...shares.values()].sort((a, b) => b.seconds - a.seconds);
+  const all = Object.values(shares).sort((a, b) => b.seconds - a.seconds);
   return all.map(({ known, activeSeconds, ...share }) => ({ ...share, activeSeconds: known ? activeSeconds : NaN }));
 }
 

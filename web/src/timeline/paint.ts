@@ -15,6 +15,8 @@ export interface Frame {
   high: number;
   /** The colour of outlines. */
   ink: string;
+  /** What is selected, which is framed, in seconds. */
+  mark: readonly [number, number] | null;
 }
 
 /** A bar that is outlined: seconds, and rows. */
@@ -51,6 +53,14 @@ export function paint(
     paintCurve(pen, placed, across, placed.place);
     pen.restore();
   }
+  if (frame.mark) paintMark(pen, frame, frame.mark.map(across));
+}
+
+function paintMark(pen: CanvasRenderingContext2D, { top, height }: Frame, [left, right]: readonly number[]): void {
+  pen.strokeStyle = "rgba(128,128,128,0.7)";
+  pen.lineWidth = 1;
+  pen.setLineDash([3, 3]);
+  pen.strokeRect(left, top + 0.5, right - left, height - 1);
 }
 
 function paintLanes(

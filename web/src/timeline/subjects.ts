@@ -1,9 +1,10 @@
 /** What a selection stands for in the recording: its bars, and where they are. Knows neither page nor plotly. */
-import { preferred, typical, type Intervals } from "../intervals";
+import { placesOf, typical, type Intervals } from "../intervals";
 import type { Selection, Several } from "../selection_fragment";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
 import { Launches, modulesWithin, runningIn } from "./launching";
+import { once } from "./samples";
 
 /** A time, in seconds. */
 export interface Span {
@@ -27,14 +28,14 @@ export interface Subject {
   id: number;
   /** Its time on the GPU, or that of a typical instance; null where it has none of its own. */
   place: Span | null;
-  /** Its times on the CPU: of all instances where none is chosen. */
-  host: Span[];
+  /** Its time on the CPU, of an instance that is chosen; null where there is none. */
+  host: Span | null;
   /** The bars of its instances by start: on the CPU those of ranges, of work those of kernels. */
-  instances: number[];
+  instances: Uint32Array;
   /** Which of them is selected; -1 where all are. */
   at: number;
-  /** The bars of work that belong to it. */
-  work: () => ArrayLike<number> & Iterable<number>;
+  /** The bars of work that belong to it, by start. */
+  work: () => Uint32Array;
   /** What it consists of, where it is several things. */
   parts?: readonly Subject[];
   finding?: Finding;
@@ -48,7 +49,8 @@ export class Subjects {
   findings: ReadonlyMap<string, Finding> = new Map();
   private readonly rangeIds: ReadonlyMap<string, number>;
   private readonly kernelIds: ReadonlyMap<string, number>;
-  private readonly known = new Map<Gpu, { launches: Launches; ranges: Intervals; windowOf: Map<number, number> }>();
+  private readonly known = new Map<Gpu, { launches: Launches; windowOf: Int32Array }>();
+  private readonly subjects = new WeakMap<Selection, Subject | null>(); // all who are told of a selection look for it
 
   constructor(header: Header, gpus: readonly Gpu[]) {
     this.header = header;
@@ -59,6 +61,15 @@ export class Subjects {
 
   /** What a selection stands for; null where the recording does not have it. */
   find(selection: Selection): Subject | null {
+    const known = this.subjects.get(selection);
+    if (known !== undefined) return known;
+    const subject = this.look(selection);
+    if (subject) subject.work = once(subject.work);
+    this.subjects.set(selection, subject);
+    return subject;
+  }
+
+  private look(selection: Selection): Subject | null {
     if (selection.kind === "finding") return this.finding(selection);
     const gpu = this.gpus.find((each) => each.gpu === selection.gpu);
     if (!gpu) return null;
@@ -74,6 +85,11 @@ export class Subjects {
         return subject && { ...subject, place: subject.parts?.find(({ place }) => place)?.place ?? null };
       }
     }
+  }
+
+  /** Read and order what selections need, so that the first of them does not wait for it. */
+  prepare(): void {
+    for (const gpu of this.gpus) this.of(gpu).launches.order();
   }
 
   /** The name by which the path, kernel or module of an id is selected. */
@@ -99,13 +115,14 @@ export class Subjects {
 
   /** The bar of its work on the GPU, of a range's bar on the CPU. */
   windowBar(gpu: Gpu, bar: number): number | undefined {
-    return this.of(gpu).windowOf.get(bar);
+    const window = this.of(gpu).windowOf[bar];
+    return window < 0 ? undefined : window;
   }
 
   private window(gpu: Gpu, selection: Selection & { kind: "window" }): Subject {
     const { start, end } = selection;
-    const work = () => runningIn(gpu.lanes.work, gpu.lanes.work.rows, start, end);
-    return { selection, gpu, id: -1, place: { start, end }, host: [], instances: [], at: -1, work };
+    const work = () => Uint32Array.from(runningIn(gpu.lanes.work, gpu.lanes.work.rows, start, end));
+    return { selection, gpu, id: -1, place: { start, end }, ...NOWHERE, work };
   }
 
   private range(gpu: Gpu, selection: Selection & { kind: "range" }): Subject | null {
@@ -114,10 +131,11 @@ export class Subjects {
     const instances = barsOf(gpu.lanes.host, id);
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
-    const chosen = at < 0 ? instances : [instances[at]];
-    const host = chosen.map((bar) => spanOf(gpu.lanes.host, bar));
-    const place = at < 0 ? typical(this.of(gpu).ranges, id) : this.windowOf(gpu, chosen[0]);
-    return { selection, gpu, id, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+    const { lanes: { host: bars, windows } } = gpu;
+    const [host, place] = at < 0 ? [null, typical(windows, id) ?? typical(bars, id)]
+      : [spanOf(bars, instances[at]), this.windowOf(gpu, instances[at])];
+    const work = () => this.of(gpu).launches.within(bars, chosenOf(instances, at));
+    return { selection, gpu, id, place, host, instances, at, work };
   }
 
   private kernel(gpu: Gpu, selection: Selection & { kind: "kernel" }): Subject | null {
@@ -127,7 +145,7 @@ export class Subjects {
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
     const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
-    return { selection, gpu, id, place, host: [], instances, at, work: () => (at < 0 ? instances : [instances[at]]) };
+    return { selection, gpu, id, place, host: null, instances, at, work: () => chosenOf(instances, at) };
   }
 
   private module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
@@ -135,21 +153,22 @@ export class Subjects {
     const row = modules.names.indexOf(selection.name);
     if (row < 0) return null;
     const within = modulesWithin([modules.ids[row]], modules);
-    const bars = Array.from(moduleOf.keys()).filter((bar) => within.has(moduleOf[bar]));
+    const bars = placesOf(moduleOf.length, (bar) => within.has(moduleOf[bar]));
     const at = iterations.start.length >> 1;
     const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= iterations.start[at] && gpu.lanes.work.end[bar] <= iterations.end[at]);
     const place = around(gpu.lanes.work, typical.length ? typical : bars);
-    return { selection, gpu, id: modules.ids[row], place, host: [], instances: [], at: -1, work: () => bars };
+    return { selection, gpu, id: modules.ids[row], place, ...NOWHERE, work: () => bars };
   }
 
   private iteration(gpu: Gpu, selection: Selection & { kind: "iteration" }): Subject | null {
     const { number, start, end, hostStart, hostEnd } = gpu.details.iterations;
     const at = number.indexOf(selection.number);
     if (at < 0) return null;
-    const host = [{ start: hostStart[at], end: hostEnd[at] }];
-    const instances = Array.from(number.keys());
+    const host = { start: hostStart[at], end: hostEnd[at] };
+    const instances = Uint32Array.from(number.keys());
+    const work = () => this.of(gpu).launches.within({ start: hostStart, end: hostEnd }, [at]);
     const place = { start: start[at], end: end[at] };
-    return { selection, gpu, id: -1, place, host, instances, at, work: () => this.launchedIn(gpu, host) };
+    return { selection, gpu, id: -1, place, host, instances, at, work };
   }
 
   private finding(selection: Selection & { kind: "finding" }): Subject | null {
@@ -165,9 +184,12 @@ export class Subjects {
     if (!found.length) return null;
     const [{ gpu }] = found;
     const parts = found.filter((part) => part.gpu === gpu);
-    const { start } = gpu.lanes.work;
-    const work = () => [...new Set(parts.flatMap((part) => Array.from(part.work())))].sort((a, b) => start[a] - start[b]);
-    return { selection, gpu, id: -1, place: null, host: [], instances: [], at: -1, work, parts };
+    const work = () => {
+      const isMine = new Uint8Array(gpu.lanes.work.id.length);
+      for (const part of parts) for (const bar of part.work()) isMine[bar] = 1;
+      return placesOf(isMine.length, (bar) => isMine[bar]);
+    };
+    return { selection, gpu, id: -1, place: null, ...NOWHERE, work, parts };
   }
 
   private named({ gpu }: Gpu, kind: Several, ids: readonly number[]): Selection[] {
@@ -176,25 +198,13 @@ export class Subjects {
     return names.map((name) => ({ kind: single, gpu, name }));
   }
 
-  /** The bars of work that were launched in some times on the CPU, each once. */
-  private launchedIn(gpu: Gpu, host: readonly Span[]): number[] {
-    const { launches } = this.of(gpu);
-    const found: number[] = [];
-    let until = -Infinity;
-    for (const { start, end } of host) {
-      for (const bar of launches.within(Math.max(start, until), end)) found.push(bar);
-      until = Math.max(until, end);
-    }
-    return found.sort((a, b) => gpu.lanes.work.start[a] - gpu.lanes.work.start[b]);
-  }
-
   private of(gpu: Gpu) {
     const known = this.known.get(gpu);
     if (known) return known;
-    const { lanes: { host, windows }, details } = gpu;
-    const windowOf = new Map<number, number>();
-    details.hostOfWindow.forEach((bar, window) => { if (bar >= 0) windowOf.set(bar, window); });
-    const made = { launches: new Launches(details.launched), ranges: preferred(windows, host), windowOf };
+    const { lanes: { host }, details } = gpu;
+    const windowOf = new Int32Array(host.id.length).fill(-1);
+    details.hostOfWindow.forEach((bar, window) => { if (bar >= 0) windowOf[bar] = window; });
+    const made = { launches: new Launches(details.launched), windowOf };
     this.known.set(gpu, made);
     return made;
   }
@@ -205,13 +215,14 @@ export function spanOf({ start, end }: Pick<Intervals, "start" | "end">, bar: nu
 }
 
 /** From the start of the first of some bars, which are by start, to the last end; null where there are none. */
-function around({ start, end }: Pick<Intervals, "start" | "end">, bars: readonly number[]): Span | null {
+function around({ start, end }: Pick<Intervals, "start" | "end">, bars: Uint32Array): Span | null {
   return bars.length ? { start: start[bars[0]], end: bars.reduce((last, bar) => Math.max(last, end[bar]), 0) } : null;
 }
 
 /** The bars of an id, which are by start already. */
-function barsOf({ id }: Intervals, wanted: number): number[] {
-  const found: number[] = [];
-  for (let bar = id.indexOf(wanted); bar >= 0; bar = id.indexOf(wanted, bar + 1)) found.push(bar);
-  return found;
-}
+const barsOf = ({ id }: Intervals, wanted: number) => placesOf(id.length, (bar) => id[bar] === wanted);
+
+/** The instance at a place, or all of them. */
+const chosenOf = (instances: Uint32Array, at: number) => (at < 0 ? instances : instances.subarray(at, at + 1));
+
+const NOWHERE = { host: null, instances: new Uint32Array(), at: -1 };

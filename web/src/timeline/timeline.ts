@@ -129,8 +129,8 @@ function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawin
 }
 
 /** The time of a range's instance on the GPU, with that on the CPU where it is near enough for both to be seen. */
-function withLaunch({ selection, at, host: [host] }: Subject, place: Span): Span {
-  if (selection.kind !== "range" || at < 0) return place;
+function withLaunch({ selection, at, host }: Subject, place: Span): Span {
+  if (selection.kind !== "range" || at < 0 || !host) return place;
   const both = { start: Math.min(place.start, host.start), end: Math.max(place.end, host.end) };
   return both.end - both.start < MOST_APART * (place.end - place.start) ? both : place;
 }
