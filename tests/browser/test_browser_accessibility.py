@@ -5,6 +5,7 @@ import json
 import pytest
 from builders import FIXTURES
 from report_inputs import HOSTILE, Pages, make_analysis, write_page
+from slow import slow
 
 import tcprof
 
@@ -40,6 +41,24 @@ def test_no_serious_finding(visit, pages, axe, name, scheme, width):
     opened = visit(pages / f"{name}.html", width, scheme)
     grave = [each for each in axe(opened) if each[1] in GRAVE]
     assert grave == [], json.dumps(grave, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(1600, "light"), (1920, "dark"), *slow([(2560, "light"), (1600, "dark")])]
+)
+def test_no_finding_on_wide_screens(visit, pages, axe, width, scheme):
+    opened = visit(pages / "small.html", width, scheme)
+    opened.locator(".explorer tr[data-kind]").first.click()
+    opened.wait_for_selector("aside.panel:not([hidden])")
+    assert axe(opened) == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), *slow([(400, "dark"), (1920, "dark")])])
+def test_no_finding_with_the_list_of_keys_open(visit, pages, axe, width, scheme):
+    opened = visit(pages / "small.html", width, scheme)
+    opened.keyboard.press("?")
+    opened.wait_for_selector("dialog.keys[open]")
+    assert axe(opened) == []
 
 
 def test_a_finding_would_be_found(visit, pages, axe):
