@@ -59,6 +59,7 @@ class Comparison:
     noise_floor: pd.DataFrame
     # Old and new names of ranges that were mapped, but which the new side does not have.
     unmapped: tuple[tuple[str, str], ...]
+    renamings: tuple[Renaming, Renaming]  # what the ranges of each side are called in ``rows``
 
 
 _Kind = TypeVar("_Kind", bound=Comparison)
@@ -110,6 +111,7 @@ def compare(
         spread=MEASURED if measured else ASSUMED,
         noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),
         unmapped=find_unmapped(new.recordings, mapping),
+        renamings=renamings,
     )
 
 

@@ -70,7 +70,12 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
 
 def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
     """The modules, each called as its layers are together."""
-    return modules.assign(module=modules["module"].map(lambda name: _NUMBER.sub("*", name)))
+    return modules.assign(module=modules["module"].map(fold_name))
+
+
+def fold_name(module: str) -> str:
+    """A module's path, the same for all layers of a list: ``model.layers.*.mlp``."""
+    return _NUMBER.sub("*", module)
 
 
 def measure_modules(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> MeasuredModules:

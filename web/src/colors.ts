@@ -5,6 +5,12 @@ const root = document.documentElement;
 
 export type Theme = "dark" | "light";
 
+/** A colour, and the one in which text is read on it. */
+export interface Painted {
+  color: string;
+  text: string;
+}
+
 /** The system's choice; its "change" event says when it changes. */
 export const systemDark = matchMedia("(prefers-color-scheme: dark)");
 

@@ -1,6 +1,8 @@
 /** The script of the page of a comparison, but the colours before the first paint. */
 import { startBaselines } from "./comparison/baselines";
 import { followBars, showChosen, startGroups } from "./comparison/groups";
+import { startComparedIcicles } from "./comparison/icicles";
+import { followTheme } from "./comparison/themes";
 import { startColumns } from "./columns";
 import { startFilters } from "./comparison/filters";
 import { findAll } from "./dom";
@@ -23,8 +25,10 @@ function startContent(): void {
   });
   startFilters();
   startGroups();
+  startComparedIcicles();
   void markDrawn(startFigures(Promise.resolve(), (plot, figure) => {
     followBars(plot, figure);
+    followTheme(plot, figure);
     if (figure.data.some(({ meta }) => meta?.chooses)) showChosen();
   }));
 }

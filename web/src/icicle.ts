@@ -1,21 +1,22 @@
 /** Icicles: time in parts of parts, as rows of bars that are buttons. A click zooms and selects. */
-import { isDark, onColors, type Theme } from "./colors";
+import { isDark, onColors, type Painted, type Theme } from "./colors";
 import { find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
 import { chainOf, KINDS, layOut, turnAround, type Bar, type Order, type Tree } from "./icicle_tree";
 import { onSelection, select } from "./selection";
 import { nameOfSame, parseSelection, toFragment } from "./selection_fragment";
 
-interface Painted {
-  color: string;
-  text: string;
-}
-
-interface Data {
+/** How bars are drawn. */
+export interface Look {
   unit: string;
-  trees: Tree[];
   /** The scale of Tensor Active, lowest first; the last is for unknown. */
   colors: Record<Theme, Painted[]>;
+  /** What else is to be said of a bar. */
+  more?: (node: number) => string[];
+}
+
+interface Data extends Look {
+  trees: Tree[];
 }
 
 const ROW = 26; // pixels
@@ -79,9 +80,10 @@ function normal(link: string): string {
   return selection ? toFragment({ selection, view: null }) : link;
 }
 
-const nodeOf = (target: EventTarget | null) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
+export const nodeOf = (target: EventTarget | null) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
 
-function drawBars(box: HTMLElement, tree: Tree, data: Data, focus: number, order: Order): void {
+/** Draw a tree's bars in a box, with one of them at its full width. */
+export function drawBars(box: HTMLElement, tree: Tree, data: Look, focus: number, order: Order): void {
   const width = box.clientWidth || 1;
   const drawn = layOut(tree, focus, order, NARROWEST / width);
   const had = box.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.node : undefined;
@@ -93,7 +95,7 @@ function drawBars(box: HTMLElement, tree: Tree, data: Data, focus: number, order
   if (had !== undefined) again?.focus({ preventScroll: true });
 }
 
-function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels: number, chain: Set<number>): HTMLElement {
+function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Look, pixels: number, chain: Set<number>): HTMLElement {
   const kind = KINDS[tree.kind[node]];
   const name = tree.texts[tree.name[node]];
   const active = tree.active[node];
@@ -101,7 +103,7 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
   const last = colors.length - 1;
   const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
   const bar = Object.assign(document.createElement("button"), {
-    type: "button", className: `bar-${kind}`, tabIndex: -1, title: describe(tree, node, data.unit),
+    type: "button", className: `bar-${kind}`, tabIndex: -1, title: [...describe(tree, node, data.unit), ...data.more?.(node) ?? []].join("\n"),
     textContent: width * pixels >= LEAST_LABEL ? name : "",
   });
   bar.classList.toggle("unnamed", !bar.textContent);
@@ -114,7 +116,7 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels
 }
 
 /** What a bar is, in full. */
-function describe(tree: Tree, node: number, unit: string): string {
+function describe(tree: Tree, node: number, unit: string): string[] {
   const active = tree.active[node];
   const share = formatPercent(100 * tree.time[node] / tree.time[0]);
   const count = tree.launches[node];
@@ -123,11 +125,11 @@ function describe(tree: Tree, node: number, unit: string): string {
     `${formatSeconds(tree.time[node] * 1e-9)}, ${share} ${unit}`,
     ...(KINDS[tree.kind[node]] === "idle" ? [] : [`Tensor Active ${active === null ? "–" : formatPercent(active)}`]),
     ...(count ? [`${count} launch${count === 1 ? "" : "es"}`] : []),
-  ].join("\n");
+  ];
 }
 
 /** Arrow keys move along a row, and up and down between rows. */
-function moveFocus(box: HTMLElement, event: KeyboardEvent): void {
+export function moveFocus(box: HTMLElement, event: KeyboardEvent): void {
   const at = document.activeElement;
   if (!(at instanceof HTMLElement) || !box.contains(at)) return;
   const all = findAll("button", box);

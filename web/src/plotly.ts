@@ -1,5 +1,7 @@
 /** The part of plotly.js that the pages use; its own script stands beside ours in the page. */
 
+import type { Painted, Theme } from "./colors";
+
 /** An array of a figure as plotly for Python packs it: its type, and its bytes as base64. */
 export interface PackedArray {
   dtype: keyof typeof ARRAY_TYPES;
@@ -25,6 +27,8 @@ export interface TraceMeta {
   items?: number[];
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
+  /** Of bars: the colour of each, and of the text on it, for each theme. */
+  themes?: Record<Theme, Painted[]>;
   /** Of its curves: what their values are measured in. */
   unit?: string;
 }

@@ -108,9 +108,7 @@ def split_parts(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _with_kind(part: Part) -> dict[str, Any]:
-    drawn = _draw(part) if isinstance(part, Figure) else ""
-    if isinstance(part, Icicle):
-        drawn = Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
+    drawn = _draw(part) if isinstance(part, Figure | Icicle) else ""
     if isinstance(part, Explorer):
         drawn = pack_explorer(part)
     inner = [_with_kind(each) for each in part.parts] if isinstance(part, Section) else []
@@ -132,8 +130,10 @@ def read_asset(name: str) -> Markup:
     return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
 
 
-def _draw(part: Figure) -> Markup:
+def _draw(part: Figure | Icicle) -> Markup:
     """A figure as JSON that is safe inside a script element; empty where there is nothing to draw."""
+    if isinstance(part, Icicle):
+        return Markup(json.dumps(part.data, separators=(",", ":")).translate(_JSON_ESCAPES))
     figure = part.make()
     return Markup(figure.to_json().translate(_JSON_ESCAPES)) if figure.data else Markup("")
 

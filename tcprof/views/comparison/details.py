@@ -25,6 +25,7 @@ from tcprof.views.comparison.changes import (
     list_kernel_changes,
     list_module_changes,
 )
+from tcprof.views.comparison.icicle import ABSENT, EXPLAINED, compare_icicles
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, LONGEST_NAME, WORSE_COLOR, shared_gpus, side_color, title_of
 from tcprof.views.comparison.typical_step import MOST_JOINED, figure_typical_step
@@ -35,6 +36,7 @@ from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
+from tcprof.views.recording.icicle import MODULES, RANGES
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (
@@ -108,10 +110,19 @@ def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[P
     parts, advice = [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
         at = _Place(comparison, gpu, number, f": {name}" if name else "")
-        step, tables = (_view_quantities(at), *_view_step(at)), _view_tables(at)
+        step, tables = (_view_icicles(at), _view_quantities(at), *_view_step(at)), _view_tables(at)
         sections = (*step, *_view_parts(at), *_view_advice(at, advice), *tables, *_view_roofline(at))
         parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
     return tuple(parts)
+
+
+def _view_icicles(at: _Place) -> Section:
+    tables = {by: f"table-{by.lower()}-{at.number}-{at.gpu}" for by in (MODULES, RANGES)}
+    found = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", tables)
+    parts: tuple[Part, ...] = (Notes((ABSENT.format(unit=at.unit),)),)
+    if found is not None:
+        parts = (replace(found, caption=f"{found.caption}{at.side}"), Notes((EXPLAINED.format(unit=at.unit),)))
+    return at.section("blocks", f"Where a {at.unit} got faster or slower", parts, "Faster or slower")
 
 
 def _view_quantities(at: _Place) -> Section:

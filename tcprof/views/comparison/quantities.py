@@ -14,7 +14,8 @@ from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.verdict import Row as ComparedRow
 from tcprof.findings.compared.verdict import find_row, is_shown, iteration_name, mean_differs
 from tcprof.frames import COMPARISON, HEADLINE, LISTED_QUANTITIES, Quantity
-from tcprof.views.paths import LEFT_OUT, keep_longest, path_rows
+from tcprof.untrusted import one_line
+from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, keep_longest, path_rows
 from tcprof.views.tables import Cell, Heading, Row, Strip, Table, sort_key
 
 _STRIP_RATIO, _STRIP_POINTS = 4.0, 25.0  # at the ends of a strip
@@ -127,7 +128,10 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
         title="",
         first="Range",
         headings=tuple(_range_heading(quantity, quantity.name in brief) for quantity in listed),
-        rows=path_rows(kept, cells, _tags(kept)),
+        rows=tuple(
+            replace(row, full=one_line(path, LONGEST_NAME))
+            for row, path in zip(path_rows(kept, cells, _tags(kept)), kept["path"], strict=True)
+        ),
         hidden=len(places) - len(kept),
         more=LEFT_OUT.format(things="ranges", command="compare --all"),
         gpu=gpu,

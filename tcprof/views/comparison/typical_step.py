@@ -17,7 +17,7 @@ from tcprof.findings.finding import class_title
 from tcprof.views.comparison.sides import LONGEST_NAME, RECEDED, side_color
 from tcprof.views.comparison.waterfall import part_label
 from tcprof.views.figures import AXIS, GRID, LEGEND, PlotlyFigure, base_layout, label, unit_ticks
-from tcprof.views.figures.traces import BAR_OUTLINE, CLASS_COLORS, scale_colors, tensor_axis, text_on
+from tcprof.views.figures.traces import BAR_OUTLINE, CLASS_COLORS, LOSS_SCALES, painted, scale_colors, tensor_axis
 
 MOST_JOINED = 60
 _NO_KERNEL = "no kernel"  # is no part, and so recedes where one is chosen
@@ -128,7 +128,8 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
     if ranges.empty:
         return
     active = ranges["tensor_active_mean_pct"].to_numpy(np.float64)
-    colors = scale_colors(active)
+    themes = {theme: [painted(color) for color in scale_colors(active, theme)] for theme in LOSS_SCALES}
+    colors, names = ([each[part] for each in themes["light"]] for part in ("color", "text"))
     texts = [
         f"<b>{label(path, 80)}</b><br>from {units.format_ns(start)}, for {units.format_ns(end - start)}<br>"
         f"Tensor Active mean {units.format_pct(mean)}"
@@ -139,13 +140,14 @@ def _add_ranges(figure: PlotlyFigure, step: TypicalStep, top: int) -> None:
         text=[label(name, 40) for name in ranges["name"]],
         textposition="inside",
         insidetextanchor="middle",
-        insidetextfont={"color": [text_on(color) for color in colors]},
+        insidetextfont={"color": names},
         constraintext="inside",
         textangle=0,
         marker={"color": colors, "line": {"width": 0.5, "color": BAR_OUTLINE}},
         hovertext=texts,
         name="ranges",
         showlegend=False,
+        meta={"themes": themes},  # a page's script takes the colours of the theme that it is shown in
     )
 
 

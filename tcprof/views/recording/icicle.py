@@ -23,9 +23,9 @@ from tcprof.views.figures.traces import paint_scale
 from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import gpu_title, gpu_title_of_several
 
-_LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
-_COLORS = 20  # steps of the scale, from 0 to 100 %
-_LONGEST = 80
+LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
+COLORS = 20  # steps of the scale, from 0 to 100 %
+LONGEST = 80
 RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
 EXPLAINED = (
@@ -38,7 +38,7 @@ EXPLAINED = (
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """A bar: what it is, its name, the figure of its Tensor Active if that is known otherwise, and what selects it."""
 
     kind: str
@@ -48,10 +48,10 @@ class _Place:
 
 
 @dataclass
-class _Tree:
+class Tree:
     """Bars in columns; each comes after the one that it lies in."""
 
-    places: list[_Place] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
     time: list[float] = field(default_factory=list)
     launches: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ class _Tree:
     longest: list[float] = field(default_factory=list)
     known: dict[tuple[int, str, str], int] = field(default_factory=dict)
 
-    def add(self, chain: Sequence[_Place], part: Any, active_ns: float) -> None:
+    def add(self, chain: Sequence[Place], part: Any, active_ns: float) -> None:
         """Add a part to the bars that it lies in, the outermost first."""
         node = -1
         for place in chain:
@@ -81,7 +81,7 @@ class _Tree:
             self.gaps[node] += part.gap_count
             self.longest[node] = max(self.longest[node], part.longest_ns)
 
-    def _name(self, node: int) -> str:
+    def name_of(self, node: int) -> str:
         """What a bar is called: idle time with how many gaps it is, of which none is as long as the bar."""
         name, gaps = self.places[node].name, self.gaps[node]
         if self.places[node].kind != "idle" or not gaps > 1:
@@ -90,12 +90,12 @@ class _Tree:
 
     def pack(self) -> dict[str, list[Any]]:
         """What is wide enough to be seen, in columns for the script."""
-        least = _LEAST * max(self.time, default=0.0)
+        least = LEAST * max(self.time, default=0.0)
         kept = [node for node, time in enumerate(self.time) if time >= least]
         number = {node: place for place, node in enumerate(kept)}
         active = [100 * self.active[node] / self.time[node] for node in kept]
         texts: dict[str, int] = {"": 0}
-        names = [texts.setdefault(self._name(node), len(texts)) for node in kept]
+        names = [texts.setdefault(self.name_of(node), len(texts)) for node in kept]
         last = max(self.start, default=0.0) + 1  # many gaps are nowhere between the rest
         scattered = {node for node in kept if self.places[node].kind == "idle" and self.gaps[node] > 1}
         links = [texts.setdefault(self.places[node].link, len(texts)) for node in kept]
@@ -134,43 +134,43 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
         data={
             "unit": "of an iteration" if mean.count else "of the GPU's time",
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
-            "colors": paint_scale(_COLORS),
+            "colors": paint_scale(COLORS),
         },
     )
 
 
-def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[_Place, ...]]) -> _Tree:
+def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[Place, ...]]) -> Tree:
     kernels, links = analysis.kernels, kernel_names(analysis.kernels)
-    names = [one_line(short_name(name), _LONGEST) for name in kernels["name"]]
+    names = [one_line(short_name(name), LONGEST) for name in kernels["name"]]
     active = kernels["tensor_active_pct"].to_numpy(np.float64)
-    tree, root = _Tree(), _root(analysis, gpu, mean)
+    tree, root = Tree(), _root(analysis, gpu, mean)
     for part, chain in zip(mean.parts.itertuples(), chains, strict=True):
         name = TIME_CLASSES[part.time_class]
-        places = [root, *chain, _Place("idle" if part.time_class == IDLE else "class", class_title(name))]
+        places = [root, *chain, Place("idle" if part.time_class == IDLE else "class", class_title(name))]
         own = active[part.kernel] if part.kernel >= 0 else 0.0
         if part.kernel >= 0:
             selects = link("kernel", links[part.kernel], gpu)
-            places.append(_Place("kernel", names[part.kernel], active[part.kernel], selects))
+            places.append(Place("kernel", names[part.kernel], active[part.kernel], selects))
         tree.add(places, part, part.time_ns * own / 100)
     return tree
 
 
-def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> _Place:
+def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> Place:
     figures = measure_iterations(analysis, gpu)
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
         selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
-        return _Place("range", f"{figures.name} ({count})", pool_tensor_active(figures.rows)[0], selects)
+        return Place("range", f"{figures.name} ({count})", pool_tensor_active(figures.rows)[0], selects)
     whole = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["depth"] == 0)]
-    return _Place("range", "All work on the GPU", float(whole[HEADLINE.name].iloc[0]))
+    return Place("range", "All work on the GPU", float(whole[HEADLINE.name].iloc[0]))
 
 
-def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
+def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
     of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
     active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
     links = range_names(analysis.paths)
-    chains: dict[int, tuple[_Place, ...]] = {-1: (), **dict.fromkeys(mean.paths, ())}
+    chains: dict[int, tuple[Place, ...]] = {-1: (), **dict.fromkeys(mean.paths, ())}
     for path in sorted(set(mean.parts["path_id"].tolist())):
         around = []
         while path not in chains:
@@ -178,13 +178,13 @@ def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tup
             path = parents[path]
         for each in reversed(around):
             outer = parents[each]
-            name = one_line(shorten(str(names[each]), str(names[outer]) if outer >= 0 else ""), _LONGEST)
-            place = _Place("range", name, float(active.get(each, math.nan)), link("range", links[each], gpu))
+            name = one_line(shorten(str(names[each]), str(names[outer]) if outer >= 0 else ""), LONGEST)
+            place = Place("range", name, float(active.get(each, math.nan)), link("range", links[each], gpu))
             chains[each] = (*chains[outer], place)
     return [chains[path] for path in mean.parts["path_id"]]
 
 
-def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[_Place, ...]]:
+def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
     """For each part its phase, and the modules that it lies in."""
     modules: pd.DataFrame = analysis.modules[analysis.modules["gpu"] == gpu]
     keys = zip(modules["module_id"], modules["phase"], strict=True)
@@ -192,15 +192,15 @@ def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tu
     links = dict(zip(modules.index, np.asarray(module_names(analysis.modules))[modules.index], strict=True))
     rows = modules.to_dict("index")
 
-    def chain(row: int) -> tuple[_Place, ...]:
+    def chain(row: int) -> tuple[Place, ...]:
         if row < 0 or row not in rows:
             return ()
         module = rows[row]
         if module["module_id"] < 0:
-            return (_Place("range", str(module["phase"]), module["tensor_active_pct"]),)
+            return (Place("range", str(module["phase"]), module["tensor_active_pct"]),)
         around = chain(row_of.get((module["parent_id"], module["phase"]), -1))
         selects = link("module", links[row], gpu)
-        return (*around, _Place("module", one_line(module["name"], _LONGEST), module["tensor_active_pct"], selects))
+        return (*around, Place("module", one_line(module["name"], LONGEST), module["tensor_active_pct"], selects))
 
     known = {row: chain(row) for row in set(mean.parts["module"].tolist())}
     return [known[row] for row in mean.parts["module"]]
