@@ -39,7 +39,7 @@ def test_both_have_one_scale_and_a_click_zooms_both_and_selects_the_row(visit, p
     zoomed = widths(opened)
     assert zoomed[1] / zoomed[0] == pytest.approx(new[node] / base[node], rel=0.01)
     assert opened.locator("tr[aria-current] .name").all_text_contents() == ["forward"]
-    opened.get_by_role("link", name="Show it in the table").first.click()
+    opened.get_by_role("button", name="Show it in the table").first.click()
     assert opened.evaluate("scrollY") > before
     assert opened.messages == []
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ _MOVED = (
     f"precision; right is less device memory for each FLOP. For each side, the {MOST_MOVED} longest kernels are drawn, "
     "if their FLOP and bytes are known."
 )
+_NO_STEPS: Mapping[int, Section] = MappingProxyType({})
 _ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
 _ADVICE = (
     "Each prediction is for its own advice alone; the change of the mean step time includes everything that differs "
@@ -105,12 +107,21 @@ class _Place:
         return replace(table, name=name, caption=f"{caption}{self.side}" if caption else "")
 
 
-def list_details(comparison: Comparison, number: int, name: str = "") -> tuple[Part, ...]:
-    """What is said of one side against the baseline, by its number among such sides, and its name if there are more."""
+def list_details(
+    comparison: Comparison, number: int, name: str = "", steps: Mapping[int, Section] = _NO_STEPS
+) -> tuple[Part, ...]:
+    """What is said of one side against the baseline, GPU by GPU.
+
+    Args:
+        number: Its number among such sides.
+        name: Its name if there are more.
+        steps: For each GPU a section on the steps of both sides, which comes second.
+    """
     parts, advice = [], compare_advice(comparison)
     for gpu in shared_gpus([comparison]):
         at = _Place(comparison, gpu, number, f": {name}" if name else "")
-        step, tables = (_view_icicles(at), _view_quantities(at), *_view_step(at)), _view_tables(at)
+        both = [steps[gpu]] if gpu in steps else []
+        step, tables = (_view_icicles(at), *both, _view_quantities(at), *_view_step(at)), _view_tables(at)
         sections = (*step, *_view_parts(at), *_view_advice(at, advice), *tables, *_view_roofline(at))
         parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
     return tuple(parts)

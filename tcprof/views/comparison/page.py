@@ -1,7 +1,7 @@
 """The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -39,6 +39,7 @@ _ITERATIONS = (
 )
 _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
 _NO_ITERATIONS = "The sides have no steps to draw: no range has five instances with work on this GPU."
+_NO_GPU = "– No GPU has steps or ranges on all sides, so there is nothing to draw. “tcprof report” shows each side."
 _MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
 _NOISE = (
     "How much recordings of one side differ although the program is the same: their largest median over the smallest."
@@ -84,6 +85,7 @@ def view_comparison_page(
     numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(findings)
     noise = list_noise(comparisons)
+    steps = {gpu: _view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
     return Document(
@@ -91,9 +93,10 @@ def view_comparison_page(
         parts=(
             *_summaries(sides, findings),
             *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
-            *(_view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)),
+            *([_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]),
+            *(steps.values() if len(sides) > 2 else ()),
             *(
-                replace(_view_side(shown, len(sides), of_side), baseline=number)
+                replace(_view_side(shown, len(sides), of_side, steps), baseline=number)
                 for shown, of_side, number in zip(sides, links, numbers, strict=True)
             ),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
@@ -133,15 +136,20 @@ def _headline(sentences: tuple[str, ...]) -> tuple[str, ...]:
     return (f"{said}):", times, *rest) if mark else sentences
 
 
+def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
+    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    tables = tuple(table for table in list_sides(comparisons) if table.gpu == gpu)
+    return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tables)
+
+
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
-    parts: list[Part] = [table for table in list_sides(comparisons) if table.gpu == gpu]
     recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
     has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
     caption = "Time and Tensor Active of each step, all sides overlaid"
     notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_iterations, comparisons, gpu)
-    parts += [Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)]
+    parts: list[Part] = [Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)]
     if several:
         make = partial(figure_small_multiples, comparisons, gpu)
         multiples = Figure(f"multiples-{gpu}", "The same, with a strip for each side", make)
@@ -149,7 +157,8 @@ def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"iterations-of-{gpu}", f"{title}: Steps" if title else "Steps", tuple(parts))
 
 
-def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> ComparedSide:
+def _view_side(shown: ShownSide, count: int, reports: Sequence[str], steps: Mapping[int, Section]) -> ComparedSide:
+    """A side; of two, its details hold the steps of both."""
     recordings = shown.side.recordings
     gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
     first = recordings[0].recording
@@ -161,10 +170,11 @@ def _view_side(shown: ShownSide, count: int, reports: Sequence[str]) -> Compared
     names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
     names = names if len(names) > 1 else ["its report"]
     is_base = shown.role == "base"
+    told = (shown.comparison, shown.number, *((shown.name, {}) if count > 2 else ("", steps)))
     return ComparedSide(
         name=f"side-{shown.number}",
         title=shown.name,
-        parts=() if is_base else list_details(shown.comparison, shown.number, shown.name if count > 2 else ""),
+        parts=() if is_base else list_details(*told),
         role="baseline" if is_base else "new",
         color=shown.color,
         facts=tuple(fact for fact in facts if fact),

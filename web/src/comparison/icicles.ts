@@ -135,15 +135,14 @@ function selectRow(element: HTMLElement, data: Data, node: number): void {
   const paths = chainOf({ ...data, ...data.sides[0] }, node).map((each) => data.texts[data.link[each]]).filter(Boolean).reverse();
   const found = paths.map((path) => rows.find((row) => (row.cells[0].title || nameOf(row)) === path)).find(Boolean);
   rows.forEach((row) => { if (row !== found) row.removeAttribute("aria-current"); });
-  const [said, link] = [find("[role=status]", HTMLElement, element), find(".chosen-block a", HTMLAnchorElement, element)];
+  const [said, link] = [find("[role=status]", HTMLElement, element), find(".chosen-block button", HTMLButtonElement, element)];
   const kind = KINDS[data.kind[node]];
   said.textContent = `${data.texts[data.sides[data.sides[1].time[node] ? 1 : 0].name[node]]}: ${describeChange(data, node)}.${kind === "class" || kind === "idle" ? " Its row is that of the block around it." : ""}`;
   link.hidden = !found;
   if (!found || !table) return;
   found.setAttribute("aria-current", "true");
   reveal(table, found);
-  link.onclick = (event) => {
-    event.preventDefault();
+  link.onclick = () => {
     reveal(table, found);
     found.scrollIntoView({ block: "center" });
   };
