@@ -1,5 +1,7 @@
 """A store under bad input: other schemas, locks, lost connections, many writers, hostile names and other units."""
 
+import errno
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -219,3 +221,29 @@ def test_a_program_that_the_store_cannot_do_without_is_asked_for(store: Store) -
     with pytest.raises(UsageError) as error:
         store.add([tcprof.read(FIXTURES / "mlp_fp16.sqlite")])
     assert "--program" in error.value.hint
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """What Linux says of locks on a network file system whose server has none."""
+    fcntl = pytest.importorskip("fcntl", reason="Windows has other locks")
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    with pytest.raises(OutputError, match="no locks") as caught:
+        open_store(f"sqlite:///{tmp_path / 'history.db'}")
+    assert "postgresql+psycopg://" in caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 'history.db'}"
+    open_store(url).add([record(tmp_path)], FACTS)
+
+    def refuse(**_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(database, "TemporaryFile", refuse)
+    assert len(open_store(url, create=False).runs()) == 1

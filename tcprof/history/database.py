@@ -1,9 +1,11 @@
 """Connections to a store: SQLite or PostgreSQL, one transaction at a time, and errors that its user understands."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, pool, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -19,6 +21,7 @@ _LOCK = 0x7463_7072_6F66  # of all that write to a database of PostgreSQL: "tcpr
 _WAIT_S = 60  # for other processes that write
 _KINDS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}  # what is read for which
 _FORMS = "Give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE."
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO)
 _SET_OFF = "%"  # what a configuration file of alembic replaces
 
 
@@ -61,6 +64,7 @@ class Database:
         if url.get_backend_name() == "sqlite":
             self.name = str(url.database)
             _prepare_file(Path(self.name), create)
+            _check_locks(Path(self.name))
         try:
             self._engine = _make_engine(url)
         except (ImportError, NoSuchModuleError) as error:
@@ -158,6 +162,27 @@ def _prepare_file(path: Path, create: bool) -> None:
             (path.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{path.parent} cannot be made: {error.strerror}.", "Name a store with --store.") from error
+
+
+def _check_locks(path: Path) -> None:
+    """Make sure that the file system has locks: without them SQLite waits for its timeout, or fails without a reason.
+
+    Raises:
+        OutputError: It has none, as many that are mounted over a network.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows, where SQLite uses others
+        return
+    try:
+        with TemporaryFile(dir=path.parent) as file:  # not in the store itself: closing that ends this process's locks
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            raise OutputError(
+                f"{path.parent} is on a file system that has no locks ({error.strerror}), which SQLite needs.",
+                "Keep the store on a local disk, or in PostgreSQL: --store postgresql+psycopg://USER@HOST/DATABASE",
+            ) from error
 
 
 def _make_engine(url: URL) -> Engine:
