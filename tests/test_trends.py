@@ -186,3 +186,27 @@ def test_the_commands_on_a_store(tmp_path: Path, run) -> None:
     none = run("history", "accept", "beef", "--why", "x", *store)
     assert (none.status, "no run of a commit" in none.err) == (2, True)
     assert run("history", "trend", "--store", f"sqlite:///{tmp_path / 'none.db'}").status == 3
+
+
+def test_a_page_obeys_the_rules_of_outputs(tmp_path: Path, run) -> None:
+    make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
+    store, page = ("--store", f"sqlite:///{tmp_path / 'history.db'}"), tmp_path / "trend.html"
+    page.write_text("notes of somebody")
+    refused = run("history", "trend", "-o", page, *store)
+    assert (refused.status, page.read_text()) == (3, "notes of somebody")
+    assert "--force" in refused.err
+    done = run("history", "trend", "-o", page, "--force", *store)
+    assert (done.status, done.out.splitlines()[-1]) == (0, str(page))
+    assert run("history", "trend", "-o", page, *store).status == 0  # its own may be replaced
+    assert '<meta http-equiv="Content-Security-Policy"' in page.read_text()
+    wrong = run("history", "trend", "--pages", *store)
+    assert (wrong.status, "-o trend.html --pages" in wrong.err) == (2, True)
+
+
+def test_runs_without_a_kept_analysis_have_no_page(tmp_path: Path, run) -> None:
+    make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
+    page = tmp_path / "trend.html"
+    done = run("history", "trend", "-o", page, "--pages", "--store", f"sqlite:///{tmp_path / 'history.db'}")
+    assert (done.status, (tmp_path / "trend-runs").exists()) == (0, False)
+    assert "tcprof history add --keep" in done.err
+    assert "Pages of runs" not in page.read_text()

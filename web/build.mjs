@@ -17,7 +17,7 @@ const HEADER = "/* tcprof, Apache-2.0. Generated from web/src by 'make web': cha
 async function bundlePages() {
   const { outputFiles } = await build({
     absWorkingDir: HERE,
-    entryPoints: ["theme", "report", "comparison", "job"].map((name) => `src/${name}.ts`),
+    entryPoints: ["theme", "report", "comparison", "job", "trend"].map((name) => `src/${name}.ts`),
     outdir: ASSETS,
     bundle: true,
     minify: true,

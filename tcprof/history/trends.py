@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.errors import InputError, TcprofError, UsageError
+from tcprof.files import SAVED_SUFFIX
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
 from tcprof.history.figures import METRICS, STEP
 from tcprof.history.git import current_branch
@@ -182,6 +183,24 @@ def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tup
 
 def load_run(store: Store, run_id: int, folder: Path) -> SavedAnalysis:
     """The saved analysis of a run that is kept, whose frames are read from the folder when they are asked for."""
-    path = folder / f"run-{run_id}.tcprof"
+    return load(write_run(store, run_id, folder), SavedAnalysis)
+
+
+def write_run(store: Store, run_id: int, folder: Path) -> Path:
+    """Write the saved analysis of a run that is kept."""
+    path = folder / f"run-{run_id}{SAVED_SUFFIX}"
     path.write_bytes(store.blob(run_id) or b"")
-    return load(path, SavedAnalysis)
+    return path
+
+
+def choose_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
+    """The kept runs whose pages explain a trend: those beside each change, and the newest."""
+    sides = [side for each in trends for change in each.shown for side in _near(each, change)]
+    newest = [each.points.tail(1) for each in trends[:1]]
+    chosen = pd.concat([*sides, *newest])
+    return chosen[chosen["kept"]].drop_duplicates("run_id")
+
+
+def _near(each: SeriesTrend, change: Change) -> tuple[pd.DataFrame, pd.DataFrame]:
+    before, after = each.around(change)
+    return before.tail(1), after.head(1)

@@ -34,7 +34,8 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
     )
     hidden = len(newest) - len(shown)
     more = LEFT_OUT.format(things="runs", command="history list --limit 0")
-    table = Table("runs", "Runs, the newest first", "Run", headings, rows, hidden=hidden, more=more)
+    title = "Runs, the newest first"
+    table = Table("runs", title, "Run", headings, rows, hidden=hidden, more=more, caption=title)
     return Document("history", (table,), data={"runs": runs}, rows=runs, if_empty=_NO_RUNS)
 
 

@@ -39,7 +39,7 @@ def view_trends(trends: Sequence[SeriesTrend], explain: Explain, confirm: bool, 
     parts: tuple[Part, ...] = (Notes(_verdict(trends, steps), VERDICT), _list_series(trends, limit), *sections)
     if confirm:
         parts = (*parts, _confirm(trends))
-    rows = _rows(trends) if trends else pd.DataFrame()
+    rows = list_rows(trends) if trends else pd.DataFrame()
     data = {"series": [_describe(each) for each in trends], "points": rows}
     return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.")
 
@@ -65,6 +65,11 @@ def name_run(run: pd.Series) -> str:
     """A run by its commit, or by its number, with its date."""
     commit = one_line(str(run["commit"]))[:_SHORT_COMMIT]
     return f"{commit or 'run ' + str(run['run_id'])} ({str(run['ordered_utc'])[:10]})"
+
+
+def sort_trends(trends: Sequence[SeriesTrend]) -> list[SeriesTrend]:
+    """Those that changed first."""
+    return sorted(trends, key=lambda each: each.trend.verdict not in ("changed", "unconfirmed"))
 
 
 def draw_line(values: Floats) -> str:
@@ -100,7 +105,7 @@ def _place(step: Step) -> int:
     return int(step[0].points["place"].iloc[step[1].index])
 
 
-def _tell(trend: SeriesTrend, change: Change) -> str:
+def tell(trend: SeriesTrend, change: Change) -> str:
     """A step in a sentence."""
     column = METRICS[str(trend.series["metric"])]
     before, after = column.format(change.before), column.format(change.after)
@@ -124,7 +129,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
         if new:
             trend, change = new[0]
             more = f" {units.format_things(len(new) - 1, 'more figure')} changed there." if len(new) > 1 else ""
-            lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {_tell(trend, change)}{more}")
+            lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {tell(trend, change)}{more}")
     lines += [
         f"Unconfirmed: {name_series(each)} has been off since {name_run(each.points.iloc[each.trend.candidate])}. More "
         "recordings of that commit decide; --confirm says how."
@@ -152,13 +157,12 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
         Heading("Recordings", columns=("recordings",), spare=1),
         Heading("Verdict", words=True),
     )
-    ordered = sorted(trends, key=lambda each: each.trend.verdict not in ("changed", "unconfirmed"))
-    shown = ordered if limit is None else ordered[:limit]
+    shown = sort_trends(trends)[:limit]
     rows = tuple(Row(name_series(each), _cells(each)) for each in shown)
     more = LEFT_OUT.format(things="series", command="history trend --limit 0")
     hidden = len(trends) - len(shown)
     title = f"Series of {name_runs(trends)}, those that changed first" if trends else ""
-    return Table("series", title, "Figure", headings, rows, hidden=hidden, more=more)
+    return Table("series", title, "Figure", headings, rows, hidden=hidden, more=more, caption=title)
 
 
 def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
@@ -179,7 +183,7 @@ def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
 def _view_step(place: int, found: list[Step], explain: Explain) -> Section:
     """All that changed with one run."""
     before, after = find_sides(found)
-    lines = tuple(_tell(*each) for each in found)
+    lines = tuple(tell(*each) for each in found)
     title = f"{name_run(before.iloc[-1])} → {name_run(after.iloc[0])}"
     circumstances = [
         f"{HISTORY_RUNS[name].title} changed there, too: {one_line(first)} → {one_line(second)}. To tell which it was, "
@@ -220,7 +224,7 @@ def _describe(each: SeriesTrend) -> dict[str, object]:
     return {**each.series.to_dict(), **vars(trend), "changes": changes}
 
 
-def _rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
+def list_rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
     """A row for each point, with the level that it belongs to."""
     points = pd.concat([each.points[_OF_POINTS] for each in trends], ignore_index=True)
     places = np.repeat(np.arange(len(trends)), [len(each.points) for each in trends])

@@ -1,0 +1,17 @@
+/** The script of the page of a trend: a click on a run opens its page. */
+import { startColumns } from "./columns";
+import { findAll } from "./dom";
+import { fitFigures, startFigures } from "./figures";
+import { markDrawn, startPage } from "./page";
+import { startTables } from "./tables";
+
+startPage(() => {
+  fitFigures();
+  startTables();
+  findAll<HTMLTableElement>("table.paths").forEach(startColumns);
+  void markDrawn(startFigures(Promise.resolve(), (plot) => {
+    plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
+      if (data.meta?.opens && customdata) location.href = customdata as string;
+    });
+  }));
+});
