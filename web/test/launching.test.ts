@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeRows } from "../src/timeline/bars";
+import { outlinesIn } from "../src/timeline/highlights";
 import { activeOf, busyTime, Launches, openAt, runningIn, sumWork } from "../src/timeline/launching";
 import { meanWithin } from "../src/timeline/samples";
 
@@ -56,4 +57,16 @@ test("the mean of a curve is over the time where it is known", () => {
   const level = { start: Float64Array.of(0, 1, 2), end: Float64Array.of(1, 2, 3), curves: [() => curve], binned: false, period: 1 };
   assert.equal(meanWithin(level, curve, 1, 0.5, 3), (0.5 * 10 + 30) / 1.5);
   assert.ok(Number.isNaN(meanWithin(level, curve, 1, 1, 2)));
+});
+
+test("all bars of a selection are outlined, wherever the window is, and narrow neighbours together", () => {
+  const bars = Array.from({ length: 10_000 }, (_, i) => i);
+  const lane = {
+    start: Float64Array.from(bars), end: Float64Array.from(bars, (i) => i + (i === 9_002 ? 0.9 : 0.25)), row: new Uint8Array(10_000).fill(3),
+  };
+  const outlines = (low: number, high: number, pixel: number) =>
+    outlinesIn({ parts: [{ lane, bars, rows: 1 }], launch: [] }, low, high, pixel).map(({ left, right }) => [left, right]);
+  assert.deepEqual(outlines(9_000.1, 9_002.5, 0.01), [[9_000, 9_000.25], [9_001, 9_001.25], [9_002, 9_002.9]]);
+  assert.deepEqual(outlines(8_990.1, 9_005, 0.5), [[8_990, 9_005.25]]);
+  assert.deepEqual(outlines(9_000.1, 9_002.5, 0.1), [[9_000, 9_000.25], [9_001, 9_001.25], [9_002, 9_002.9]]);
 });

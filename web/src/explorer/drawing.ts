@@ -61,8 +61,9 @@ function widthOf(column: Column): number {
   if (known) return known;
   const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, text.length), 0);
   const texts = column.text.map((text, row) => `${text} ${column.note?.[row] ?? ""}`.trim());
-  const title = Math.max(longest(column.title.split(" ")) + 2, column.title.length / 2);
-  const made = Math.min(Math.ceil(Math.max(0.85 * longest(texts) + (column.bar ? 7 : 0), title) + 2), column.words ? 18 : 28);
+  const words = column.title.split(" ");
+  const halves = words.map((_, place) => longest([words.slice(0, place), words.slice(place)].map((half) => half.join(" "))));
+  const made = Math.min(Math.ceil(Math.max(0.9 * longest(texts) + (column.bar ? 7 : 0), Math.min(...halves) + 2) + 2), column.words ? 18 : 28);
   widths.set(column, made);
   return made;
 }

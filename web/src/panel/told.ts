@@ -2,7 +2,6 @@
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Selection } from "../selection_fragment";
 import type { Figures } from "../timeline/details";
-import { MOST } from "../timeline/highlights";
 import { activeOf, busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
@@ -168,13 +167,11 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
   const shares = sumWork(work, work.percents.tensor_active_pct, bars());
   const sum = (key: "count" | "seconds") => shares.reduce((total, share) => total + share[key], 0);
   const { percent, isLeast } = activeOf(shares);
-  const outlined = Math.min(bars().length, MOST);
   const isModules = parts?.every(({ selection }) => selection.kind === "module");
   return [
     ...(finding?.gain ? [["Gain", finding.gain] as [string, string]] : []),
     ...(isModules ? [] : [
       ["Launches", formatCount(sum("count"))],
-      ["Outlined in the timeline", formatCount(outlined)],
       ["Time of all", formatSeconds(sum("seconds"))],
       ["Tensor Active, from the fit", (isLeast ? "≥ " : "") + formatPercent(percent)],
     ] as Told["facts"]),

@@ -9,7 +9,7 @@ import { keepLabels, type FullLayout, type PlotElement, type Trace } from "../pl
 import type { Gpu } from "./gpus";
 import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";
 import type { Header, TimelineFigure, TimelineTrace } from "./header";
-import type { Highlights } from "./highlights";
+import { outlinesIn, type Highlights } from "./highlights";
 import { fillLanes, type FilledLanes, type Place } from "./lanes";
 import { paint, penOf, type Frame } from "./paint";
 import type { Shown } from "./shown";
@@ -142,7 +142,7 @@ export class Drawing {
     const { l, t, w, h } = this.layout._size;
     const [width, height] = [this.plot.clientWidth, this.plot.clientHeight];
     const frame: Frame = { left: l, width: w, top: t, height: h, low, high, ink: this.ink, mark: this.shown.mark };
-    const outlines = this.highlights?.gpu === this.gpu ? this.highlights.bars : [];
+    const outlines = this.highlights?.gpu === this.gpu ? outlinesIn(this.highlights, low, high, (high - low) / w) : [];
     const lanes = this.laneTraces().map((trace) => ({ ...this.filled!, ...this.stripOf(trace), outlines }));
     const curves = this.curves.map((curve) => ({ ...curve, ...this.stripOf(curve.trace) }));
     paint(canvas, { width, height, ratio }, frame, lanes, curves);

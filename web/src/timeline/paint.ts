@@ -83,7 +83,6 @@ function paintLanes(
   pen.strokeStyle = frame.ink;
   pen.lineWidth = 2;
   for (const { left, right, top, bottom } of outlines) {
-    if (right < frame.low || left > frame.high) continue;
     const [from, above] = [across(left), place(top)];
     pen.strokeRect(from, above, Math.max(across(right) - from, 1), place(bottom) - above);
   }
