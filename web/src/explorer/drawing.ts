@@ -47,7 +47,7 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     made.style.width = `${width}ch`;
     return made;
   }));
-  table.style.minWidth = `calc(14.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  table.style.minWidth = `calc(13.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),
@@ -63,7 +63,7 @@ function widthOf(column: Column): number {
   const texts = column.text.map((text, row) => `${text} ${column.note?.[row] ?? ""}`.trim());
   const words = column.title.split(" ");
   const halves = words.map((_, place) => longest([words.slice(0, place), words.slice(place)].map((half) => half.join(" "))));
-  const made = Math.min(Math.ceil(Math.max(0.9 * longest(texts) + (column.bar ? 7 : 0), Math.min(...halves) + 2) + 2), column.words ? 18 : 28);
+  const made = Math.min(Math.ceil(Math.max(0.85 * longest(texts) + (column.bar ? 5.5 : 0), Math.min(...halves)) + 2.4), column.words ? 18 : 28);
   widths.set(column, made);
   return made;
 }
