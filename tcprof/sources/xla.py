@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,8 @@ _REMATERIALIZED = "rematted_computation"  # in the backward pass of what is unde
 _NO_MODULES = {_REMATERIALIZED, "checkpoint", "closed_call", "while", "body", "cond"}
 _NAMED = re.compile(r"\w*[A-Z]\w*|\w+_\d+")  # as Flax names modules; what JAX computes is called otherwise
 _EINSUM = "->"
+_QUALIFIED = re.compile(r"(?:\w+\.)+(?=[A-Z]\w*$)")  # as Equinox names its layers: eqx.nn.Linear
+_FUSED = ";"  # between the scopes of ops that became one
 
 
 def read_scopes(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -60,12 +63,18 @@ def read_scopes(names: Sequence[str]) -> list[tuple[str, str]]:
     Modules are those of Flax, which opens a ``jax.named_scope`` around each, and what programs open themselves; the
     phase is known where the program computes gradients, or a scope is called ``optimizer``.
     """
-    scopes = [name.rpartition(", ")[0] for name in names]
+    scopes = [_join_fused(name.rpartition(", ")[0]) for name in names]
     around = {
         "/".join(parts[:depth]) for parts in (scope.split("/") for scope in scopes) for depth in range(1, len(parts))
     }
     has_gradients = any("jvp(" in scope for scope in scopes)
     return [_read_scope(scope, scope in around, has_gradients) for scope in scopes]
+
+
+def _join_fused(scope: str) -> str:
+    """What the scopes of ops that became one have in common."""
+    parts = zip(*(each.split("/") for each in scope.split(_FUSED)), strict=False)
+    return "/".join(each[0] for each in takewhile(lambda alike: len(set(alike)) == 1, parts))
 
 
 def _read_scope(scope: str, holds_others: bool, has_gradients: bool) -> tuple[str, str]:
@@ -75,6 +84,7 @@ def _read_scope(scope: str, holds_others: bool, has_gradients: bool) -> tuple[st
         while match := _TRANSFORMED.fullmatch(part):
             how.add(match["how"])
             part = "" if match["how"].endswith("jit") else match["what"]
+        part = _QUALIFIED.sub("", part)
         modules += [part] if part and part not in _NO_MODULES and _EINSUM not in part else []
     if modules and modules[-1] == parts[-1] and not holds_others and not _NAMED.fullmatch(parts[-1]):
         modules.pop()
