@@ -112,7 +112,7 @@ class KinetoTrace:
             name = facts.get("name")
             limits = {"sm_count": ("numSms", _MOST_SMS), "memory_bytes": ("totalGlobalMem", _MOST_BYTES)}
             numbers = {ours: whole(facts.get(theirs), most) for ours, (theirs, most) in limits.items()}
-            row = {"gpu": gpu, "name": sound(name) if isinstance(name, str) else unnamed, "chip": ""}
+            row = {"gpu": gpu, "name": sound(name) if isinstance(name, str) and name else unnamed, "chip": ""}
             rows.append(row | {ours: number if number > 0 else math.nan for ours, number in numbers.items()})
         return GPUS.conform(pd.DataFrame(rows)) if rows else GPUS.empty()
 
