@@ -286,7 +286,23 @@ def test_a_gate_is_not_for_jobs(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", tmp_path / "a", "--fail-if", "time > +1%")
     assert done.status == 2
-    assert "tcprof ranks FOLDER -o job.html" in " ".join(done.err.split())
+    assert "tcprof compare DIR_A DIR_B -o jobs.html" in " ".join(done.err.split())
+
+
+def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tmp_path: Path) -> None:
+    make_job(tmp_path / "a", [[1000] * 12] * 2)
+    make_job(tmp_path / "b<i>", [[1000] * 12, [2000] * 12, [1000] * 12])
+    page = tmp_path / "jobs.html"
+    done = run("compare", tmp_path / "a", tmp_path / "b<i>", "-o", page, "--format", "json")
+    assert done.status == 0
+    text = page.read_text(encoding="utf-8")
+    for said in json.loads(done.out)["verdict"]:
+        assert said.partition(": ")[2].replace("'", "&#39;") in re.sub(r"\N{NO-BREAK SPACE}", " ", text)
+    assert "<i>" not in text.replace('<i class="', "").replace("<i style", "").split("<main>")[1].split("<script")[0]
+    rows = re.findall(r'<span class="name">rank (\d)</span>.*?</tr>', text, re.DOTALL)
+    assert sorted(rows) == ["0", "1", "2"]
+    assert "slow in b&lt;i&gt;" in text
+    assert done.err.strip().endswith(str(page)) or str(page) in done.err
 
 
 # Judging

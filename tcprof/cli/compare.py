@@ -148,7 +148,10 @@ def compare(
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = _read_sides(sides, names, window, warm_up, no_cache)
     if jobs:
-        _compare_jobs(jobs, names, bool(asked.conditions) or page is not None, output, wide)
+        _compare_jobs(jobs, names, bool(asked.conditions), output, wide)
+        if page is not None:
+            _write_jobs(jobs, names, page, PageOptions(title, theme))  # it needs no plotly
+            _tell_page(page, output, open_it)
         return
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
@@ -173,15 +176,21 @@ def compare(
 
 
 def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, output: str, wide: bool) -> None:
-    """Show how the steps of two jobs differ."""
     from tcprof.views.ranks import view_compared_jobs
 
     if len(jobs) != 2 or asks_more:
         raise UsageError(
-            "these are jobs of several ranks: compare two, without a page or conditions",
-            "Give two, and write the page of each: tcprof ranks FOLDER -o job.html",
+            "these are jobs of several ranks: compare two, without conditions",
+            "Give two: tcprof compare DIR_A DIR_B -o jobs.html",
         )
     print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
+
+
+def _write_jobs(jobs: Sequence["Job"], names: Sequence[str], page: Path, options: PageOptions) -> None:
+    from tcprof.render.html.job import write_jobs_page
+
+    with progress(f"Writing {page.name}"):
+        write_jobs_page((jobs[0], jobs[1]), (names[0], names[1]), page, options)
 
 
 def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:

@@ -6,7 +6,7 @@ from jobs import make_job
 
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.store import read_job
-from tcprof.render.html.job import write_job_page
+from tcprof.render.html.job import write_job_page, write_jobs_page
 from tcprof.units import format_ns
 
 INPUT = FIXTURES / "jobs" / "input"
@@ -77,3 +77,16 @@ def test_names_from_recordings_are_text(visit, tmp_path):
     write_job_page(job, path)
     opened = visit(path)
     assert opened.locator("h1").inner_text() == f"2 ranks of {hostile}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_page_of_two_jobs_is_silent_and_axe_finds_nothing_serious(
+    visit, axe, check_silent, tmp_path, width, scheme
+):
+    path = tmp_path / "jobs.html"
+    jobs = [join_ranks(read_job(FIXTURES / "jobs" / name)) for name in ("base", "more-work")]
+    write_jobs_page((jobs[0], jobs[1]), ("base", "more-work"), path)
+    opened = visit(path, width, scheme)
+    check_silent(opened, path)
+    assert [each for each in axe(opened) if each[1] != "minor"] == []

@@ -1,4 +1,4 @@
-"""The HTML page of a job of many ranks."""
+"""The HTML pages of a job of many ranks, and of two."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from tcprof.ranks.job import Job
 from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html.pages import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.packing import ArrayStore
+from tcprof.views.compared_jobs import view_compared_jobs_page
 from tcprof.views.document import Document, HeatMap, Section
 from tcprof.views.ranks import view_job_page
 
@@ -30,17 +31,27 @@ def write_job_page(job: Job, path: Path, options: PageOptions = USUAL, links: Se
     write_page(path, render_job(view_job_page(job, links), options), options)
 
 
+def write_jobs_page(jobs: tuple[Job, Job], names: tuple[str, str], path: Path, options: PageOptions = USUAL) -> None:
+    """Write the page of two jobs, the first of which is the baseline.
+
+    Raises:
+        OutputError: The file cannot be written. What was there before is left as it was.
+    """
+    write_page(path, render_job(view_compared_jobs_page(jobs, names), options), options)
+
+
 def render_job(document: Document, options: PageOptions = USUAL) -> str:
-    """The page of a job, as text."""
+    """The page of a job, or of two, as text."""
     inner = [part for section in document.parts if isinstance(section, Section) for part in section.parts]
-    cells = next(part for part in inner if isinstance(part, HeatMap))
+    cells = next((part for part in inner if isinstance(part, HeatMap)), None)
     values = {
+        "kind": "Comparison of two jobs" if cells is None else "Job report",
         "title": options.title or document.title,
         "warnings": document.warnings,
         **split_parts(document.parts),
         "job_style": read_asset("job.css"),
         "cells": cells,
-        "packed": Markup(_pack(cells)),
+        "packed": Markup(_pack(cells)) if cells else "",
     }
     return render_page("job.html", values, options)
 
