@@ -18,10 +18,10 @@ from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.comparison import Comparison
 from tcprof.comparison.matching.places import Renaming, gpu_models, rename_paths
 from tcprof.comparison.modules import fold_name
-from tcprof.comparison.statistics.verdicts import INCONCLUSIVE
+from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
 from tcprof.comparison.waterfall import BETWEEN, TIME
 from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.compared.verdict import iteration_name, judged_row, side_names
+from tcprof.findings.compared.verdict import decisive, is_shown, iteration_name, judged_row, side_names
 from tcprof.findings.finding import class_title
 from tcprof.findings.notes import are_resolved
 from tcprof.frames import HEADLINE
@@ -87,6 +87,7 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, tables: Mapping
         "unit": f"of the {unit}",
         "colors": paint_scale(COLORS),
         "table": tables[by],
+        "names": side_names(comparison),
         "means": [f"mean of {units.format_things(each, 'step')}" if each else "whole capture" for each in count],
     }
     return ComparedIcicle(
@@ -222,17 +223,22 @@ def _pack(comparison: Comparison, gpu: int, trees: Sequence[Tree], blocks: Mappi
     kept = [block for block, times in enumerate(zip(*length, strict=True)) if max(times) >= least]
     texts: dict[str, int] = {"": 0}
     number_of = {block: place for place, block in enumerate(kept)}
-    whole = judged_row(comparison, gpu)
     marks = [blocks.get(places[block].link, _NOTHING).mark for block in kept]
     return {
         "kind": [KINDS.index(places[block].kind) for block in kept],
         "parent": [number_of.get(parent[block], -1) for block in kept],
         "link": [texts.setdefault(one_line(places[block].link, LONGEST_NAME), len(texts)) for block in kept],
-        "mark": [INCONCLUSIVE if whole["verdict"] == INCONCLUSIVE else "", *marks[1:]],
+        "mark": ["" if _is_known(comparison, gpu) else INCONCLUSIVE, *marks[1:]],
         "start": _order(trees, nodes, kept),
         "sides": [_pack_side(tree, own, places, kept, texts) for tree, own in zip(trees, nodes, strict=True)],
         "texts": list(texts),
     }
+
+
+def _is_known(comparison: Comparison, gpu: int) -> bool:
+    """Whether the verdict says how the time changed, or that it did not."""
+    row = decisive(judged_row(comparison, gpu))
+    return is_shown(row) or row["verdict"] == EQUAL
 
 
 def _order(trees: Sequence[Tree], nodes: Sequence[Mapping[int, int]], kept: Sequence[int]) -> list[int]:
@@ -279,7 +285,7 @@ def _describe(
         _NAMELESS.format(unit=unit): not matched,
         _UNMATCHED.format(what=by[:-1].lower()): bool(matched) and not any(matched),
         _GPUS.format(" and ".join(models)): models[0] != models[1],
-        _INCONCLUSIVE.format(unit=unit): judged_row(comparison, gpu)["verdict"] == INCONCLUSIVE,
+        _INCONCLUSIVE.format(unit=unit): not _is_known(comparison, gpu),
         _LAYERS: by == MODULES and any("*" in text for text in data["texts"]),
         _SEVERAL: max(len(side.recordings) for side in (comparison.base, comparison.new)) > 1,
     }

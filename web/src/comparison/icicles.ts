@@ -13,6 +13,7 @@ interface Data extends Look, Pick<Tree, "kind" | "parent" | "start" | "link" | "
   sides: [Figures, Figures];
   /** What stands behind the difference of a block that is inconclusive. */
   mark: string[];
+  names: [string, string];
   /** What each side's figures are the mean of. */
   means: [string, string];
   /** The table whose rows the blocks are. */
@@ -76,7 +77,7 @@ function formatChange(ns: number, mark = ""): string {
 
 function describeChange(data: Data, node: number): string {
   const [base, added] = data.sides.map(({ time }) => time[node]);
-  if (!base || !added) return base ? "only in the baseline" : "only in the new";
+  if (!base || !added) return `only in ${data.names[base ? 0 : 1]}`;
   return `${formatSeconds(base * 1e-9)} → ${formatSeconds(added * 1e-9)}: ${formatChange(added - base, data.mark[node])}`;
 }
 
