@@ -149,9 +149,7 @@ def compare(
     jobs, read = _read_sides(sides, names, window, warm_up, no_cache)
     if jobs:
         _compare_jobs(jobs, names, bool(asked.conditions), output, wide)
-        if page is not None:
-            _write_jobs(jobs, names, page, PageOptions(title, theme))  # it needs no plotly
-            _tell_page(page, output, open_it)
+        _write_jobs(jobs, names, page, PageOptions(title, theme), output, open_it)
         return
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
@@ -175,22 +173,23 @@ def compare(
     raise typer.Exit(gate.exit_status if gate else 0)
 
 
-def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], asks_more: bool, output: str, wide: bool) -> None:
+def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], has_gate: bool, output: str, wide: bool) -> None:
     from tcprof.views.ranks import view_compared_jobs
 
-    if len(jobs) != 2 or asks_more:
-        raise UsageError(
-            "these are jobs of several ranks: compare two, without conditions",
-            "Give two: tcprof compare DIR_A DIR_B -o jobs.html",
-        )
+    if len(jobs) != 2 or has_gate:
+        why = "these are jobs of several ranks: compare two, without conditions"
+        raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
 
 
-def _write_jobs(jobs: Sequence["Job"], names: Sequence[str], page: Path, options: PageOptions) -> None:
+def _write_jobs(
+    jobs: Sequence["Job"], names: Sequence[str], page: Path | None, options: PageOptions, output: str, open_it: bool
+) -> None:
     from tcprof.render.html.job import write_jobs_page
 
-    with progress(f"Writing {page.name}"):
+    if page is not None:
         write_jobs_page((jobs[0], jobs[1]), (names[0], names[1]), page, options)
+        _tell_page(page, output, open_it)
 
 
 def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:
