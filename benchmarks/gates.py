@@ -1,11 +1,12 @@
 """How often a gate fails a build in which nothing changed: 1,000 comparisons of a program with itself.
 
     python benchmarks/gates.py
-    python benchmarks/gates.py --recordings FOLDER --write docs/ci.md
+    python benchmarks/gates.py --recordings FOLDER --again FOLDER OTHER --write docs/ci.md
 
 Halves are of recordings in ``fixtures/``, or in a folder: the steps from one to another one and the rest, on as many
 ways as there are. Repeats are synthetic, with the variation between runs that tcprof assumes: see
-``benchmarks/comparison.py``, which also has what real repeats showed. A build fails on a change in either direction.
+``benchmarks/comparison.py``, which also has what real repeats showed. Real repeats are recordings of one name in two
+folders, or a file and another one. A build fails on a change in either direction.
 """
 
 import argparse
@@ -73,6 +74,27 @@ def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
                 yield "halves", name, judge(rows, path, CONDITIONS[name]), judge(rows, path, MARGINS[name])
 
 
+def of_real_repeats(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str, str, str]]:
+    """The same of programs that were recorded twice, one run a side, of each path that repeats."""
+    for files in pairs:
+        base, new = ((tcprof.read(file),) for file in files)
+        renamings = find_renamings(base, new, {})
+        places = list_places(
+            [rename_paths(one.ranges, renaming) for (one,), renaming in zip((base, new), renamings, strict=True)]
+        )
+        for path, of_path in list_rows(base, new, places, renamings).groupby("path"):
+            for name in QUANTITIES:
+                verdicts = (judge(of_path, str(path), found[name]) for found in (CONDITIONS, MARGINS))
+                yield "real repeats, 1 a side", name, *verdicts
+
+
+def find_pairs(one: Path, other: Path) -> list[tuple[Path, Path]]:
+    """Recordings of one name in two folders, or two files."""
+    if one.is_file():
+        return [(one, other)]
+    return [(file, other / file.name) for file in sorted(one.glob("*.sqlite")) if (other / file.name).exists()]
+
+
 def of_repeats() -> Iterator[tuple[str, str, str, str]]:
     """The same of synthetic repeats, one and three a side."""
     each = REPEATS // len(PROGRAMS) // 2
@@ -100,11 +122,16 @@ def main() -> None:
     """Print or write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recordings", type=Path, nargs="*", default=[], help="more recordings, or folders of them")
+    parser.add_argument(
+        "--again", type=Path, nargs=2, action="append", default=[], help="folders, or files, of the same programs"
+    )
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
     folders = [FIXTURES, FIXTURES / "findings", *options.recordings]
     files = sorted(file for folder in folders for file in ([folder] if folder.is_file() else folder.glob("*.sqlite")))
-    found = pd.DataFrame([*of_halves(files), *of_repeats()], columns=["kind", "quantity", "any", "margin"])
+    pairs = [pair for one, other in options.again for pair in find_pairs(one, other)]
+    verdicts = [*of_halves(files), *of_real_repeats(pairs), *of_repeats()]
+    found = pd.DataFrame(verdicts, columns=["kind", "quantity", "any", "margin"])
     columns = {"comparisons": ("count", "d"), "any change, %": ("any", ".1f"), "over 3 %, %": ("margin", ".1f")}
     text = table(("of", "figure"), columns, summarize(found))
     print(text)
