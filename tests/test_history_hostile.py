@@ -123,6 +123,13 @@ def test_a_password_is_not_shown(postgres_server: object) -> None:
     assert "secret" not in str(error.value)
 
 
+def test_a_server_that_does_not_run_is_said() -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed: tcprof[postgres]")
+    with pytest.raises(OutputError, match="cannot be reached: connection failed") as caught:
+        open_store("postgresql://nobody@127.0.0.1:1/none")
+    assert caught.value.hint == "Check whether its server runs."
+
+
 @pytest.mark.postgres
 def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(
     postgres_server: postgres.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

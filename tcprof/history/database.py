@@ -135,6 +135,10 @@ class Database:
             )
         if "not a database" in reason or "malformed" in reason:
             return InputError(f"{self.name} is not a store of tcprof, or is damaged: {reason}.", "Give another one.")
+        if reason.startswith("connection failed"):
+            return OutputError(
+                f"The store {self.name} cannot be reached: {reason.rstrip('.')}.", "Check whether its server runs."
+            )
         return OutputError(
             f"The store {self.name} cannot be used: {reason.rstrip('.')}.",
             "What was being written is not in it; what was added before is.",

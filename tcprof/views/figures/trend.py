@@ -18,7 +18,7 @@ from tcprof.views.trends import find_levels, list_rows, name_run, tell
 _HEIGHT, _TOP, _BOTTOM, _RIGHT = 260, 12, 44, 44  # on the right half of the last date
 _POINT, _LEVEL, _ACCEPTED, _BAND = "#2E8BC0", "#1D745B", "#9467BD", "rgba(29,116,91,0.16)"
 _CHANGE, _CIRCUMSTANCE = "#D81B60", "#B08900"
-_MOST_DATES = 6
+_MOST_DATES, _MANY = 6, 200
 _SCALES = {"ns": 1e-9, "tflops": 1e12}  # from a column's unit to that of its axis
 _SYMBOLS = {"ns": "s", "tflops": "FLOP/s"}
 _HOVERED = ("branch", "label", "driver_version", "cuda_version", "torch_version", "clock_hz")
@@ -35,8 +35,8 @@ def figure_trend(each: SeriesTrend, accepted: Mapping[str, str], links: Mapping[
     """
     column = METRICS[str(each.series["metric"])]
     figure, scale = PlotlyFigure(), _SCALES.get(column.unit, 1.0)
-    _add_levels(figure, each, scale)
     _add_points(figure, each, column, scale, links)
+    _add_levels(figure, each, scale)
     _add_changes(figure, each, column, scale, accepted)
     _add_circumstances(figure, each, scale)
     return figure.update_layout(_layout(each, column, scale), margin={"r": _RIGHT})
@@ -47,6 +47,7 @@ def _add_points(
 ) -> None:
     points = each.points
     values, low, high = (scale * points[name].to_numpy(float) for name in ("value", "low", "high"))
+    rows = points.to_dict("records")
     pages = [links.get(number, "") for number in points["run_id"].tolist()]
     figure.add_scatter(
         name="runs",
@@ -55,14 +56,14 @@ def _add_points(
         y=values,
         error_y={"type": "data", "array": np.nan_to_num(high - values), "arrayminus": np.nan_to_num(values - low),
                  "color": _POINT, "thickness": 1, "width": 2},
-        marker={"color": _POINT, "size": 7},
-        hovertext=[_describe(row, column, bool(page)) for (_, row), page in zip(points.iterrows(), pages, strict=True)],
+        marker={"color": _POINT, "size": 7 if len(points) <= _MANY else 4},
+        hovertext=[_describe(row, column, bool(page)) for row, page in zip(rows, pages, strict=True)],
         customdata=pages,
         meta={"opens": True},
     )  # fmt: skip
 
 
-def _describe(row: "pd.Series[Any]", column: Column, has_page: bool) -> str:
+def _describe(row: Mapping[Any, Any], column: Column, has_page: bool) -> str:
     """What hovering says of a run."""
     commit = label(str(row["commit"]), 40)
     interval = units.format_interval(float(row["low"]), float(row["high"]), column.format)
