@@ -236,11 +236,12 @@ export class Explorer {
     if (!gpu || !this.window || this.window.whole) return null;
     const { start, end } = this.window;
     const [onCpu, onGpu, inKernels] = [gpu.ranges, gpu.windows, gpu.kernels].map((each) => countWithin(each, start, end));
-    const haveWork = new Set(gpu.windows.id);
+    const haveWork: boolean[] = []; // by id
+    for (const id of gpu.windows.id) haveWork[id] = true;
     return (row) => {
       const { rows: { kind, item } } = this.model.grouping;
       if (this.model.isSite(row) || (kind[row] !== "range" && kind[row] !== "kernel")) return undefined;
-      const share = (kind[row] === "kernel" ? inKernels : haveWork.has(item[row]) ? onGpu : onCpu).get(item[row]);
+      const share = (kind[row] === "kernel" ? inKernels : haveWork[item[row]] ? onGpu : onCpu).get(item[row]);
       return share ? `${share.count} × here, ${formatSeconds(share.seconds)}` : "";
     };
   }

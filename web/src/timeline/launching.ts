@@ -24,12 +24,12 @@ export class Launches {
   /** The bars of work that were launched within some of the spans, which are by start: each bar once, and by start, too. */
   within({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Uint32Array {
     const { places, times } = this.order();
-    const within: number[] = [];
+    const isWithin = new Uint8Array(this.launched.length);
     for (let i = 0, next = 0; i < some.length; i++) {
       next = firstAtLeast(times, start[some[i]], next);
-      while (next < times.length && times[next] < end[some[i]]) within.push(places[next++]);
+      while (next < times.length && times[next] < end[some[i]]) isWithin[places[next++]] = 1;
     }
-    return Uint32Array.from(within).sort();
+    return placesOf(isWithin.length, (bar) => isWithin[bar]);
   }
 
   /** The launches by time. They are nearly in the order of their work, which an array's sort makes use of, and a typed one's does not. */
