@@ -13,7 +13,7 @@ from tcprof.ranks.stragglers import find_stragglers
 
 PAGE = Path(__file__).parent.parent / "docs" / "ranks.md"
 STEPS, STEP_NS, NOISE = 40, 40e6, 0.01
-JOBS = {2: 200, 8: 200, 64: 200, 1024: 40}
+JOBS = {2: 200, 8: 200, 64: 200, 1024: 200}
 KINDS = ("independent", "autocorrelated", "outliers")
 
 

@@ -2,25 +2,30 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import PurePath
 from typing import Any
 
-# Rank, local rank and number of ranks, as launchers set them for a process; the first three that are whole count.
-# Of Slurm, the tasks of the step: a batch script outside of one has a rank, too. tcprof.annotate has the same names.
+# Rank, number of ranks, and local rank under one name or another, as launchers set them for a process; the first rank
+# with its number of ranks counts. Of Slurm, the tasks of the step: a batch script outside of one has a rank, too.
+# PMI is that of Hydra (MPICH, Intel MPI: MPI_LOCALRANKID), of Cray's PALS, and of Slurm's plugin cray_shasta.
+# tcprof.annotate has the same names.
 RANK_VARIABLES = (
-    ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS"),
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
 )
 JOB_VARIABLES = ("TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 _NO_JOB = ("", "none")  # what torchrun calls a job without a name
 _LAUNCHERS = re.compile(
     r"torchrun|mpi(run|exec)(\.\w+)?|srun|accelerate|deepspeed|horovodrun|torch\.distributed\.(run|launch)"
 )
+GROUPS = "process_groups"  # what a process calls its groups where it writes down its variables
+_PIPELINE = re.compile(r"(?i)(^|[^a-z])(pp|pipe)([^a-z]|$)|pipeline")
+_MOST_IN_GROUP = 100_000
 MOST_RANKS = 4096  # in one recording: the processes of one host
 
 _ALIAS = r"[0-9a-f]{16}"
@@ -34,9 +39,12 @@ _TEXTS = {
     "tcprof_version": _VERSION,
     "torch_version": _VERSION,
 }
-_GPU, _RANK = r"gpu_(\d{1,3})", r"rank_(\d{1,7})"
+_GROUP = r"[A-Za-z0-9_.-]{1,40} \d{1,7}(?:-\d{1,7}(?:/\d{1,7})?)?(?:,\d{1,7}(?:-\d{1,7}(?:/\d{1,7})?)?)*"
+_GROUPS = rf"(?=.{{1,4000}}$){_GROUP}(?:;{_GROUP})*"
+_GPU, _RANK, _OF_RANK = r"gpu_(\d{1,3})", r"rank_(\d{1,7})", r"groups_(\d{1,7})"
 _PLACE = r"of (\d{1,7})(?: local (\d{1,7}))?(?: process (\d{1,10}))?"
-FACTS = {**_TEXTS, _GPU: _ALIAS, _RANK: _PLACE}  # what may be written down: a name's form, and that of its value
+# What may be written down: a name's form, and that of its value.
+FACTS = {**_TEXTS, _GPU: _ALIAS, _RANK: _PLACE, _OF_RANK: _GROUPS}
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,15 @@ class Rank:
     world_size: int
     local_rank: int | None = None  # None where not known
     process: int | None = None  # its number on its host; None where not known: the whole recording is of this rank
+    groups: str = ""  # process groups that it is in, such as "dp 0-6/2;tp 0-1": ranks, in order, as first-last/stride
+
+    @property
+    def stage(self) -> int | None:
+        """Its position in its smallest process group for a pipeline; None where it has none, or it is not known."""
+        named = (each.partition(" ") for each in self.groups.split(";"))
+        pipelines = [_list_ranks(ranks) for name, _, ranks in named if _PIPELINE.search(name)]
+        mine = [each for each in pipelines if self.rank in each]
+        return min(mine, key=len).index(self.rank) if mine else None
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,7 @@ class Identity:
         """All that is known as names and texts, see ``FACTS``."""
         gpus = {f"gpu_{gpu}": alias for gpu, alias in self.gpus.items()}
         ranks = {f"rank_{each.rank}": _place(each) for each in self.ranks}
+        ranks |= {f"groups_{each.rank}": each.groups for each in self.ranks if each.groups}
         return {name: getattr(self, name) for name in _TEXTS if getattr(self, name)} | gpus | ranks
 
     @classmethod
@@ -86,7 +104,7 @@ class Identity:
         gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
         places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
         ranks = (
-            _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None)
+            _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None, known.get(f"groups_{name[1]}", ""))
             for name, place in places
             if name and place
         )
@@ -117,9 +135,17 @@ def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: 
     alias = alias_of("job", job) if job else ""
     if any(_LAUNCHERS.fullmatch(PurePath(word).name) for word in command):
         return Identity(job=alias)
-    for names in RANK_VARIABLES:  # where torchrun itself is a task of Slurm, its processes say more
-        values = {process: [variables.get(name, "") for name in names] for process, variables in processes.items()}
-        claimed = (_rank(rank, size, local, process) for process, (rank, local, size) in values.items())
+    for rank, size, *local in RANK_VARIABLES:  # where torchrun itself is a task of Slurm, its processes say more
+        claimed = (
+            _rank(
+                variables.get(rank, ""),
+                variables.get(size, ""),
+                next((variables[name] for name in local if name in variables), None),
+                process,
+                variables.get(GROUPS, ""),
+            )
+            for process, variables in processes.items()
+        )
         if ranks := _in_order(claimed):
             return Identity(job=alias, ranks=ranks)
     return Identity(job=alias)
@@ -138,10 +164,22 @@ def _in_order(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
     return tuple(first[rank] for rank in sorted(first)[:MOST_RANKS])
 
 
-def _rank(rank: str, size: str, local: str | None, process: int | None) -> Rank | None:
+def _rank(rank: str, size: str, local: str | None, process: int | None, groups: str) -> Rank | None:
     if not (_is_number(rank) and _is_number(size) and int(rank) < int(size)):
         return None
-    return Rank(int(rank), int(size), int(local) if local and _is_number(local) else None, process)
+    where = int(local) if local and _is_number(local) else None
+    return Rank(int(rank), int(size), where, process, groups if re.fullmatch(_GROUPS, groups) else "")
+
+
+def _list_ranks(text: str) -> Sequence[int]:
+    """The ranks of a group, from ranges such as 0-6/2."""
+    ranks: list[int] = []
+    for each in text.split(","):
+        ends, _, stride = each.partition("/")
+        first, _, last = ends.partition("-")
+        step = max(1, int(stride or 1))
+        ranks += range(int(first), int(last or first) + 1, step)[:_MOST_IN_GROUP]
+    return ranks
 
 
 def _is_number(text: str) -> bool:

@@ -64,6 +64,11 @@ LAUNCHES: dict[str, tuple[dict[str, str], Rank | None]] = {
     "a rank beyond the last": ({"RANK": "8", "WORLD_SIZE": "8"}, None),
     "no numbers": ({"RANK": "first", "WORLD_SIZE": "-1"}, None),
     "other digits": ({"RANK": "\u0663", "WORLD_SIZE": "8"}, None),
+    "Hydra": ({"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"}, Rank(3, 4, 1)),
+    "PALS": (
+        {"PMI_RANK": "5", "PMI_SIZE": "8", "PMI_LOCAL_RANK": "1", "PALS_RANKID": "5", "PBS_JOBID": ""},
+        Rank(5, 8, 1),
+    ),
     "no local number": ({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "x"}, Rank(1, 2)),
     "nothing": ({}, None),
 }
@@ -239,4 +244,4 @@ def test_the_driver_s_cuda_is_known(tmp_path: Path) -> None:
 
 def test_recordings_of_before_have_none() -> None:
     assert tcprof.read(FIXTURES / "matmul.sqlite").recording.identity == Identity()
-    assert len(RANK_VARIABLES) == len({rank for rank, _, _ in RANK_VARIABLES})
+    assert len(RANK_VARIABLES) == len({rank for rank, *_ in RANK_VARIABLES})

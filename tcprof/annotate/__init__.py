@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
-from tcprof.annotate.processes import describe_process
+from tcprof.annotate.processes import Process
 from tcprof.annotate.step_times import STEP_TIMES, StepTimes
 from tcprof.annotate.steps import open_ranges
 
@@ -69,13 +69,14 @@ def _default_level() -> str:
 
 def _install(torch: Any) -> None:
     if not _installed:
-        describe_process(torch)
+        note_groups = Guard("list of process groups").protect(Process(torch).note_groups)
         folder = os.environ.get(STEP_TIMES)
         ranges = StepTimes(folder, torch) if folder else open_ranges()
-        hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")))
+        hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")), note_groups)
         _installed.append(hooks)
         hooks.install()
         atexit.register(_GUARD.protect(hooks.close))
+        atexit.register(note_groups)
     _installed[0].want(_levels[-1])
 
 

@@ -50,9 +50,9 @@ class _Thread(threading.local):
 class Hooks:
     """Annotates what PyTorch runs in this process. An error switches everything off."""
 
-    def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops) -> None:
+    def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops, note_groups: Callable[[], object]) -> None:
         self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
-        self._push, self._pop = ranges.push, ranges.pop
+        self._push, self._pop, self._note_groups = ranges.push, ranges.pop, note_groups
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
@@ -247,6 +247,7 @@ class Hooks:
 
     def _note_optimizer(self, optimizer: Any = None, *_: Any, **__: Any) -> None:
         if optimizer is not None:  # else the call was wrong
+            self._note_groups()  # they are formed by now, and may be gone when the program ends
             self._optimizers.add(id(optimizer))
             weakref.finalize(optimizer, self._optimizers.discard, id(optimizer))
 

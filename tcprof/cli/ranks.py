@@ -1,6 +1,7 @@
 """``tcprof ranks``."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +12,13 @@ from tcprof.cli import app
 from tcprof.cli.options import TEXT, ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import check_target, find_reports, print_document, print_lines, progress, progress_of
 from tcprof.cli.streams import echo_error, echo_path
+from tcprof.errors import UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.html import USUAL, PageOptions
 
 if TYPE_CHECKING:
     from tcprof.comparison import Side
-    from tcprof.ranks.job import Failure, Job
+    from tcprof.ranks.job import Failure, Job, PerStep
     from tcprof.ranks.reduce import ReducedRank
 
 RecordingsArgument = Annotated[
@@ -48,6 +50,15 @@ DaskOption = Annotated[
         show_default=False,
     ),
 ]
+PerStepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--per-step",
+        metavar="TEXT",
+        help="What one step of the whole job processes, such as '4096 tokens' or '256 images'; gives throughput.",
+        show_default=False,
+    ),
+]
 SaveOption = Annotated[
     Path | None,
     typer.Option(
@@ -65,6 +76,7 @@ def ranks(
     rank_from: RankFromOption = None,
     jobs: JobsOption = None,
     dask: DaskOption = None,
+    per_step: PerStepOption = None,
     save: SaveOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of ranks to show, the slowest first; 0 for all.")
@@ -88,7 +100,8 @@ def ranks(
     if page is not None:
         check_target(page, recordings, force=force)
     chosen = choose_format(output_format, None if page else output, tuple(recordings), force=force)
-    job = join_ranks(*_read(recordings, rank_from, jobs, dask))
+    amount = _parse_per_step(per_step)
+    job = join_ranks(*_read(recordings, rank_from, jobs, dask), amount)
     print_document(view_ranks(job, limit or None), chosen, None if page else output, wide=wide)
     if page is not None:
         _write_page(job, page, recordings)
@@ -140,6 +153,19 @@ def _write_page(job: "Job", page: Path, given: list[Path], options: PageOptions 
         links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
         of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
         write_job_page(job, page, options, of_ranks if any(of_ranks) else ())
+
+
+def _parse_per_step(text: str | None) -> "PerStep | None":
+    from tcprof.ranks.job import PerStep
+
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*([1-9][\d,_]{0,17})\s+([^\W\d_][\w -]{0,30})\s*", text)
+    if match is None:
+        raise UsageError(
+            f"--per-step {text!r} is not a number and what it counts.", "Such as --per-step '4096 tokens'."
+        )
+    return PerStep(int(match[1].replace(",", "").replace("_", "")), match[2].strip())
 
 
 def _read(

@@ -1,6 +1,7 @@
 """Frames of a job: its ranks, their steps, and what a mean step of each consists of, as ``tcprof.ranks`` makes them."""
 
 from tcprof.frames.compared import OF_MEDIANS
+from tcprof.frames.places import MFU_MEANING, NO_PEAK
 from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Signed, Text
 
 RANK = Int("rank", "Number of the rank in the job.")
@@ -29,6 +30,15 @@ _INPUT = Float(
     title="Input",
 )
 
+_STAGE = Float(
+    "stage",
+    "Pipeline stage: the rank's position in the smallest of its process groups named pp, pipe or pipeline; unknown "
+    "where the program's groups are not recorded, or none has such a name.",
+    title="Stage",
+)
+_MFU = Float("mfu_pct", f"{MFU_MEANING} step time. {NO_PEAK}", title="MFU")
+_TENSOR_RATE = "FLOP on the Tensor Cores per second of the step time, in 10^12."
+
 RANK_STEPS = Schema(
     "rank_steps",
     "Each step of each rank, without the last and warm-up, which need not be warm-up on all ranks.",
@@ -43,6 +53,8 @@ RANK_STEPS = Schema(
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
         Float("tensor_flop", "FLOP of the kernels that ran, where they are known."),
+        Float("useful_flop", "Useful FLOP of the kernels that ran, as of *ranges*.", title="Useful FLOP"),
+        _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
     ),
     key=("rank", "step"),
@@ -85,7 +97,8 @@ RANKS = Schema(
         Text("file", "The recording, without its folder."),
         Text("host", "Alias of its host; empty where not known."),
         Text("gpu_name", "Name of its GPU."),
-        Int("group", "Ranks of one group take part in the same collectives."),
+        Int("group", "Ranks of one group are of one pipeline stage and take part in the same collectives."),
+        _STAGE,
         Int("step_count", "Steps that the figures cover.", title="Steps"),
         Float("step_time_ns", "Mean step time.", title="Step time"),
         *_PARTS,
@@ -100,9 +113,9 @@ RANKS = Schema(
             "Tensor-active time of the kernels, as a share of the step time.",
             title="Tensor Active",
         ),
-        Float(
-            "tensor_tflops", "FLOP on the Tensor Cores per second of the step time, in 10^12.", title="Tensor FLOP/s"
-        ),
+        Float("tensor_tflops", _TENSOR_RATE, title="Tensor FLOP/s"),
+        Float("useful_tflops", "Useful FLOP per second of the step time, in 10^12.", title="Useful FLOP/s"),
+        _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
         Signed(
             "excess_ns",
@@ -120,6 +133,35 @@ RANKS = Schema(
     key=("rank",),
 )
 
+JOB = Schema(
+    "job",
+    "One row on the job as a whole. What is not known of one of its ranks is unknown of the job.",
+    (
+        Int("rank_count", "Ranks whose recordings are here.", title="Ranks"),
+        Float("step_time_ns", "Median over the ranks of their mean step time.", title="Step time"),
+        Float("tensor_tflops", f"{_TENSOR_RATE} Sum over the ranks.", title="Tensor FLOP/s"),
+        Float(
+            "useful_tflops",
+            "Useful FLOP per second of the step time, in 10^12. Sum over the ranks.",
+            title="Useful FLOP/s",
+        ),
+        Float(
+            "mfu_pct",
+            "useful_tflops, as a share of the sum of the ranks' peaks, each at the precisions of its kernels (see "
+            "mfu_pct of *ranks*).",
+            title="MFU",
+        ),
+        Float(
+            "throughput",
+            "What the job processes in a second, such as samples or tokens: the number in a step, given by --per-step, "
+            "over the step time.",
+            title="Throughput",
+            unit="count",
+        ),
+    ),
+    key=(),
+)
+
 RANK_RECORDINGS = Schema(
     "rank_recordings",
     "What each rank's recording is of.",
@@ -134,6 +176,7 @@ RANK_RECORDINGS = Schema(
         Text("gpu_alias", "Alias of the GPU; empty where not known."),
         Text("gpu_name", "The GPU's name."),
         Text("program", "Name of the script or module; empty where not known."),
+        _STAGE,
     ),
     key=("rank",),
 )

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tcprof.arrays import Floats
 from tcprof.errors import InputError
-from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, RANKS
+from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS
 from tcprof.ranks.causes import explain
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
-_DESCRIBED = ("file", "host", "gpu_name")
+_DESCRIBED = ("file", "host", "gpu_name", "stage")
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,20 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class PerStep:
+    """What a step of the whole job processes, such as 4096 tokens."""
+
+    count: int
+    unit: str
+
+
+@dataclass(frozen=True)
 class Job:
     """The ranks of one job; frames are called as in ``tcprof.frames``."""
 
     recordings: tuple[ReducedRank, ...]  # in order of the ranks
+    whole: pd.DataFrame  # see ``JOB``
+    per_step: PerStep | None  # None where not given
     ranks: pd.DataFrame
     rank_steps: pd.DataFrame
     rank_parts: pd.DataFrame
@@ -41,7 +52,9 @@ class Job:
     warnings: tuple[str, ...]  # what else a reader must know
 
 
-def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ()) -> Job:
+def join_ranks(
+    reduced: Sequence[ReducedRank], failures: Sequence[Failure] = (), per_step: PerStep | None = None
+) -> Job:
     """Put the ranks of a job side by side.
 
     Raises:
@@ -56,7 +69,8 @@ def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ())
         for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
     ]
     order = np.array(numbers, dtype=np.int64)
-    group = pd.Series(group_ranks(collectives, order), index=order)
+    stages = np.array([each.stage for each in known])
+    group = pd.Series(group_ranks(collectives, order, stages), index=order)
     matched = match_collectives(collectives, group)
     waits = exposed_wait(steps, matched)
     steps = steps.assign(wait_ns=waits, own_ns=steps["step_time_ns"] - np.nan_to_num(waits))
@@ -67,6 +81,8 @@ def join_ranks(reduced: Sequence[ReducedRank], failures: Sequence[Failure] = ())
     warnings += _list_missing(world, numbers)
     return Job(
         tuple(known),
+        _measure_whole(ranks, per_step),
+        per_step,
         RANKS.conform(ranks.sort_values("rank")),
         steps.sort_values(["rank", "step"], ignore_index=True),
         parts,
@@ -139,10 +155,7 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "wait_ns", "own_ns", "clock_hz"):
         judged[name] = means[name].to_numpy()
-    sums = common.groupby("rank")[["step_time_ns", "tensor_active_ns", "tensor_flop"]].sum(min_count=1)
-    sums = sums.reindex(rows["rank"])
-    judged["tensor_active_pct"] = (100 * sums["tensor_active_ns"] / sums["step_time_ns"]).to_numpy()
-    judged["tensor_tflops"] = (sums["tensor_flop"] / sums["step_time_ns"] / 1e3).to_numpy()
+    judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
     found = find_stragglers(table.to_numpy() if len(waited) else np.empty((len(rows), 0)))
@@ -157,3 +170,35 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     )
     causes = [explain(judged, parts, rank) if out else "" for rank, out in judged[["rank", "straggler"]].to_numpy()]
     return judged.assign(cause=causes)
+
+
+def _rates(common: pd.DataFrame, ranks: "pd.Series[int]") -> dict[str, Floats]:
+    """Figures of a step per time of it, over the steps in which each is known."""
+    time = common["step_time_ns"]
+    amounts = {
+        "tensor_active_pct": 100 * common["tensor_active_ns"],
+        "tensor_tflops": common["tensor_flop"] / 1e3,
+        "useful_tflops": common["useful_flop"] / 1e3,
+        "mfu_pct": common["mfu_pct"] * time,
+    }
+    of_rank = common["rank"]
+    rates = {
+        name: amount.groupby(of_rank).sum(min_count=1) / time.where(amount.notna()).groupby(of_rank).sum()
+        for name, amount in amounts.items()
+    }
+    return {name: rate.reindex(ranks).to_numpy(np.float64) for name, rate in rates.items()}
+
+
+def _measure_whole(ranks: pd.DataFrame, per_step: PerStep | None) -> pd.DataFrame:
+    step_ns = float(ranks["step_time_ns"].median())
+    useful = ranks["useful_tflops"].sum(skipna=False)
+    peaks = (100 * ranks["useful_tflops"] / ranks["mfu_pct"]).sum(skipna=False)
+    row = {
+        "rank_count": len(ranks),
+        "step_time_ns": step_ns,
+        "tensor_tflops": ranks["tensor_tflops"].sum(skipna=False),
+        "useful_tflops": useful,
+        "mfu_pct": 100 * useful / peaks if peaks > 0 else np.nan,
+        "throughput": per_step.count / step_ns * 1e9 if per_step else np.nan,
+    }
+    return JOB.conform(pd.DataFrame([row]))

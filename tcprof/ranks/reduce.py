@@ -11,6 +11,7 @@ from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.mean_iteration import measure_mean_iteration
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
+from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, plain_texts
 from tcprof.identity import Rank
@@ -39,6 +40,7 @@ class ReducedRank:
     steps: pd.DataFrame  # see ``RANK_STEPS``, without waiting
     collectives: pd.DataFrame
     parts: pd.DataFrame
+    stage: float = np.nan  # of a pipeline; NaN where not known
 
 
 @plain_texts()
@@ -72,7 +74,9 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
         steps, collectives = _measure_steps(analysis, gpu, whole)
         of_host = (identity.job, identity.host, identity.gpus.get(gpu, ""), str(names[gpu]), identity.program)
         parts = _measure_parts(analysis, gpu)
-        reduced.append(ReducedRank(rank, recording.file, recording.content, *of_host, steps, collectives, parts))
+        stage = rank.stage if rank else None
+        named = (recording.file, recording.content, *of_host)
+        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, np.nan if stage is None else float(stage)))
     return reduced
 
 
@@ -102,10 +106,19 @@ def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[p
             "between_ns": (high - window_end).astype(np.float64),
             "input_ns": _wait_for_input(analysis, begin, end, low, high),
             **sums,
+            **_rate_useful(analysis, launched, step, high - low),
             "clock_hz": _mean_clock(analysis, gpu, low, high),
         }
     )
     return RANK_STEPS.conform(measured), _list_collectives(analysis, launched, measured["step"].to_numpy()[step])
+
+
+def _rate_useful(analysis: Analysis, launched: pd.DataFrame, step: Ints, length: Ints) -> dict[str, "pd.Series[float]"]:
+    """Useful FLOP of each step, and MFU, where the sizes of operands were recorded."""
+    if not analysis.kernel_instances["useful_flop"].notna().any():
+        return {}
+    sums = useful_of_launches(launched, analysis.kernels).groupby(step).sum().reindex(range(len(length)), fill_value=0)
+    return rate_useful(sums, length.astype(np.float64))
 
 
 def _last_ends(begin: Ints, end: Ints, low: Ints, high: Ints) -> Ints:

@@ -56,6 +56,7 @@ def read_job(folder: Path) -> list[ReducedRank]:
                 *(row["file"], row["content"], known.job, known.host, known.gpus.get(0, "")),
                 *(row["gpu_name"], known.program),
                 **{name: frames[name].get(row["rank"], schema.empty()) for name, schema in _FRAMES.items()},
+                stage=row["stage"],
             )
         )
     return ranks

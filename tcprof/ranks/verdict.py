@@ -7,6 +7,7 @@ from tcprof import units
 from tcprof.ranks.job import Job
 from tcprof.ranks.stragglers import FEWEST_STEPS, LEAST_EXCESS
 from tcprof.units import format_ns
+from tcprof.untrusted import one_line
 
 
 def judge_job(job: Job) -> tuple[str, ...]:
@@ -17,13 +18,20 @@ def judge_job(job: Job) -> tuple[str, ...]:
 
 def describe_job(job: Job) -> str:
     """The first line of all outputs: step time, Tensor Active, FLOP/s, and how many steps of how many ranks."""
-    ranks = job.ranks
+    ranks, whole = job.ranks, job.whole.iloc[0]
     steps = int(ranks["step_count"].min())
-    facts = [f"step time {format_ns(ranks['step_time_ns'].median())}"]
+    facts = [f"step time {format_ns(whole['step_time_ns'])}"]
     facts += _fact("Tensor Active", units.format_pct(ranks["tensor_active_pct"].mean()))
-    facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(ranks["tensor_tflops"].sum(min_count=1)))
+    facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
+    facts.append(f"MFU {units.format_pct(whole['mfu_pct'])}")
+    facts.append(f"throughput {_format_throughput(job)}")
     whole = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
     return f"{len(ranks):,}{whole} ranks, {steps:,} steps: {', '.join(facts)}."
+
+
+def _format_throughput(job: Job) -> str:
+    rate = units.format_count(job.whole["throughput"].iloc[0])
+    return f"{rate} {one_line(job.per_step.unit)}/s" if job.per_step else rate
 
 
 def _fact(name: str, text: str) -> list[str]:
@@ -31,7 +39,9 @@ def _fact(name: str, text: str) -> list[str]:
 
 
 def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
-    prefix = "" if alone else f"Group {rows['group'].iloc[0]} ({len(rows)} ranks): "
+    stage = rows["stage"].iloc[0]
+    name = f"Group {rows['group'].iloc[0]}" if np.isnan(stage) else f"Stage {stage:.0f}"
+    prefix = "" if alone else f"{name} ({units.format_things(len(rows), 'rank')}): "
     reason = _why_unknown(rows)
     if reason:
         return [f"{prefix}{reason}"]
@@ -84,6 +94,15 @@ def describe_base(job: Job) -> tuple[str, ...]:
         f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and "
         "GPUs of one kind differ.",
     ]
+    if np.isnan(job.whole["mfu_pct"].iloc[0]):
+        lines.append("MFU is unknown: record all ranks with --annotate shapes, which gives their useful FLOP.")
+    else:
+        lines.append("FLOP/s and MFU are over the step time; MFU is a share of the sum of the GPUs' peaks.")
+    if job.per_step is None:
+        lines.append(
+            "Throughput is unknown: recordings do not hold the size of a batch. Give that of one step of the whole "
+            "job: --per-step '4096 tokens'."
+        )
     if len(job.clocks):
         error = float(job.clocks["error_ns"].max())
         lines.append(

@@ -10,11 +10,11 @@ import pandas as pd
 from tcprof.arrays import Floats, Ints
 
 
-def group_ranks(collectives: pd.DataFrame, ranks: Ints) -> Ints:
-    """The group of each rank: ranks whose steps hold the same collectives in the same order.
+def group_ranks(collectives: pd.DataFrame, ranks: Ints, stages: Floats) -> Ints:
+    """The group of each rank: ranks of one pipeline stage whose steps hold the same collectives in the same order.
 
-    Stages of a pipeline, or experts, take part in others; their own times differ by design. Ranks without any
-    collective are one group.
+    Stages, or experts, have other work by design. Stages that only some ranks know are not used: then only the
+    collectives distinguish them. Ranks without any collective are one group.
     """
     steps = collectives.groupby("rank")["step"].nunique()
     in_steps = collectives.groupby(["rank", "name"])["step"].nunique().reset_index()
@@ -23,7 +23,8 @@ def group_ranks(collectives: pd.DataFrame, ranks: Ints) -> Ints:
     count = collectives.groupby(["rank", "step"]).size().groupby(level="rank").median()
     marks = pd.Series(list(zip(names, count[names.index], strict=True)), index=names.index, dtype=object)
     of_rank = marks.reindex(ranks).map(lambda mark: mark if isinstance(mark, tuple) else ("", 0.0))
-    codes: Ints = pd.factorize(of_rank)[0]
+    known = np.zeros(len(ranks)) if np.isnan(stages).any() else stages
+    codes: Ints = pd.factorize(pd.Series(list(zip(known, of_rank, strict=True)), dtype=object))[0]
     return codes
 
 

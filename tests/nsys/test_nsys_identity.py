@@ -113,7 +113,7 @@ def test_a_process_writes_down_what_is_read_of_it_and_nothing_else(tmp_path: Pat
         monkeypatch.setenv(name, f"secret {name}")
     for folder in (tmp_path, tmp_path / "gone"):
         monkeypatch.setenv(processes.PROCESSES, str(folder))
-        processes.describe_process(sys)
+        processes.Process(sys)
     [path] = tmp_path.iterdir()
     assert path.read_text() == '{"RANK": "secret RANK", "torch_version": ""}'
 
