@@ -86,7 +86,7 @@ def describe_groups() -> str:
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", name[5:] if name.startswith("mesh_") else name)[:40] or "undefined"
         found.append(f"{name} {_as_ranges(sorted(places, key=places.__getitem__))}")
     kept = ""
-    for each in sorted(set(found), key=len):
+    for each in sorted(set(found), key=lambda one: (len(one), one)):  # should some be too many, the large ones
         longer = f"{kept};{each}" if kept else each
         kept = longer if len(longer) <= _LONGEST else kept
     return kept
