@@ -130,6 +130,22 @@ def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
     )
 
 
+def test_another_recording_of_a_rank_is_no_copy(tmp_path: Path) -> None:
+    files = make_job(tmp_path / "a", EQUAL)
+    again = make_job(tmp_path / "b", [[1001] * 8] * 4)[1].rename(tmp_path / "again.sqlite")
+    assert join([*files, again]).warnings == ("Left out: r1.sqlite is of the same rank as again.sqlite.",)
+
+
+def test_other_numbers_of_steps_are_told(tmp_path: Path) -> None:
+    files = make_job(tmp_path / "a", EQUAL)
+    longer = make_job(tmp_path / "b", [[1000] * 14] * 4)[3]
+    job = join([*files[:3], longer])
+    assert job.ranks["step_count"].tolist() == [7] * 4
+    assert job.warnings == (
+        "The ranks have different numbers of steps, 7 to 13: the figures cover the 7 that all ranks of a group have.",
+    )
+
+
 def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
     file = make_job(tmp_path, EQUAL)[0]
     reduced = reduce_file(str(file))

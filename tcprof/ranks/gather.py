@@ -105,7 +105,8 @@ def _run_until_lost(
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, TcprofError):
-        return f"{error.message} {error.hint}".strip()
+        end = "" if error.message.endswith((".", "!", "?")) else "."
+        return f"{error.message}{end} {error.hint}".strip()
     return f"{type(error).__name__}: {error}"
 
 

@@ -78,7 +78,7 @@ def join_ranks(
     described = described.assign(**{name: [getattr(each, name) for each in known] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
     world = max((each.rank.world_size for each in known if each.rank), default=0)
-    warnings += _list_missing(world, numbers)
+    warnings += _list_missing(world, numbers) + _compare_steps(steps, ranks)
     return Job(
         tuple(known),
         _measure_whole(ranks, per_step),
@@ -108,6 +108,19 @@ def _list_missing(world: int, numbers: Sequence[int]) -> list[str]:
     if not missing:
         return []
     return [f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {_list(missing)}."]
+
+
+def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
+    """That ranks of a group have different numbers of steps."""
+    count = steps.groupby("rank").size()
+    least, most = (getattr(count.groupby(ranks.set_index("rank")["group"]), name)() for name in ("min", "max"))
+    if (least == most).all():
+        return []
+    covered = int(ranks["step_count"].min())
+    return [
+        f"The ranks have different numbers of steps, {count.min():,} to {count.max():,}: the figures cover the "
+        f"{covered:,} that all ranks of a group have."
+    ]
 
 
 def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str]]:

@@ -1,6 +1,6 @@
 """What one rank contributes to a job: the few frames that are left of its recording, wherever that lies."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from tcprof.analysis.mean_iteration import measure_mean_iteration
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
+from tcprof.files import hash_file
 from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, plain_texts
 from tcprof.identity import Rank
 from tcprof.saved import SavedAnalysis, load
@@ -54,7 +55,9 @@ def reduce_file(path: str) -> list[ReducedRank]:
     source_type = find_type(file)
     if source_type is SAVED:
         return reduce_analysis(load(file, SavedAnalysis))
-    return reduce_analysis(analyze(source_type.open(source_type.find(file))))
+    export = source_type.find(file)
+    content = hash_file(export)
+    return [replace(each, content=content) for each in reduce_analysis(analyze(source_type.open(export)))]
 
 
 def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
