@@ -149,6 +149,14 @@ def test_other_figures_than_were_judged_are_judged_anew(saved: Path) -> None:
     assert "12.5 %" in tcprof.read(saved).verdict[0]
 
 
+def test_a_file_that_an_older_version_saved_otherwise_names_it(saved: Path) -> None:
+    for kept in ("0.1.0", "\x1b[31m0.1.0"):
+        change(saved, ABOUT, document(tcprof=kept, identity=None))
+        with pytest.raises(InputError, match=r"saved by tcprof .*0\.1\.0, and this is \d") as refused:
+            tcprof.read(saved)
+        assert "\x1b" not in str(refused.value)
+
+
 def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
     for name, content in {"text.tcprof": b"hello", "other.tcprof": b"PK\x03\x04" + bytes(60)}.items():
         (tmp_path / name).write_bytes(content)

@@ -25,6 +25,7 @@ from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
 from tcprof.untrusted import one_line
+from tcprof.version import __version__
 
 MOST_ABOUT_BYTES = 1 << 24
 _NO_ZIP = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError)
@@ -40,6 +41,7 @@ class SavedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._saved_by = ""
         try:
             with zipfile.ZipFile(path) as archive:
                 members = {member.filename: member for member in archive.infolist()}
@@ -60,6 +62,8 @@ class SavedFile:
                 f"{path} was saved by a newer tcprof, {about.get('tcprof')}.",
                 "Update tcprof, or save the analysis again.",
             )
+        if isinstance(about, dict) and (version := str(about.get("tcprof", ""))) != __version__:
+            self._saved_by = f" It was saved by tcprof {one_line(version, 20)}, and this is {__version__}."
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
             self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
@@ -156,7 +160,9 @@ class SavedFile:
         raise self._damaged(why)
 
     def _damaged(self, why: str) -> InputError:
-        return InputError(f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.", _AGAIN)
+        return InputError(
+            f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.{self._saved_by}", _AGAIN
+        )
 
 
 class SavedAnalysis(Analysis):
