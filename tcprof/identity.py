@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import PurePath
 from typing import Any
@@ -25,7 +25,6 @@ _LAUNCHERS = re.compile(
 )
 GROUPS = "process_groups"  # what a process calls its groups where it writes down its variables
 _PIPELINE = re.compile(r"(?i)(^|[^a-z])(pp|pipe)([^a-z]|$)|pipeline")
-_MOST_IN_GROUP = 100_000
 MOST_RANKS = 4096  # in one recording: the processes of one host
 
 _ALIAS = r"[0-9a-f]{16}"
@@ -61,9 +60,13 @@ class Rank:
     def stage(self) -> int | None:
         """Its position in its smallest process group for a pipeline; None where it has none, or it is not known."""
         named = (each.partition(" ") for each in self.groups.split(";"))
-        pipelines = [_list_ranks(ranks) for name, _, ranks in named if _PIPELINE.search(name)]
-        mine = [each for each in pipelines if self.rank in each]
-        return min(mine, key=len).index(self.rank) if mine else None
+        pipelines = [_read_group(ranks) for name, _, ranks in named if _PIPELINE.search(name)]
+        mine = [group for group in pipelines if any(self.rank in ranks for ranks in group)]
+        if not mine:
+            return None
+        smallest = min(mine, key=lambda group: sum(map(len, group)))
+        place = next(place for place, ranks in enumerate(smallest) if self.rank in ranks)
+        return sum(map(len, smallest[:place])) + smallest[place].index(self.rank)
 
 
 @dataclass(frozen=True)
@@ -171,15 +174,14 @@ def _rank(rank: str, size: str, local: str | None, process: int | None, groups: 
     return Rank(int(rank), int(size), where, process, groups if re.fullmatch(_GROUPS, groups) else "")
 
 
-def _list_ranks(text: str) -> Sequence[int]:
-    """The ranks of a group, from ranges such as 0-6/2."""
-    ranks: list[int] = []
+def _read_group(text: str) -> list[range]:
+    """The ranks of a group, in order, from texts such as 0-6/2; never one by one, since a file may claim any number."""
+    group = []
     for each in text.split(","):
         ends, _, stride = each.partition("/")
         first, _, last = ends.partition("-")
-        step = max(1, int(stride or 1))
-        ranks += range(int(first), int(last or first) + 1, step)[:_MOST_IN_GROUP]
-    return ranks
+        group.append(range(int(first), int(last or first) + 1, max(1, int(stride or 1))))
+    return group
 
 
 def _is_number(text: str) -> bool:

@@ -127,7 +127,7 @@ def test_a_server_that_does_not_run_is_said() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed: tcprof[postgres]")
     with pytest.raises(OutputError, match="cannot be reached: connection failed") as caught:
         open_store("postgresql://nobody@127.0.0.1:1/none")
-    assert caught.value.hint == "Check whether its server runs."
+    assert caught.value.hint == "Check that its server is running."
 
 
 @pytest.mark.postgres

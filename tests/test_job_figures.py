@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,6 +97,16 @@ def test_a_stage_is_the_position_in_the_smallest_group_of_a_pipeline() -> None:
     assert stage(5, "pipe 5") == 0
     for without in ("", "dp 0-7;tp 4,5", "cppp 0-7", "pp 0-3"):
         assert stage(5, without) is None
+
+
+def test_groups_that_claim_any_number_of_ranks_take_no_memory() -> None:
+    groups = "pp " + ",".join(["0-9999999"] * 390)
+    tracemalloc.start()
+    try:
+        assert Rank(9_999_999, 10_000_000, groups=groups).stage == 9_999_999
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_stages_are_not_compared_even_with_equal_collectives(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def _page_of(run: "pd.Series[object]") -> str:
 
 
 def _origin(run: "pd.Series[object]") -> str:
-    """By which a page is known to be of a run, see ``PageOptions.origin``."""
+    """Identifies the run that a page is of, see ``PageOptions.origin``."""
     return str(run["content"])[:16]
 
 

@@ -251,7 +251,7 @@ def _measure_noise(series: _Series, cuts: Sequence[int]) -> _Noise:
     product = float(sum((part[1:] * part[:-1]).sum() for part in rest))
     correlation = product / neighbours / (square / count) if square > 0 else 0.0
     # Too low by (1 + 3 r) / n for each level (Marriott and Pope 1954); and half its error more, as it is not certain,
-    # which is less than enough for a few recordings.
+    # which does not suffice for a few recordings.
     correlation = (count * correlation + levels) / max(count - 3 * levels, 1) + 0.5 / np.sqrt(count)
     correlation += (_FEW / count) ** 2
     correlation = float(np.clip(correlation, 0, LARGEST_CORRELATION))

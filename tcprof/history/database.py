@@ -137,7 +137,7 @@ class Database:
             return InputError(f"{self.name} is not a store of tcprof, or is damaged: {reason}.", "Give another one.")
         if reason.startswith("connection failed"):
             return OutputError(
-                f"The store {self.name} cannot be reached: {reason.rstrip('.')}.", "Check whether its server runs."
+                f"The store {self.name} cannot be reached: {reason.rstrip('.')}.", "Check that its server is running."
             )
         return OutputError(
             f"The store {self.name} cannot be used: {reason.rstrip('.')}.",
@@ -172,7 +172,7 @@ def _check_locks(path: Path) -> None:
     """Make sure that the file system has locks: without them SQLite waits for its timeout, or fails without a reason.
 
     Raises:
-        OutputError: It has none, as many that are mounted over a network.
+        OutputError: It has none, like many network file systems.
     """
     try:
         import fcntl

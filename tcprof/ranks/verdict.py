@@ -25,8 +25,8 @@ def describe_job(job: Job) -> str:
     facts += _fact("Tensor FLOP/s of all ranks", units.format_flops(whole["tensor_tflops"]))
     facts.append(f"MFU {units.format_pct(whole['mfu_pct'])}")
     facts.append(f"throughput {_format_throughput(job)}")
-    whole = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
-    return f"{len(ranks):,}{whole} ranks, {steps:,} steps: {', '.join(facts)}."
+    of_all = "" if len(ranks) == job.world_size else f" of {job.world_size:,}"
+    return f"{len(ranks):,}{of_all} ranks, {steps:,} steps: {', '.join(facts)}."
 
 
 def _format_throughput(job: Job) -> str:

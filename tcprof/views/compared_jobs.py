@@ -16,7 +16,7 @@ _MOST = 256
 _TIMES = ("step_time_ns", "own_ns")
 _RANKS = (
     "Medians over the steps of each rank. The bars of both jobs have one scale. Own time is the step time without "
-    "waiting for other ranks. – is a rank that a job lacks."
+    "waiting for other ranks. – marks a rank that a job lacks."
 )
 
 
