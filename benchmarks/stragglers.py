@@ -13,7 +13,11 @@ from tcprof.ranks.stragglers import find_stragglers
 
 PAGE = Path(__file__).parent.parent / "docs" / "ranks.md"
 STEPS, STEP_NS, NOISE = 40, 40e6, 0.01
-JOBS = {2: 200, 8: 200, 64: 200, 1024: 200}
+SEED = 2026  # other than those that the test was developed with
+JOBS = {2: 2000, 8: 2000, 64: 2000, 1024: 1000}
+SLOW_JOBS = 300  # for each of SLOWER
+SPREADS = (0.003, 0.006, 0.01)
+SLOWER = (0.02, 0.03, 0.05)
 KINDS = ("independent", "autocorrelated", "outliers")
 
 
@@ -32,27 +36,28 @@ def draw(rng: np.random.Generator, ranks: int, spread: float, kind: str, slower:
 
 def measure() -> str:
     """The table, as Markdown."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(SEED)
     lines = [
         "| ranks | GPUs differ by | steps vary | jobs with a false accusation | 2 % slower found | 3 % | 5 % |",
         "|---:|---:|---|---:|---:|---:|---:|",
     ]
     for ranks, jobs in JOBS.items():
-        for spread in (0.003, 0.006):
+        for spread in SPREADS:
             for kind in KINDS:
                 false = sum(find_stragglers(draw(rng, ranks, spread, kind, 0)).stands_out.any() for _ in range(jobs))
                 found = [
-                    sum(find_stragglers(draw(rng, ranks, spread, kind, slower)).stands_out[0] for _ in range(jobs))
-                    for slower in (0.02, 0.03, 0.05)
+                    sum(find_stragglers(draw(rng, ranks, spread, kind, each)).stands_out[0] for _ in range(SLOW_JOBS))
+                    for each in SLOWER
                 ]
-                shares = " | ".join(f"{100 * each / jobs:.0f} %" for each in found)
-                accused = f"{false} of {jobs} ({100 * false / jobs:.1f} %)"
+                shares = " | ".join(f"{100 * each / SLOW_JOBS:.0f} %" for each in found)
+                accused = f"{false} of {jobs:,} ({100 * false / jobs:.1f} %)"
                 lines.append(f"| {ranks:,} | {100 * spread:.1f} % | {kind} | {accused} | {shares} |")
                 print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
+    table = measure()
     before, _, rest = PAGE.read_text().partition("<!-- stragglers -->\n")
     after = rest.partition("<!-- /stragglers -->")[2]
-    PAGE.write_text(f"{before}<!-- stragglers -->\n{measure()}\n<!-- /stragglers -->{after}")
+    PAGE.write_text(f"{before}<!-- stragglers -->\n{table}\n<!-- /stragglers -->{after}")

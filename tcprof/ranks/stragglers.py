@@ -5,7 +5,6 @@ of one kind differ. In a job without any, at most one in twenty is accused of ha
 largest of all ranks.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +14,13 @@ from tcprof.arrays import Bools, Floats
 
 LEVEL = 0.05
 FEWEST_STEPS = 5
-# What own times of equal work on GPUs of one kind differ by, of the step time, as a standard deviation; and how many
-# ranks of the job itself count as much as that: few ranks cannot show their spread.
-USUAL_SPREAD, USUAL_FREEDOM = 0.005, 10.0
+# How far GPUs of one kind may be apart in equal work, as a standard deviation in shares of the step time, so that no
+# more jobs than LEVEL are wrongly accused; and how many ranks of the job itself outweigh it. Two ranks show no spread.
+USUAL_SPREAD, USUAL_FREEDOM = 0.006, 10.0
 LEAST_EXCESS = 0.01  # of the step time: less is not worth a search
 _MAD_TO_DEVIATION = 1.4826
-_MAD_EFFICIENCY = 0.37  # of a spread from the median deviation, against one from squares
+_REACH = 9.0  # of the biweight, in median deviations: a value further off counts for nothing
+_EFFICIENCY = 0.85  # of its spread, against one from squares
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ def find_stragglers(own: Floats) -> Excess:
     if ranks < 2 or steps < FEWEST_STEPS:
         return Excess(unknown, unknown, unknown, np.zeros(ranks, dtype=bool), unknown, unknown, unknown)
     others = _median_of_others(own)
-    value, low, high = _means(_without_outliers(own - others))
+    longer = _without_outliers(own - others)
+    value, low, high = _means(longer)
     step = float(np.median(own))
-    limit = _limit(value, high - value, step, steps)
+    limit = _limit(value, _variances_of_means(longer, high - value), step)
     stands_out = (value > limit) & (value > LEAST_EXCESS * step) & (low > 0)
     # As fast as the others, its steps would still vary as they do: each is shorter by the same.
     slowest = np.sort(own, axis=0)
@@ -83,15 +84,39 @@ def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
     return found.value + shift, found.low + shift, found.high + shift
 
 
-def _limit(value: Floats, half: Floats, step: float, steps: int) -> Floats:
-    """The excess that the largest of so many ranks has by chance in one job of twenty."""
+def _variances_of_means(values: Floats, half: Floats) -> Floats:
+    """How much each mean varies with the steps; how alike neighbouring steps are is much the same on all ranks."""
     from scipy import special  # here, since what finds no stragglers should not wait
 
-    ranks = len(value)
-    deviation = _MAD_TO_DEVIATION * float(np.median(np.abs(value - np.median(value))))
-    freedom = _MAD_EFFICIENCY * (ranks - 1) if ranks > 2 else 0.0  # two are as far from each other
-    usual = USUAL_SPREAD * step * math.sqrt(1 + 1 / (ranks - 1))
-    spread = math.sqrt((USUAL_FREEDOM * usual**2 + freedom * deviation**2) / (USUAL_FREEDOM + freedom))
-    reach = special.stdtrit(USUAL_FREEDOM + freedom, 1 - LEVEL / ranks) * spread
-    own = half / special.stdtrit(steps - 1, 0.975) * special.stdtrit(steps - 1, 1 - LEVEL / ranks)
-    return np.asarray(np.hypot(reach, own))
+    steps = values.shape[1]
+    independent = values.var(axis=1, ddof=1) / steps
+    seen = (half / special.stdtrit(steps - 1, 0.975)) ** 2
+    varies = independent > 0
+    return np.asarray(independent * (float(np.median(seen[varies] / independent[varies])) if varies.any() else 1.0))
+
+
+def _limit(value: Floats, noise: Floats, step: float) -> Floats:
+    """The excess that the largest of so many ranks has by chance in one job of twenty.
+
+    Values differ because GPUs do and because steps do, by ``noise``. Their spread has both; where they are few, what is
+    known of both outweighs it. A rank whose own steps vary more than usual needs more.
+    """
+    from scipy import special
+
+    ranks, usual_noise = len(value), float(np.median(noise))
+    usual = (USUAL_SPREAD * step) ** 2 * ranks / (ranks - 1) + usual_noise
+    freedom = _EFFICIENCY * (ranks - 1) if ranks > 2 else 0.0  # two are as far from each other
+    seen = _biweight_variance(value) * (ranks - 1) / ranks  # each is less the others, not the median of all
+    expected = (USUAL_FREEDOM * usual + freedom * seen) / (USUAL_FREEDOM + freedom)
+    reach = special.stdtrit(USUAL_FREEDOM + freedom, 1 - LEVEL / ranks)
+    return np.asarray(reach * np.sqrt(expected + np.maximum(noise - usual_noise, 0)))
+
+
+def _biweight_variance(values: Floats) -> float:
+    """The variance of most of the values, whatever the rest are (Mosteller and Tukey 1977, biweight midvariance)."""
+    off = values - np.median(values)
+    deviation = float(np.median(np.abs(off)))
+    if deviation == 0:
+        return 0.0
+    square = np.minimum((off / (_REACH * deviation)) ** 2, 1)
+    return float(len(values) * (off**2 * (1 - square) ** 4).sum() / ((1 - square) * (1 - 5 * square)).sum() ** 2)
