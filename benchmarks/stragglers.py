@@ -13,7 +13,7 @@ from tcprof.ranks.stragglers import find_stragglers
 
 PAGE = Path(__file__).parent.parent / "docs" / "ranks.md"
 STEPS, STEP_NS, NOISE = 40, 40e6, 0.01
-SEED = 2026  # other than those that the test was developed with
+SEED = 37  # other than those that the test was developed with
 JOBS = {2: 2000, 8: 2000, 64: 2000, 1024: 1000}
 SLOW_JOBS = 300  # for each of SLOWER
 SPREADS = (0.003, 0.006, 0.01)

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tcprof.arrays import Floats
 from tcprof.errors import InputError
-from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS
-from tcprof.ranks.causes import explain
+from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
+from tcprof.ranks.causes import Causes
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
@@ -65,7 +65,7 @@ def join_ranks(
     known, warnings = _choose(reduced)
     numbers = [each.rank.rank for each in known if each.rank]
     steps, parts, collectives = [
-        schema.concat(getattr(each, name).assign(rank=number) for each, number in zip(known, numbers, strict=True))
+        join_frames(known, name, schema)
         for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
     ]
     order = np.array(numbers, dtype=np.int64)
@@ -94,6 +94,13 @@ def join_ranks(
     )
 
 
+def join_frames(ranks: Sequence[ReducedRank], name: str, schema: Schema) -> pd.DataFrame:
+    """One frame of all ranks, which name theirs so, each row with its rank."""
+    frames = [getattr(each, name) for each in ranks]
+    numbers = np.array([each.rank.rank if each.rank else -1 for each in ranks], dtype=np.int64)
+    return schema.conform(schema.concat(frames).assign(rank=np.repeat(numbers, [len(frame) for frame in frames])))
+
+
 def _explain_none(failures: Sequence[Failure]) -> InputError:
     if not failures:
         return InputError("There is no recording of a rank.", "Give the recordings or saved analyses of a job.")
@@ -107,7 +114,9 @@ def _list_missing(world: int, numbers: Sequence[int]) -> list[str]:
     missing = sorted({*range(world)} - {*numbers})
     if not missing:
         return []
-    return [f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {_list(missing)}."]
+    return [
+        f"{len(missing):,} of {world:,} ranks {'is' if len(missing) == 1 else 'are'} missing: {list_some(missing)}."
+    ]
 
 
 def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
@@ -129,7 +138,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     unknown = sorted({each.file for each in reduced if each.rank is None})
     if unknown:
         raise InputError(
-            f"{_list(unknown)} does not say which rank it is of.",
+            f"{list_some(unknown)} does not say which rank it is of.",
             "Record with 'tcprof profile' under torchrun, srun or mpirun, or say where the file's name has the rank: "
             r"--rank-from 'rank(\d+)'.",
         )
@@ -137,7 +146,7 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
         other = sorted({each.file for each in reduced if each.job not in ("", usual)})
-        warnings.append(f"Left out, since another job recorded it: {_list(other)}.")
+        warnings.append(f"Left out, since another job recorded it: {list_some(other)}.")
         reduced = [each for each in reduced if each.job in ("", usual)]
     chosen: dict[int, ReducedRank] = {}
     for each in sorted(reduced, key=lambda one: (one.rank.rank if one.rank else -1, one.file)):
@@ -152,7 +161,8 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     return list(chosen.values()), warnings
 
 
-def _list(items: Sequence[object], most: int = 8) -> str:
+def list_some(items: Sequence[object], most: int = 8) -> str:
+    """The first of them, and how many more there are."""
     shown = ", ".join(map(str, items[:most]))
     return shown if len(items) <= most else f"{shown} and {len(items) - most:,} more"
 
@@ -181,8 +191,9 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
         saves_low_ns=found.saves_low,
         saves_high_ns=found.saves_high,
     )
-    causes = [explain(judged, parts, rank) if out else "" for rank, out in judged[["rank", "straggler"]].to_numpy()]
-    return judged.assign(cause=causes)
+    causes = Causes(judged, parts) if found.stands_out.any() else None
+    slow = zip(judged["rank"].tolist(), found.stands_out, strict=True)
+    return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow])
 
 
 def _rates(common: pd.DataFrame, ranks: "pd.Series[int]") -> dict[str, Floats]:

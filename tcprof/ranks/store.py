@@ -8,7 +8,7 @@ from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_RECORDINGS, RANK_STEPS, RANKS, Schema
 from tcprof.identity import Identity, Rank
 from tcprof.outputs import replace_folder
-from tcprof.ranks.job import Job
+from tcprof.ranks.job import Job, join_frames
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.saved.checks import find_nulls, find_unreadable
 from tcprof.saved.writing import as_parquet
@@ -35,7 +35,7 @@ def write_job(job: Job, folder: Path) -> None:
     )
     frames = {RANKS.name: job.ranks, RANK_RECORDINGS.name: RANK_RECORDINGS.conform(recordings)}
     for name, schema in _FRAMES.items():
-        frames[schema.name] = schema.concat(getattr(each, name).assign(rank=rank.rank) for each, rank in ranks)
+        frames[schema.name] = join_frames([each for each, _ in ranks], name, schema)
     with replace_folder(folder, _LAST) as staged:
         for name, frame in frames.items():
             (staged / f"{name}.parquet").write_bytes(as_parquet(frame.sort_values("rank", kind="stable")))

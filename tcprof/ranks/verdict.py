@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
-from tcprof.ranks.job import Job
+from tcprof.ranks.job import Job, list_some
 from tcprof.ranks.stragglers import FEWEST_STEPS, LEAST_EXCESS
 from tcprof.units import format_ns
 from tcprof.untrusted import one_line
+
+_MOST_DESCRIBED = 8  # ranks of a group that stand out
 
 
 def judge_job(job: Job) -> tuple[str, ...]:
@@ -53,7 +55,11 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
             f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others, no more than steps and "
             "GPUs of one kind differ."
         ]
-    return [_describe(row, rows, prefix) for _, row in out.iterrows()]
+    lines = [_describe(row, rows, prefix) for _, row in out.head(_MOST_DESCRIBED).iterrows()]
+    more = out["rank"].iloc[_MOST_DESCRIBED:].sort_values().tolist()
+    if more:
+        lines.append(f"{prefix}{len(more):,} more ranks stand out: {list_some(more)}.")
+    return lines
 
 
 def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
