@@ -5,13 +5,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from builders import TraceBuilder
+from builders import TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.identity import Identity, Rank, alias_of
 from tcprof.sources.nsys_sqlite.export import write_identity
 
 US = 1_000
 TRANSFER = 200 * US
+SAMPLE = 10 * US
+GR_ACTIVE = "GR Active [Throughput %]"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 GEMM, NORM = "sm90_xmma_gemm_bf16bf16_bf16f32", "layer_norm_kernel"
 
@@ -25,6 +27,7 @@ def make_job(
     names: Sequence[str] | None = None,
     skew_us: int = 100_000,
     names_input: bool = True,
+    other_work: int | None = None,
     job: str = "one",
 ) -> list[Path]:
     """Write the recording of each rank.
@@ -39,6 +42,8 @@ def make_job(
         names: Name of the collective of each rank.
         skew_us: How far the clock of a rank is ahead of that of the one before it.
         names_input: Whether waiting for input is in a range called data; else the rest is in one called forward.
+        other_work: The rank on whose GPU another program runs while it waits for its input; samples of all ranks show
+            how busy their GPUs are.
         job: What the scheduler calls the job.
     """
     folder.mkdir(exist_ok=True)
@@ -68,6 +73,14 @@ def make_job(
             builder.kernel(NORM, edges[-1], edges[-1] + US, launched=begin + 10 + count)
             name = names[rank] if names else NCCL
             builder.kernel(name, edges[-1] + US, end, launched=begin + 11 + count, stream=9)
+            builder.launch(begin + 20 + count, 1_000_000 + step, returned=end - 40, name="cudaStreamSynchronize_v3020")
+        if other_work is not None:
+            shown_from = begins if rank == other_work else begins + waits[rank]
+            at = np.arange(0, int(ends[-1]), SAMPLE)
+            step_of = np.searchsorted(begins, at, "right") - 1
+            active = np.where(at >= shown_from[step_of], 100, 0).tolist()
+            for metric, values in ((TENSOR_ACTIVE, [0] * len(at)), (GR_ACTIVE, active)):
+                builder.samples(values, start=shift, period=SAMPLE, metric=metric)
         file = builder.write(folder, f"r{rank}.sqlite")
         write_identity(file, Identity(job=alias_of("job", job), ranks=(Rank(rank, ranks),), program="train"))
         files.append(file)

@@ -30,6 +30,18 @@ _INPUT = Float(
     title="Input",
 )
 
+_UNTRACED = Float(
+    "untraced_ns",
+    "Of idle_ns and between_ns, the time in which samples show the GPU busy: with another program, or with work that "
+    "was not traced. Unknown without samples.",
+    title="Other work",
+)
+_CPU = Float(
+    "cpu_ns",
+    "Of the step time, the time in which the CPU does not wait for the GPU; unknown where its calls were not recorded.",
+    title="CPU",
+)
+
 _STAGE = Float(
     "stage",
     "Pipeline stage: the rank's position in the smallest of its process groups named pp, pipe or pipeline; unknown "
@@ -49,6 +61,8 @@ RANK_STEPS = Schema(
         Float("step_time_ns", "From that to the start of the next step's first activity.", title="Step time"),
         *_PARTS,
         _INPUT,
+        _UNTRACED,
+        _CPU,
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
@@ -103,6 +117,8 @@ RANKS = Schema(
         Float("step_time_ns", "Mean step time.", title="Step time"),
         *_PARTS,
         _INPUT,
+        _UNTRACED,
+        _CPU,
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
@@ -125,9 +141,17 @@ RANKS = Schema(
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
         Bool("straggler", "Whether its own time stands out, by more than steps and GPUs of one kind differ."),
-        Float("saves_ns", "What a step of the job would save if this rank were as fast as the median.", title="Saves"),
-        Float("saves_low_ns", "Lower end of the 95 % interval of saves_ns over the steps."),
-        Float("saves_high_ns", "Upper end of that interval."),
+        Float(
+            "saves_ns",
+            "What a step of the job would save if this rank were as fast as the median; unknown where the interval is "
+            "too wide to say.",
+            title="Saves",
+        ),
+        Float(
+            "saves_low_ns",
+            "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded.",
+        ),
+        Float("saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU."),
         Text("cause", "Why its own time is longer; empty for ranks that do not stand out."),
     ),
     key=("rank",),

@@ -18,6 +18,7 @@ _REASONS = {
     "input": "its GPU waits for input",
     "transfer": "its transfers take longer once all ranks have arrived: a slower link",
 }
+_OTHER_WORK = "another program runs on its GPU, or work that was not traced, while its own work is not running"
 _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
 
 
@@ -90,7 +91,8 @@ class Causes:
         if largest == "compute":
             reason = self._explain_compute(own, others)
         elif largest == "cpu":
-            reason = self._explain_cpu(own)
+            is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * more["cpu"]
+            reason = _OTHER_WORK if is_other else self._explain_cpu(own)
         else:
             reason = _REASONS[largest]
         return f"{reason} ({units.format_signed_ns(more[largest])} a step)"

@@ -11,6 +11,7 @@ from tcprof.arrays import Floats
 from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
 from tcprof.ranks.causes import Causes
+from tcprof.ranks.prices import price_ranks
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
@@ -173,27 +174,35 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     waited = mine[mine["wait_ns"].notna()]  # without a single collective that matches, nobody can be judged
     usable = mine if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
-    table = common.pivot_table(index="rank", columns="step", values="own_ns").reindex(rows["rank"])
-    judged = rows.assign(step_count=table.shape[1])
+    common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
+    own, cpu, busy = (_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns"))
+    judged = rows.assign(step_count=own.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
-    for name in ("step_time_ns", *TIMES, "input_ns", "wait_ns", "own_ns", "clock_hz"):
+    for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
         judged[name] = means[name].to_numpy()
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
-    found = find_stragglers(table.to_numpy() if len(waited) else np.empty((len(rows), 0)))
+    found = find_stragglers(own if len(waited) else np.empty((len(rows), 0)))
+    prices = price_ranks(own, cpu, busy, found)
     judged = judged.assign(
         excess_ns=found.value,
         excess_low_ns=found.low,
         excess_high_ns=found.high,
         straggler=found.stands_out,
-        saves_ns=found.saves,
-        saves_low_ns=found.saves_low,
-        saves_high_ns=found.saves_high,
+        saves_ns=prices.value,
+        saves_low_ns=prices.low,
+        saves_high_ns=prices.high,
     )
     causes = Causes(judged, parts) if found.stands_out.any() else None
     slow = zip(judged["rank"].tolist(), found.stands_out, strict=True)
     return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow])
+
+
+def _arrange(common: pd.DataFrame, ranks: "pd.Series[int]", name: str) -> Floats:
+    """A row for each rank, a column for each step."""
+    table = common.pivot_table(index="rank", columns="step", values=name, dropna=False).reindex(ranks)
+    return np.asarray(table.to_numpy(np.float64))
 
 
 def _rates(common: pd.DataFrame, ranks: "pd.Series[int]") -> dict[str, Floats]:

@@ -7,9 +7,12 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis, analyze
+from tcprof.analysis.host import list_waits
 from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.kernels.patterns import read_traits
+from tcprof.analysis.kernels.untraced import find_busy_beyond
 from tcprof.analysis.mean_iteration import measure_mean_iteration
+from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
@@ -108,6 +111,8 @@ def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[p
             **_sum_classes(timeline, low, window_end),
             "between_ns": (high - window_end).astype(np.float64),
             "input_ns": _wait_for_input(analysis, begin, end, low, high),
+            "untraced_ns": _time_untraced(analysis, gpu, activities, low, high),
+            "cpu_ns": _time_cpu(analysis, activities, low, high),
             **sums,
             **_rate_useful(analysis, launched, step, high - low),
             "clock_hz": _mean_clock(analysis, gpu, low, high),
@@ -151,6 +156,31 @@ def _wait_for_input(analysis: Analysis, begin: Ints, end: Ints, low: Ints, high:
     step, piece, length = waits.overlaps(low, high)
     first = np.maximum(waits.start[piece], low[step])
     return np.bincount(step, length - hidden.integral(first, first + length), len(low)).astype(np.float64)
+
+
+def _time_untraced(analysis: Analysis, gpu: int, activities: pd.DataFrame, low: Ints, high: Ints) -> Floats:
+    samples = rows_of_gpu(analysis.samples, gpu)
+    if samples.empty:
+        return np.full(len(low), np.nan)
+    mine, _, beyond = find_busy_beyond(samples, activities)
+    begin = mine["start_ns"].to_numpy()
+    step = np.searchsorted(low, begin, "right") - 1
+    inside = (step >= 0) & (begin < high[step])
+    return np.asarray(np.bincount(step[inside], beyond[inside], len(low)), dtype=np.float64)
+
+
+def _time_cpu(analysis: Analysis, activities: pd.DataFrame, low: Ints, high: Ints) -> Floats:
+    """How long the CPU does not wait for the GPU, from the launch of a step's first activity to that of the next."""
+    launch = launches_of(analysis.api_calls, activities)
+    started = activities["start_ns"].to_numpy()
+    order = np.argsort(started, kind="stable")
+    ends = [order[np.minimum(np.searchsorted(started[order], edge), len(order) - 1)] for edge in (low, high)]
+    if activities["process"].nunique() != 1 or any((launch[end] < 0).any() for end in ends):
+        return np.full(len(low), np.nan)
+    begin, end = (analysis.api_calls["start_ns"].to_numpy()[launch[end]] for end in ends)
+    waits = list_waits(analysis, activities, launch)
+    waited = open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
+    return np.asarray(np.maximum(end - begin - waited.covered(begin, end), 0), dtype=np.float64)
 
 
 def _mean_clock(analysis: Analysis, gpu: int, low: Ints, high: Ints) -> Floats:

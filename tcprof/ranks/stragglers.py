@@ -1,4 +1,4 @@
-"""Which ranks hold the others up, and what the job would save without it.
+"""Which ranks hold the others up.
 
 A rank stands out if its own time is longer than the group's median by more than its steps vary, and by more than GPUs
 of one kind differ. In a job without any, at most one in twenty is accused of having one: both limits are for the
@@ -25,15 +25,12 @@ _EFFICIENCY = 0.85  # of its spread, against one from squares
 
 @dataclass(frozen=True)
 class Excess:
-    """Of each rank how much longer its own time is than the group's median, and what a step of the job would save."""
+    """Of each rank how much longer its own time is than the group's median, and whether that is by more than chance."""
 
     value: Floats
     low: Floats
     high: Floats
     stands_out: Bools
-    saves: Floats
-    saves_low: Floats
-    saves_high: Floats
 
 
 def find_stragglers(own: Floats) -> Excess:
@@ -45,18 +42,14 @@ def find_stragglers(own: Floats) -> Excess:
     ranks, steps = own.shape
     unknown = np.full(ranks, np.nan)
     if ranks < 2 or steps < FEWEST_STEPS:
-        return Excess(unknown, unknown, unknown, np.zeros(ranks, dtype=bool), unknown, unknown, unknown)
+        return Excess(unknown, unknown, unknown, np.zeros(ranks, dtype=bool))
     others = _median_of_others(own)
     longer = _without_outliers(own - others)
-    value, low, high = _means(longer)
+    value, low, high = find_means_of_ranks(longer)
     step = float(np.median(own))
-    limit = _limit(value, _variances_of_means(longer, high - value), step)
+    limit = _limit(value, _variances_offind_means_of_ranks(longer, high - value), step)
     stands_out = (value > limit) & (value > LEAST_EXCESS * step) & (low > 0)
-    # As fast as the others, its steps would still vary as they do: each is shorter by the same.
-    slowest = np.sort(own, axis=0)
-    longest = np.where(own == slowest[-1], slowest[-2], slowest[-1])  # of the others
-    saved = slowest[-1] - np.maximum(longest, own - np.maximum(value, 0)[:, None])
-    return Excess(value, low, high, stands_out, *_means(saved))
+    return Excess(value, low, high, stands_out)
 
 
 def _median_of_others(own: Floats) -> Floats:
@@ -76,7 +69,7 @@ def _without_outliers(values: Floats) -> Floats:
     return np.clip(values, centre - reach, centre + reach)
 
 
-def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
+def find_means_of_ranks(values: Floats) -> tuple[Floats, Floats, Floats]:
     """The mean of each row with its 95 % interval, which knows how alike neighbouring steps are."""
     ranks, steps = values.shape
     shift = float(values.min())
@@ -84,7 +77,7 @@ def _means(values: Floats) -> tuple[Floats, Floats, Floats]:
     return found.value + shift, found.low + shift, found.high + shift
 
 
-def _variances_of_means(values: Floats, half: Floats) -> Floats:
+def _variances_offind_means_of_ranks(values: Floats, half: Floats) -> Floats:
     """How much each mean varies with the steps; how alike neighbouring steps are is much the same on all ranks."""
     from scipy import special  # here, since what finds no stragglers should not wait
 

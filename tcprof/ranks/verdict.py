@@ -47,7 +47,7 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     reason = _why_unknown(rows)
     if reason:
         return [f"{prefix}{reason}"]
-    out = rows[rows["straggler"]].sort_values("saves_ns", ascending=False)
+    out = rows[rows["straggler"]].sort_values("excess_ns", ascending=False)
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         return [
@@ -63,12 +63,21 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
 
 
 def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
-    saved = f"{format_ns(row['saves_ns'])} ({format_ns(row['saves_low_ns'])} to {format_ns(row['saves_high_ns'])})"
     return (
         f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
-        f"{row['cause']}. At their speed, it saves {saved} of each recorded step."
+        f"{row['cause']}. {_describe_price(row)}"
     )
+
+
+def _describe_price(row: "pd.Series[float]") -> str:
+    low, high = format_ns(row["saves_low_ns"]), format_ns(row["saves_high_ns"])
+    if np.isnan(row["saves_ns"]):
+        return (
+            f"What a step would save at their speed is unresolved, {low} to {high}: the others' GPUs wait for the CPU, "
+            "which recording slows."
+        )
+    return f"At their speed, a step saves {format_ns(row['saves_ns'])} ({low} to {high})."
 
 
 def _share(time_ns: float, rows: pd.DataFrame) -> str:

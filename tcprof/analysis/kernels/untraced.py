@@ -67,17 +67,11 @@ class Untraced:
 
 def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     """Find what samples of a GPU show beyond all its traced work: also in part of a sample, where pauses are short."""
-    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
-    first, last = int(start.min()), int(end.max())
-    near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
-    mine = pick_rows(samples, ((samples["start_ns"] >= first) & (samples["end_ns"] <= last)).to_numpy())
+    first, last = int(activities["start_ns"].min()), int(activities["end_ns"].max())
+    mine, traced, beyond = find_busy_beyond(samples, activities)
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
-    length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
-    active, tensor = (mine[name].fillna(0).to_numpy() for name in ("gr_active_pct", "tensor_active_pct"))
-    beyond = (active - LEAST_PCT) / 100 * length - traced
-    beyond = np.where((tensor > LEAST_PCT) & (traced == 0), np.maximum(beyond, length / 2), beyond)
-    shown = beyond > LEAST_OF_SAMPLE * length
-    free = length - traced
+    length = (finish - begin).astype(np.float64)
+    tensor, shown, free = mine["tensor_active_pct"].fillna(0).to_numpy(), beyond > 0, length - traced
     # What a sample shows of the tensor pipes beside traced work may be that work's.
     own = shown & (2 * traced < length)
     share = float(beyond[shown].sum() / beyond[own].sum()) if own.any() else 0.0
@@ -89,6 +83,24 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     return Untraced(
         float(beyond[shown].sum()), float(free.sum()), float(last - first), int(shown.sum()), tensor_ns, quiet
     )
+
+
+def find_busy_beyond(samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, Floats, Floats]:
+    """Find in each sample how long the GPU was busy beyond its traced work.
+
+    Returns:
+        The samples from the first to the last activity, how long each is near traced work, and how much longer the GPU
+        was busy, in ns; 0 where that may be the engine's own.
+    """
+    start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
+    mine = pick_rows(samples, ((samples["start_ns"] >= start.min()) & (samples["end_ns"] <= end.max())).to_numpy())
+    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
+    active, tensor = (mine[name].fillna(0).to_numpy() for name in ("gr_active_pct", "tensor_active_pct"))
+    beyond = (active - LEAST_PCT) / 100 * length - traced
+    beyond = np.where((tensor > LEAST_PCT) & (traced == 0), np.maximum(beyond, length / 2), beyond)
+    return mine, traced, np.where(beyond > LEAST_OF_SAMPLE * length, beyond, 0.0)
 
 
 def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd.DataFrame, is_quiet: Bools) -> Quiet:
