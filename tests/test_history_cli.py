@@ -57,6 +57,12 @@ def test_a_run_has_the_commit_branch_and_time_of_git(project: Path, run: Run) ->
     assert "1 recording in the store already." in again.out
 
 
+def test_a_recording_without_a_program_makes_no_store(project: Path, run: Run) -> None:
+    done = run("history", "add", FP32)
+    assert (done.status, "--program NAME" in done.err) == (2, True)
+    assert not (project / ".tcprof").exists()
+
+
 def test_a_commit_is_given(project: Path, run: Run) -> None:
     first = git(project, "rev-parse", "HEAD~1")
     git(project, "checkout", "--quiet", "--orphan", "side")

@@ -17,6 +17,7 @@ from tcprof.history.store import open_store
 from tcprof.history.trends import explain_step, find_circumstances, find_commit, read_trends
 from tcprof.render.formats import Style, load_format
 from tcprof.views.document import Document
+from tcprof.views.figures.trend import figure_trend
 from tcprof.views.trends import draw_line, view_trends
 
 
@@ -56,6 +57,17 @@ def test_steady_and_too_few(tmp_path: Path) -> None:
     assert shown(steady).startswith("Steady: no change in 30 recordings.")
     few = view(make_store(tmp_path / "few", {STEP_TIME: (14e6 * noise(5)).tolist()}))
     assert shown(few).startswith("Too few: 5 recordings cannot show how much runs differ. It takes 12, or 6")
+
+
+def test_too_few_recordings_have_no_level(tmp_path: Path) -> None:
+    few, enough = ({STEP_TIME: (14e6 * noise(count)).tolist()} for count in (5, 30))
+    for folder, values, drawn in (("few", few, False), ("enough", enough, True)):
+        (tmp_path / folder).mkdir()
+        (trend,) = read_trends(make_store(tmp_path / folder, values))
+        document = view_trends([trend], lambda *_: (), False, None)
+        levels = [point["level"] for point in json.loads(shown(document, "json"))["points"]]
+        assert [level is not None for level in levels] == [drawn] * len(levels)
+        assert ("level" in [trace["name"] for trace in figure_trend(trend, {}, {}).data]) == drawn
 
 
 def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:

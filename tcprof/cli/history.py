@@ -125,7 +125,7 @@ def add(
     """
     from tcprof.history.database import find_url
     from tcprof.history.git import add_commit, parse_config
-    from tcprof.history.run import Facts, to_utc
+    from tcprof.history.run import Facts, describe_run, to_utc
     from tcprof.history.store import open_store
     from tcprof.sources.registry import find_recordings
     from tcprof.views.history import view_added
@@ -143,7 +143,8 @@ def add(
     with progress_of("Adding", len(files)) as on_done:
         for done, file in enumerate(files, 1):
             analysis = read_recording(file, no_cache=no_cache)
-            if done == 1:  # what cannot be read makes no store
+            if done == 1:
+                describe_run(analysis, facts)  # what cannot be read, or names no program, makes no store
                 opened = open_store(store)
             added += opened.add([analysis], facts, keep=keep)
             on_done(done)

@@ -15,8 +15,8 @@ from tcprof.views.trends import name_run, name_runs, name_series, sort_trends
 _RUNS_SHOWN = 100
 _HOW = (
     "Points are runs, with their 95 % intervals within the run. Hover for the commit and what it ran with{click}.",
-    "Lines are levels; the last one's band is its 95 % interval. A diamond marks a change, a square one that came with "
-    "another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
+    "Lines are levels, which too few runs do not show; the last one's band is its 95 % interval. A diamond marks a "
+    "change, a square one that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
 )
 _CLICK = "; click for its page, where there is one"
 

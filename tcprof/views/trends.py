@@ -152,7 +152,12 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
 def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     headings = (
         Heading("Trend", "Values in the order of their commits, the oldest first.", words=True),
-        Heading("Level", "Mean since the last change.", after=("95 % interval",), columns=("level", "low", "high")),
+        Heading(
+            "Level",
+            "Mean since the last change; of too few recordings, their mean.",
+            after=("95 % interval",),
+            columns=("level", "low", "high"),
+        ),
         Heading("Runs differ by", "Deviation from run to run around the levels.", columns=("spread",), spare=2),
         Heading("Recordings", columns=("recordings",), spare=1),
         Heading("Verdict", words=True),
@@ -233,7 +238,9 @@ def list_rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
 
 
 def find_levels(each: SeriesTrend) -> Floats:
-    """The level of each point."""
+    """The level of each point; NaN where recordings are too few to show one."""
+    if each.trend.verdict == "too few":
+        return np.full(len(each.points), np.nan)
     changes = each.trend.changes
     levels = [*(change.before for change in changes[:1]), *(change.after for change in changes)] or [each.trend.level]
     borders = [0, *(change.index for change in changes), len(each.points)]

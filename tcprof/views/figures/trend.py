@@ -89,6 +89,8 @@ def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
         x: list[float | None] = []
         y: list[float | None] = []
         for number, (first, last) in enumerate(pairwise(borders)):
+            if np.isnan(levels[first]):
+                continue
             if (number > 0 and changes[number - 1] in each.shown and changes[number - 1].accepted) == is_accepted:
                 x += [place[first] - 0.5, place[last - 1] + 0.5, None]
                 y += [scale * levels[first], scale * levels[first], None]
