@@ -13,7 +13,7 @@ NODE_MODULES := web/node_modules/.package-lock.json
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-postgres test-lowest test-integrations test-sdist check web docs format bench lessons screenshots record clean
+.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-postgres test-lowest test-pythons test-integrations test-sdist check web docs format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -72,6 +72,11 @@ test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions t
 	build/lowest/bin/tcprof ranges fixtures/mlp_fp16.sqlite >/dev/null
 	$(LOWEST) -m pytest -W default $(PARALLEL) tests/test_cli*.py tests/test_redact.py \
 	  tests/test_fixtures.py tests/test_notebook.py tests/test_comparison_page.py tests/test_annotate_nvtx.py
+
+test-pythons: $(VENV)/installed-dev  ## Install the wheel in each Python from 3.12 to 3.14 that is here or that Debian has, and run the tests of reading there
+	rm -rf build/wheel
+	$(BIN)/python -m build --no-isolation --wheel --outdir build/wheel >/dev/null
+	PYTHON=$(BIN)/python UV=$(abspath $(BIN))/uv sh tests/pythons/run.sh build/wheel/*.whl
 
 TRAINERS := build/trainers/bin/python
 test-integrations: $(VENV)/installed-dev  ## Install transformers, accelerate and Lightning beside the torch that is here, and run the tests of the callbacks

@@ -8,6 +8,8 @@ A range is a line: "> name" for one that is pushed, "[ name" for one that is sta
 "<" and "]" where they end. Nothing is imported from PyTorch before the annotation waits for it.
 """
 
+from __future__ import annotations  # it may run in Python 3.8
+
 import contextlib
 import functools
 import json
@@ -62,6 +64,7 @@ sys.modules["torch.nn.parallel.replicate"]._broadcast_coalesced_reshape = lambda
     [each * 1 for each in tensors] for _ in devices
 ]
 warnings.simplefilter("error")  # what the annotation adds must not warn
+warnings.filterwarnings("ignore", message=".*torch.cpu.amp.autocast.*deprecated")  # PyTorch 2.4 of its own call
 if sys.argv[1:] == ["hooks"]:
     plain = nn.Module.__call__
     nn.Module.__call__ = lambda self, *args, **kwargs: plain(self, *args, **kwargs)
@@ -130,8 +133,7 @@ class DataParallel(nn.DataParallel):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         found: list[torch.Tensor] = []
-        replicas = replicate(self.module, [0, 1])
-        for replica, part in zip(replicas, x.chunk(2), strict=True):
+        for replica, part in zip(replicate(self.module, [0, 1]), x.chunk(2)):  # noqa: B905 - new in Python 3.10
             thread = threading.Thread(target=lambda replica=replica, part=part: found.append(replica(part)))
             thread.start()
             thread.join()

@@ -16,6 +16,7 @@ import tcprof
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 PACKAGE = Path(tcprof.__file__).parent / "annotate"
+USER_PYTHON = os.environ.get("USER_PYTHON", sys.executable)  # another one with torch: an older Python, say
 PROGRAMS = Path(__file__).with_name("annotated_programs.py")
 OLDEST_PYTHON = (3, 8)  # that PyTorch 2.3 runs on
 NET = "Net(Net.layers.0(Net.layers.0.proj))"
@@ -23,10 +24,10 @@ TRAINED = f"forward({NET}) backward optimizer"
 
 
 def run_python(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run Python in a process of its own, with the package to be found."""
+    """Run the user's Python in a process of its own, with the package to be found."""
     path = os.pathsep.join(filter(None, (environment.pop("PYTHONPATH", ""), str(PACKAGE.parents[1]))))
     return subprocess.run(
-        [sys.executable, *args],
+        [USER_PYTHON, *args],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": path, **environment},

@@ -151,6 +151,7 @@ def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -
     assert (annotated.returncode, annotated.stdout, annotated.stderr) == (plain.returncode, plain.stdout, plain.stderr)
 
 
+@pytest.mark.skipif(torch.version.cuda is not None, reason="this PyTorch has NVTX")
 def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Path) -> None:
     (tmp_path / "nvtx.py").write_text("raise ImportError", encoding="utf-8")
     path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))

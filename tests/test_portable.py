@@ -18,6 +18,9 @@ for name in ("SIGALRM", "SIGHUP", "SIGKILL", "SIGPIPE", "SIGQUIT", "SIGUSR1", "a
     delattr(signal, name)
 for name in ("fork", "geteuid", "getuid", "killpg", "O_NOFOLLOW", "O_NONBLOCK", "sched_getaffinity", "setsid", "uname"):
     delattr(os, name)
+# What Python itself does with these on Linux alone, from 3.13 on and from 3.14 on.
+os.process_cpu_count = os.cpu_count
+shutil._use_fd_functions, shutil._rmtree_impl = False, getattr(shutil, "_rmtree_unsafe", None)
 sys.platform = "win32-like"
 
 from tcprof.cli import main
