@@ -1,10 +1,14 @@
 """How calls of modules are followed: as if nothing were there, for the program and for what PyTorch makes of it."""
 
+from types import SimpleNamespace
+
 import pytest
 from forked import run_forked
 from slow import slow
 
-pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+from tcprof.annotate.calls import uncompiled
+
+torch = pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 START = """
 import tcprof.annotate as annotation
@@ -117,3 +121,23 @@ def test_a_pytorch_whose_compiler_cannot_be_told_has_hooks() -> None:
     end = "net(x); print(log, nn.Module.__call__ is own)"
     expected = "['inference Net', 'forward', 'Net', 'Net.proj', '<', '<'] True\n"
     assert run_forked("import torch\n" + check + START + NET + end).stdout == expected
+
+
+def test_a_torch_before_2_7_compiles_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There code can be skipped, but not what it calls: the compiler waits meanwhile, and is as it was afterwards."""
+    following: list[object] = ["the compiler"]
+
+    def set_eval_frame(compiler: object) -> object:
+        following.append(compiler)
+        return following[-2]
+
+    old = SimpleNamespace(skip_code=lambda _: None, set_eval_frame=set_eval_frame)
+    monkeypatch.setattr(torch._C._dynamo, "eval_frame", old)
+
+    def fail() -> None:
+        assert following[-1] is None
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        uncompiled(fail)()
+    assert following == ["the compiler", None, "the compiler"]

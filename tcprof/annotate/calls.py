@@ -80,7 +80,8 @@ class Calls:
 
     def _both(self, is_wanted: list[bool]) -> tuple[Callable[[Module], bool], Callback]:
         """What precedes a call, and returns whether it is followed; and what follows it."""
-        is_compiling, guard, begin, end = self._is_compiling, self._guard, self._enter, self._leave
+        is_compiling, guard = self._is_compiling, self._guard
+        begin, end = uncompiled(self._enter), uncompiled(self._leave)
 
         def enter(module: Module) -> bool:
             if is_compiling() or not (is_wanted and guard.is_on):
@@ -114,7 +115,7 @@ class Calls:
 
     def _hook(self, modules: Any) -> list[Callable[[], None]]:
         warnings.filterwarnings("ignore", message=COMPILE_WARNING, category=UserWarning)
-        enter, leave = (hook(each, self._is_compiling, self._guard) for each in (self._enter, self._leave))
+        enter, leave = (hook(uncompiled(each), self._is_compiling, self._guard) for each in (self._enter, self._leave))
         handles = (
             modules.register_module_forward_pre_hook(enter),
             modules.register_module_forward_hook(leave, always_call=True),
@@ -174,6 +175,27 @@ def leave_to_python(function: Callable[..., Any], *, with_calls: bool = False) -
         action = eval_frame._FrameAction
         strategy = eval_frame._FrameExecStrategy(action.SKIP, action.SKIP if with_calls else action.DEFAULT)
         eval_frame.set_code_exec_strategy(code, strategy)
+
+
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose calls torch.compile leaves alone in PyTorch before 2.7, which cannot be told so by the code."""
+    with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
+        from torch._C._dynamo import eval_frame
+
+        if not hasattr(eval_frame, "skip_code"):
+            return function
+        follow = eval_frame.set_eval_frame
+
+        def alone(*args: Any, **kwargs: Any) -> Any:
+            compiler = follow(None)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                follow(compiler)
+
+        leave_to_python(alone)
+        return alone
+    return function
 
 
 def hook(function: Callable[..., None], is_compiling: Callable[[], bool], guard: Guard) -> Callable[..., None]:

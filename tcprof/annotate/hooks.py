@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from tcprof.annotate.backward import Backward
-from tcprof.annotate.calls import Calls, hook, leave_to_python
+from tcprof.annotate.calls import Calls, hook, leave_to_python, uncompiled
 from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
@@ -126,7 +126,7 @@ class Hooks:
         self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
     ) -> Callable[..., Any]:
         is_compiling = self._is_compiling
-        begin, end = (self._guard.protect(each) if each else None for each in (before, after))
+        begin, end = (self._guard.protect(uncompiled(each)) if each else None for each in (before, after))
 
         @functools.wraps(wrapped)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
