@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.findings.finding import are_of_amd
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
 from tcprof.findings.judged import saved_advice
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
@@ -32,7 +33,7 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
 
 
 def _find(analysis: Analysis) -> tuple[Advice, ...]:
-    if analysis.kernel_instances.empty:
+    if analysis.kernel_instances.empty or are_of_amd(analysis.gpus):
         return ()
     steps = measure_steps(analysis)
     own = {gpu: share_idle_time(step, apply_rules(step)) for gpu, step in steps.items()}

@@ -69,7 +69,7 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
 def _about_samples(analysis: Analysis) -> list[Finding]:
     skipped = any(map(_SKIPPED_TENSOR.search, analysis.observed.diagnostics["text"].map(str)))
     if are_of_amd(analysis.gpus):
-        sentence = "The GPU is AMD's: which kernels used matrix cores, and what advice would save, is unknown"
+        sentence = "The GPU is AMD's: which kernels used matrix cores is unknown"
         return [_caution("no-metrics", sentence=sentence)]
     if not len(analysis.samples):
         asked = "were requested but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED

@@ -77,7 +77,10 @@ def tell_unused(row: pd.Series) -> tuple[str, ...]:
 def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: str) -> str:
     """How busy the Tensor Cores were, or why that is not known."""
     if are_of_amd(analysis.gpus):
-        return "tcprof measures NVIDIA's Tensor Cores; this is an AMD GPU, so only times are shown."
+        return (
+            "tcprof measures NVIDIA's Tensor Cores, and prices its advice by programs on NVIDIA's GPUs; this is an AMD "
+            "GPU, so only times are shown."
+        )
     if not math.isnan(mean_pct):
         return f"The Tensor Cores were busy {units.format_pct(mean_pct)} of {unit}."
     why = f"only {units.format_pct(coverage_pct)} of the time is covered by samples"

@@ -58,7 +58,7 @@ def describe_recording(analysis: Analysis) -> str:
     facts = [
         _describe_rank(analysis),
         ", ".join(name_gpus(analysis)) or "GPU unknown",
-        f"nsys {recording.nsys_version}" if recording.nsys_version else "nsys version unknown",
+        f"nsys {recording.nsys_version}" if recording.nsys_version else "",  # a trace of torch.profiler has none
         f"{rounded}samples at {units.format_hz(recording.frequency_hz)}" if recording.frequency_hz > 0 else "",
         units.format_ns(recording.duration_ns) if recording.duration_ns > 0 else "",
     ]
