@@ -27,8 +27,10 @@ _FEW = 7  # of so many recordings a correlation may be anything
 ROUNDING = 1e-9
 _BLOCK = 64
 _LOWER = np.tri(_BLOCK)
-# A few runs are far off. Values are held within this many deviations of the median of their neighbours.
+# A few runs are far off. Values are held within this many deviations of the median of their neighbours; one that is
+# twice as far says nothing of the level, and counts as that median.
 FARTHEST, NEIGHBOURS = 2.5, 7
+_OF_END = 2 * LEAST - 1
 _MEDIAN_DEVIATION = 0.6745 * 0.87  # of normal values, from the median of 7 neighbours that they are among
 
 
@@ -279,10 +281,16 @@ def _find_candidate(series: _Series, cuts: Sequence[int], noise: _Noise, level: 
 
 
 def _hold_outliers(values: Floats) -> Floats:
-    """Values, those far from the median of their neighbours brought nearer to it."""
+    """Values, those far from the median of their neighbours brought nearer to it.
+
+    At both ends neighbours are the outermost of which most make a level: fewer that are off must not pass for one.
+    """
     if len(values) < NEIGHBOURS:
         return values
-    padded = np.pad(values, NEIGHBOURS // 2, constant_values=np.nan)
-    median = np.nanmedian(np.lib.stride_tricks.sliding_window_view(padded, NEIGHBOURS), axis=1)
-    reach = FARTHEST * float(np.median(np.abs(values - median))) / _MEDIAN_DEVIATION
-    return np.clip(values, median - reach, median + reach) if reach > 0 else values
+    inner = np.median(np.lib.stride_tricks.sliding_window_view(values, NEIGHBOURS), axis=1)
+    first, last = (np.full(NEIGHBOURS // 2, np.median(part)) for part in (values[:_OF_END], values[-_OF_END:]))
+    median = np.concatenate([first, inner, last])
+    off = np.abs(values - median)
+    reach = FARTHEST * float(np.median(off)) / _MEDIAN_DEVIATION
+    held = np.where(off > 2 * reach, median, np.clip(values, median - reach, median + reach))
+    return held if reach > 0 else values
