@@ -20,7 +20,7 @@ from tcprof.frames import RANK_STEPS
 from tcprof.ranks import executors
 from tcprof.ranks.gather import find_files, gather
 from tcprof.ranks.job import Job, join_ranks
-from tcprof.ranks.prices import price_ranks
+from tcprof.ranks.prices import Times, price_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import find_stragglers
@@ -365,8 +365,10 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
     assert set(job.ranks["cause"][20:]) == {job.ranks["cause"][20]}
     assert job.ranks["cause"][20].startswith("the same kernels take 30.0 % longer")
     verdict = judge_job(job)
-    assert len(verdict) == 1 + 8 + 1
-    assert verdict[-1] == "4 more ranks stand out: 28, 29, 30, 31."
+    assert len(verdict) == 1 + 8 + 2
+    assert verdict[-3].endswith("At their speed, a step saves 0 ns (0 ns to 30.0 ns).")
+    assert verdict[-2] == "4 more ranks stand out: 28, 29, 30, 31."
+    assert verdict[-1] == "All at the speed of the others, a step saves 300 µs (300 µs to 300 µs)."
 
 
 # Pricing
@@ -374,7 +376,7 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
 
 def price(own: np.ndarray, cpu: np.ndarray, busy: np.ndarray) -> tuple[float, float, float]:
     """Of the last rank."""
-    prices = price_ranks(own, cpu, busy, find_stragglers(own))
+    prices = price_ranks(Times(own, cpu, busy), find_stragglers(own))
     return prices.value[-1], prices.low[-1], prices.high[-1]
 
 
@@ -413,8 +415,8 @@ def test_an_unresolved_price_is_said(tmp_path: Path) -> None:
     reduced = [rank for file in make_job(tmp_path, [[1000] * 9, [1300] * 9]) for rank in reduce_file(str(file))]
     job = join_ranks([replace(each, steps=each.steps.assign(cpu_ns=np.nan)) for each in reduced])
     assert judge_job(job)[1].endswith(
-        "What a step would save at their speed is unresolved, 0 ns to 300 µs: the others' GPUs wait for the CPU, which "
-        "recording slows."
+        "At their speed, what a step would save is unresolved, 0 ns to 300 µs: the others' GPUs wait for the CPU, "
+        "which recording slows."
     )
 
 

@@ -152,6 +152,13 @@ RANKS = Schema(
             "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded.",
         ),
         Float("saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU."),
+        Float(
+            "saves_together_ns",
+            "The same if all ranks of its group that stand out were as fast as the median; unknown for the others.",
+            title="Saves together",
+        ),
+        Float("saves_together_low_ns", "Lower end of its interval, as that of saves_ns."),
+        Float("saves_together_high_ns", "Upper end of that interval."),
         Text("cause", "Why its own time is longer; empty for ranks that do not stand out."),
     ),
     key=("rank",),

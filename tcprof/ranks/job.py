@@ -11,7 +11,7 @@ from tcprof.arrays import Floats
 from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
 from tcprof.ranks.causes import Causes
-from tcprof.ranks.prices import price_ranks
+from tcprof.ranks.prices import Times, price_ranks, price_together
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
@@ -175,16 +175,16 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     usable = mine if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
     common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
-    own, cpu, busy = (_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns"))
-    judged = rows.assign(step_count=own.shape[1])
+    arranged = Times(*(_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns")))
+    judged = rows.assign(step_count=arranged.own.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
         judged[name] = means[name].to_numpy()
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
-    found = find_stragglers(own if len(waited) else np.empty((len(rows), 0)))
-    prices = price_ranks(own, cpu, busy, found)
+    found = find_stragglers(arranged.own if len(waited) else np.empty((len(rows), 0)))
+    prices = price_ranks(arranged, found)
     judged = judged.assign(
         excess_ns=found.value,
         excess_low_ns=found.low,
@@ -194,6 +194,10 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
         saves_low_ns=prices.low,
         saves_high_ns=prices.high,
     )
+    if found.stands_out.any():
+        together = price_together(arranged, found)
+        for name, price in (("", together.value), ("low_", together.low), ("high_", together.high)):
+            judged[f"saves_together_{name}ns"] = np.where(found.stands_out, price[0], np.nan)
     causes = Causes(judged, parts) if found.stands_out.any() else None
     slow = zip(judged["rank"].tolist(), found.stands_out, strict=True)
     return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow])

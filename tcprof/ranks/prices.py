@@ -1,5 +1,6 @@
-"""What a step of a job would save if a slow rank were as fast as the others."""
+"""What a step of a job would save if slow ranks were as fast as the others."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,41 +13,58 @@ RESOLVED = 3.0  # an end of the interval that is further off than by this factor
 
 @dataclass(frozen=True)
 class Prices:
-    """Of each rank what a mean step of the job would save, in ns; unresolved ones are NaN but have an interval."""
+    """What a mean step of the job would save, in ns, by rank; unresolved ones are NaN but have an interval."""
 
     value: Floats
     low: Floats
     high: Floats
 
 
-def price_ranks(own: Floats, cpu: Floats, busy: Floats, found: Excess) -> Prices:
-    """Price the ranks of one group: each step would last as long as its slowest rank would without waiting.
+@dataclass(frozen=True)
+class Times:
+    """The times of the ranks of one group, in ns: a row for each rank and a column for each step."""
+
+    own: Floats  # without waiting
+    cpu: Floats  # how long the rank's CPU works in the step; NaN where not known
+    busy: Floats  # how long its GPU works, without waiting
+
+
+def price_ranks(times: Times, found: Excess) -> Prices:
+    """Price each rank alone: each step would last as long as its slowest rank would without waiting.
 
     A rank's own time is not all of that: while its GPU waits, its CPU runs ahead, and the launches of its next step
     are there early. Without waiting, its step takes at least as long as its CPU works. On the other side, recording
     slows the CPU: unprofiled, it takes at least as long as its GPU works. The price is by the former, and its interval
     reaches from that to the latter.
-
-    Args:
-        own: Own times in ns, a row for each rank and a column for each step.
-        cpu: How long the rank's CPU works in the step; NaN where not known.
-        busy: How long its GPU works, without waiting.
-        found: How much longer each rank's own time is.
     """
     if np.isnan(found.value).any():
-        return Prices(*(np.full(len(own), np.nan) for _ in range(3)))
-    slowest = own.max(axis=0)
-    excess = np.maximum(found.value, 0)[:, None]
+        return Prices(*(np.full(len(times.own), np.nan) for _ in range(3)))
+    prices = _price(times, found, _longest_of_others, lambda rows: rows)
+    slower = found.value > 0
+    return Prices(*(np.where(slower, each, 0.0) for each in (prices.value, prices.low, prices.high)))
+
+
+def price_together(times: Times, found: Excess) -> Prices:
+    """Price all ranks that stand out at once: of several that are equally slow, one alone saves nothing."""
+    out = found.stands_out
+    return _price(times, found, lambda rows: rows[~out].max(axis=0)[None], lambda rows: rows[out].max(axis=0)[None])
+
+
+def _price(
+    times: Times, found: Excess, of_others: Callable[[Floats], Floats], of_slow: Callable[[Floats], Floats]
+) -> Prices:
+    """Prices from what takes the longest time in each step, of the ranks that stay and of those that get faster."""
+    own, slowest = times.own, times.own.max(axis=0)
     # As fast as the others, its steps would still vary as they do: each is shorter by the same.
+    excess = np.maximum(found.value, 0)[:, None]
     saved, least = (
         find_means_of_ranks(
-            slowest - np.maximum(_longest_of_others(np.minimum(np.fmax(own, times), slowest)), own - excess)
+            slowest - np.maximum(of_others(np.minimum(np.fmax(own, cpu), slowest)), of_slow(own - excess))
         )
-        for times in (cpu, np.where(np.isnan(cpu), np.inf, cpu))
+        for cpu in (times.cpu, np.where(np.isnan(times.cpu), np.inf, times.cpu))
     )
-    most = find_means_of_ranks(slowest - np.maximum(_longest_of_others(busy), busy - excess))
-    slower = found.value > 0
-    value, low, high = (np.where(slower, each, 0.0) for each in (saved[0], np.minimum(least[1], saved[0]), most[2]))
+    most = find_means_of_ranks(slowest - np.maximum(of_others(times.busy), of_slow(times.busy - excess)))
+    value, low, high = saved[0], np.minimum(least[1], saved[0]), most[2]
     unresolved = (low < value / RESOLVED) | ((value > 0) & (high > RESOLVED * value))
     return Prices(np.where(unresolved, np.nan, value), low, high)
 

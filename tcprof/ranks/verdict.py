@@ -59,6 +59,9 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     more = out["rank"].iloc[_MOST_DESCRIBED:].sort_values().tolist()
     if more:
         lines.append(f"{prefix}{len(more):,} more ranks stand out: {list_some(more)}.")
+    if len(out) > 1:
+        price = _describe_price(out.iloc[0], "saves_together", "All at the speed of the others")
+        lines.append(f"{prefix}{price}")
     return lines
 
 
@@ -70,14 +73,14 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     )
 
 
-def _describe_price(row: "pd.Series[float]") -> str:
-    low, high = format_ns(row["saves_low_ns"]), format_ns(row["saves_high_ns"])
-    if np.isnan(row["saves_ns"]):
+def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "At their speed") -> str:
+    low, high = (format_ns(row[f"{name}_{end}_ns"]) for end in ("low", "high"))
+    if np.isnan(row[f"{name}_ns"]):
         return (
-            f"What a step would save at their speed is unresolved, {low} to {high}: the others' GPUs wait for the CPU, "
-            "which recording slows."
+            f"{when}, what a step would save is unresolved, {low} to {high}: the others' GPUs wait for the CPU, which "
+            "recording slows."
         )
-    return f"At their speed, a step saves {format_ns(row['saves_ns'])} ({low} to {high})."
+    return f"{when}, a step saves {format_ns(row[f'{name}_ns'])} ({low} to {high})."
 
 
 def _share(time_ns: float, rows: pd.DataFrame) -> str:
