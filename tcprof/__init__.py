@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
@@ -63,10 +63,8 @@ def __getattr__(name: str) -> Any:
         from tcprof.api.recording import profile
 
         return profile
-    if name == "annotate":  # a package that can be called
-        import tcprof.annotate
-
-        return sys.modules[tcprof.annotate.__name__]
+    if name == "annotate":  # a package that can be called; where it was loaded before tcprof, no attribute of tcprof
+        return importlib.import_module("tcprof.annotate")
     raise AttributeError(f"module 'tcprof' has no attribute {name!r}")
 
 

@@ -257,6 +257,14 @@ class TestHarmlessness:
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tcprof"):
                     assert (node.module or "").startswith("tcprof.annotate"), path
 
+    @pytest.mark.parametrize(
+        "program", ["import tcprof\nwith tcprof.annotate(): pass", "from tcprof import annotate\nannotate.steps"]
+    )
+    def test_a_program_may_use_tcprof_itself(self, program: str) -> None:
+        path = os.pathsep.join((str(PACKAGE / "startup"), str(PACKAGE.parents[1])))
+        result = run_python("-c", program, PYTHONPATH=path)
+        assert (result.returncode, result.stderr) == (0, "")
+
     def test_startup_waits_for_torch_and_runs_the_users_own_sitecustomize(self, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text("print('mine')\n", encoding="utf-8")
         script = "import sys; print('torch' in sys.modules, 'tcprof' in sys.modules, 'tcprof.annotate' in sys.modules)"
