@@ -77,14 +77,20 @@ class Columns(Protocol):
 
 
 def find_unreadable(file: Any, schema: Schema, size: int) -> str:
-    """Why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be."""
+    """Why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be.
+
+    Raises:
+        OSError: The file is damaged.
+    """
     metadata, found = file.metadata, file.schema_arrow
-    chunks = [group.column(place) for group in map(metadata.row_group, range(metadata.num_row_groups))
-              for place in range(group.num_columns)]  # fmt: skip
-    needed = sum(chunk.total_uncompressed_size for chunk in chunks)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    needed = sum(group.total_byte_size for group in groups)
     needed += metadata.num_rows * metadata.num_columns * _NUMBER_BYTES
     if not 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size):
         return f"its {size} bytes would take {needed} bytes of memory"
+    for number in range(len(groups)):  # the first row: a damaged footer raises here, and ends the process in `column`
+        next(file.iter_batches(1, [number], use_threads=False), None)
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
     if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
         return "its columns have an encoding that tcprof does not write"
     for column in schema.columns:

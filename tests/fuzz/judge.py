@@ -29,9 +29,6 @@ PYTHON_WARNING = re.compile(r"^\S*?/(?P<file>(?:tcprof|site-packages)/\S+\.py:\d
 NOT_A_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf|NaT)(?![\w.])")
 TAG = "fuzz-tag"
 
-# The only abort that was seen, on a footer that was changed by chance; any other one is a symptom.
-_OF_PYARROW = b"Repetition level histogram size mismatch"
-
 
 @dataclass(frozen=True, order=True)
 class Symptom:
@@ -69,8 +66,6 @@ def _judge_end(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
     elif outcome.crash:
         kind = "memory" if outcome.crash.startswith("MemoryError") else "traceback"
         yield Symptom(kind, outcome.crash, outcome.message[:300])
-    elif outcome.status == -signal.SIGABRT and _OF_PYARROW in outcome.err:
-        return  # pyarrow ends the process by itself: a defect of its own, which no caller can catch
     elif outcome.status < 0:
         yield Symptom("killed", f"{arguments[0]} by {signal.Signals(-outcome.status).name}")
     elif outcome.status == 1 and "--fail-if" not in arguments:
