@@ -12,6 +12,7 @@ from tcprof.record.machine import Machine, read_machine
 
 Status = Literal["pass", "warn", "fail"]
 WITHOUT_METRICS = "'tcprof profile --gpus none' records ranges and kernels without GPU metrics."
+WITHOUT_GPU = "'tcprof profile --gpus none' records ranges without a GPU."
 _OLDEST = (2022,)
 
 
@@ -101,8 +102,8 @@ def _check_presence(machine: Machine) -> MachineCheck:
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."
     else:
         evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
-        remedy = "Record on a machine with an NVIDIA GPU; reports and exports can be read anywhere."
-    return MachineCheck("GPU", "fail", evidence, f"{remedy} {WITHOUT_METRICS}")
+        remedy = "Record on a machine with an NVIDIA GPU; its export and its saved analysis can be read anywhere."
+    return MachineCheck("GPU", "fail", evidence, f"{remedy} {WITHOUT_GPU}")
 
 
 def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSupport, ...]:

@@ -103,6 +103,8 @@ def test_neither_nsys_nor_gpu_names_both(empty_machine: Path, gpu_root: Path):
     found = by_name(diagnose().checks)
     assert {name: check.status for name, check in found.items()} == {"nsys": "fail", "GPU": "fail"}
     assert "--gpus none" in found["GPU"].remedy
+    assert "kernels" not in found["GPU"].remedy  # none run without a GPU
+    assert "reports" not in found["GPU"].remedy  # they need nsys, too
 
 
 def test_a_gpu_that_is_not_passed_to_the_container(ready: Path):
