@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from tcprof.errors import InputError, MachineError, NsysError, OutputError, StoppedError, TcprofError, UsageError
@@ -64,7 +64,9 @@ def __getattr__(name: str) -> Any:
 
         return profile
     if name == "annotate":  # a package that can be called; where it was loaded before tcprof, no attribute of tcprof
-        return importlib.import_module("tcprof.annotate")
+        import tcprof.annotate  # noqa: F401 - for what it puts into sys.modules
+
+        return sys.modules["tcprof.annotate"]
     raise AttributeError(f"module 'tcprof' has no attribute {name!r}")
 
 
