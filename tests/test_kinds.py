@@ -58,7 +58,17 @@ def test_prefill_and_decode_are_named_where_a_model_calls_itself(read):
     trace.range("Llama", 1, 2)  # what it does between its calls
     found = read(trace).kinds.set_index("name")
     assert found.index.tolist() == ["decode", "prefill"]
-    assert found["tokens_per_second"].tolist() == pytest.approx([1e9 / 750, float("nan")], nan_ok=True)
+    all_steps_ns = 27 * 750 - 150  # nothing follows the last
+    assert found["tokens_per_second"].tolist() == pytest.approx([27e9 / all_steps_ns, float("nan")], nan_ok=True)
+
+
+def test_tokens_per_second_are_those_of_all_decode_steps_slow_ones_too(read):
+    slow = [number for number in range(30) if number % 10 in (3, 6)]  # five times as long
+    trace = loop(([PREFILL] + [DECODE] * 9) * 3, name="inference Llama", slow=slow)
+    trace.range("Llama", 1, 2)
+    decode = read(trace).kinds.set_index("name").loc["decode"]
+    assert decode["tokens_per_second"] == pytest.approx(1e9 * decode["iteration_count"] / decode["total_ns"])
+    assert decode["tokens_per_second"] < 0.7e9 / decode["step_time_ns"]  # what its median would say
 
 
 def test_a_small_last_batch_of_an_evaluation_is_no_prefill(read):

@@ -123,8 +123,8 @@ KINDS = Schema(
         Float("gpu_idle_pct", "Share of the steps in which nothing was traced on the GPU.", title="GPU idle"),
         Float(
             "tokens_per_second",
-            "Tokens that decode makes in a second for each sequence of the batch: one a step. The batch is not "
-            "recorded, so the tokens of all sequences together are not known.",
+            "Tokens that decode makes in a second for each sequence of the batch: one a step, over the time of all "
+            "these steps. The batch is not recorded, so the tokens of all sequences together are not known.",
             title="Tokens/s a sequence",
             unit="count",
         ),
