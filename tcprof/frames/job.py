@@ -65,6 +65,12 @@ RANK_STEPS = Schema(
         _CPU,
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
+        Float(
+            "held_ns",
+            "Of own_ns, what its kernels took longer, at most, since collectives that waited held SMs beside them: the "
+            "waiting that is not exposed, times their sm_pct; all of it where that is unknown.",
+            title="Held",
+        ),
         Float("tensor_active_ns", "Tensor-active time of the kernels that ran."),
         Float("tensor_flop", "FLOP of the kernels that ran, where they are known."),
         Float("useful_flop", "Useful FLOP of the kernels that ran, as of *ranges*.", title="Useful FLOP"),
@@ -84,6 +90,7 @@ COLLECTIVES = Schema(
         Text("name", "The kernel's name."),
         IntTime("start_ns", "Start on the clock of the rank's recording."),
         Int("duration_ns", "How long it ran."),
+        Float("sm_pct", "Share of the GPU's SMs that its blocks hold, at one block an SM; unknown where either is."),
     ),
     key=("rank", "step", "place"),
 )

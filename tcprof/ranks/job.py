@@ -14,7 +14,7 @@ from tcprof.ranks.causes import Causes
 from tcprof.ranks.prices import Times, price_ranks, price_together
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.stragglers import find_stragglers
-from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives
+from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, time_held
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
 _DESCRIBED = ("file", "host", "gpu_name", "stage")
@@ -74,7 +74,8 @@ def join_ranks(
     group = pd.Series(group_ranks(collectives, order, stages), index=order)
     matched = match_collectives(collectives, group)
     waits = exposed_wait(steps, matched)
-    steps = steps.assign(wait_ns=waits, own_ns=steps["step_time_ns"] - np.nan_to_num(waits))
+    own = steps["step_time_ns"] - np.nan_to_num(waits)
+    steps = steps.assign(wait_ns=waits, own_ns=own, held_ns=time_held(steps, matched))
     described = pd.DataFrame({"rank": order, "group": group.to_numpy()})
     described = described.assign(**{name: [getattr(each, name) for each in known] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
@@ -175,7 +176,7 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     usable = mine if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
     common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
-    arranged = Times(*(_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns")))
+    arranged = Times(*(_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns", "held_ns")))
     judged = rows.assign(step_count=arranged.own.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):

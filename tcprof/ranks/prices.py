@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcprof.arrays import Floats
-from tcprof.ranks.stragglers import Excess, find_means_of_ranks
+from tcprof.ranks.stragglers import Excess, find_means_of_ranks, mean_excess
 
 RESOLVED = 3.0  # an end of the interval that is further off than by this factor leaves the price unresolved
 
@@ -27,6 +27,7 @@ class Times:
     own: Floats  # without waiting
     cpu: Floats  # how long the rank's CPU works in the step; NaN where not known
     busy: Floats  # how long its GPU works, without waiting
+    held: Floats  # of both, what its kernels took longer, at most, beside collectives that waited
 
 
 def price_ranks(times: Times, found: Excess) -> Prices:
@@ -34,12 +35,13 @@ def price_ranks(times: Times, found: Excess) -> Prices:
 
     A rank's own time is not all of that: while its GPU waits, its CPU runs ahead, and the launches of its next step
     are there early. Without waiting, its step takes at least as long as its CPU works. On the other side, recording
-    slows the CPU: unprofiled, it takes at least as long as its GPU works. The price is by the former, and its interval
-    reaches from that to the latter.
+    slows the CPU: unprofiled, it takes at least as long as its GPU works. And collectives that wait hold SMs, which
+    slows kernels beside them, up to as much as they need these. The price is by the pace of the CPU and half of that;
+    its interval reaches from none of it to the pace of the GPU and all of it.
     """
     if np.isnan(found.value).any():
         return Prices(*(np.full(len(times.own), np.nan) for _ in range(3)))
-    prices = _price(times, found, _longest_of_others, lambda rows: rows)
+    prices = _price(times, _longest_of_others, lambda rows: rows)
     slower = found.value > 0
     return Prices(*(np.where(slower, each, 0.0) for each in (prices.value, prices.low, prices.high)))
 
@@ -47,24 +49,25 @@ def price_ranks(times: Times, found: Excess) -> Prices:
 def price_together(times: Times, found: Excess) -> Prices:
     """Price all ranks that stand out at once: of several that are equally slow, one alone saves nothing."""
     out = found.stands_out
-    return _price(times, found, lambda rows: rows[~out].max(axis=0)[None], lambda rows: rows[out].max(axis=0)[None])
+    return _price(times, lambda rows: rows[~out].max(axis=0)[None], lambda rows: rows[out].max(axis=0)[None])
 
 
-def _price(
-    times: Times, found: Excess, of_others: Callable[[Floats], Floats], of_slow: Callable[[Floats], Floats]
-) -> Prices:
+def _price(times: Times, of_others: Callable[[Floats], Floats], of_slow: Callable[[Floats], Floats]) -> Prices:
     """Prices from what takes the longest time in each step, of the ranks that stay and of those that get faster."""
-    own, slowest = times.own, times.own.max(axis=0)
-    # As fast as the others, its steps would still vary as they do: each is shorter by the same.
-    excess = np.maximum(found.value, 0)[:, None]
-    saved, least = (
-        find_means_of_ranks(
-            slowest - np.maximum(of_others(np.minimum(np.fmax(own, cpu), slowest)), of_slow(own - excess))
-        )
-        for cpu in (times.cpu, np.where(np.isnan(times.cpu), np.inf, times.cpu))
-    )
-    most = find_means_of_ranks(slowest - np.maximum(of_others(times.busy), of_slow(times.busy - excess)))
-    value, low, high = saved[0], np.minimum(least[1], saved[0]), most[2]
+    slowest = times.own.max(axis=0)
+    known = ~np.isnan(times.cpu)
+
+    def save(own: Floats, others: Floats, alone: Floats) -> tuple[Floats, Floats, Floats]:
+        # As fast as the others, its steps would still vary as they do: each is shorter by the same.
+        faster = of_slow(alone - np.maximum(mean_excess(own), 0)[:, None])
+        return find_means_of_ranks(slowest - np.maximum(of_others(np.minimum(others, slowest)), faster))
+
+    own = times.own - times.held / 2
+    value = save(own, np.where(known, np.maximum(own, times.cpu), own), own)[0]
+    low = save(times.own, np.where(known, np.maximum(times.own, times.cpu), np.inf), times.own)[1]
+    busy = times.busy - times.held
+    high = save(times.own - times.held, busy, busy)[2]
+    low, high = np.minimum(low, value), np.maximum(high, value)
     unresolved = (low < value / RESOLVED) | ((value > 0) & (high > RESOLVED * value))
     return Prices(np.where(unresolved, np.nan, value), low, high)
 

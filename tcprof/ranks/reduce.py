@@ -118,7 +118,7 @@ def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[p
             "clock_hz": _mean_clock(analysis, gpu, low, high),
         }
     )
-    return RANK_STEPS.conform(measured), _list_collectives(analysis, launched, measured["step"].to_numpy()[step])
+    return RANK_STEPS.conform(measured), _list_collectives(analysis, gpu, launched, measured["step"].to_numpy()[step])
 
 
 def _rate_useful(analysis: Analysis, launched: pd.DataFrame, step: Ints, length: Ints) -> dict[str, "pd.Series[float]"]:
@@ -192,7 +192,7 @@ def _mean_clock(analysis: Analysis, gpu: int, low: Ints, high: Ints) -> Floats:
     return np.asarray(clock.integral(low, high) / np.where(covered > 0, covered, np.nan))
 
 
-def _list_collectives(analysis: Analysis, launched: pd.DataFrame, step: Ints) -> pd.DataFrame:
+def _list_collectives(analysis: Analysis, gpu: int, launched: pd.DataFrame, step: Ints) -> pd.DataFrame:
     kernels = analysis.kernels
     is_collective = (kernels["communication"] & ~read_traits(kernels["name"])["is_sent"]).to_numpy()
     chosen = is_collective[launched["kernel"].to_numpy()]
@@ -206,9 +206,17 @@ def _list_collectives(analysis: Analysis, launched: pd.DataFrame, step: Ints) ->
             "name": kernels["name"].to_numpy(object)[rows["kernel"].to_numpy()[order]],
             "start_ns": begin[order],
             "duration_ns": rows["duration_ns"].to_numpy()[order],
+            "sm_pct": _sm_shares(analysis, gpu)[rows["kernel"].to_numpy()[order]],
         }
     ).head(MOST_COLLECTIVES)
     return COLLECTIVES.conform(frame.assign(place=frame.groupby("step").cumcount()))
+
+
+def _sm_shares(analysis: Analysis, gpu: int) -> Floats:
+    """Share of the GPU's SMs that the blocks of each kernel hold, in percent, at one block an SM."""
+    sizes = analysis.kernels["launch_geometry"].str.extract(r"^(\d+)x(\d+)x(\d+) ").astype(np.float64)
+    sms = float(analysis.gpus.set_index("gpu")["sm_count"].get(gpu, np.nan))
+    return np.asarray(np.minimum(100 * sizes.prod(axis=1, skipna=False) / sms, 100), dtype=np.float64)
 
 
 def _measure_parts(analysis: Analysis, gpu: int) -> pd.DataFrame:

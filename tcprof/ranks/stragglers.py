@@ -43,13 +43,21 @@ def find_stragglers(own: Floats) -> Excess:
     unknown = np.full(ranks, np.nan)
     if ranks < 2 or steps < FEWEST_STEPS:
         return Excess(unknown, unknown, unknown, np.zeros(ranks, dtype=bool))
-    others = _median_of_others(own)
-    longer = _without_outliers(own - others)
+    longer = _compare_with_others(own)
     value, low, high = find_means_of_ranks(longer)
     step = float(np.median(own))
-    limit = _limit(value, _variances_offind_means_of_ranks(longer, high - value), step)
+    limit = _limit(value, _variances_of_means(longer, np.minimum(value - low, high - value)), step)
     stands_out = (value > limit) & (value > LEAST_EXCESS * step) & (low > 0)
     return Excess(value, low, high, stands_out)
+
+
+def mean_excess(own: Floats) -> Floats:
+    """How much longer each rank's own time is than the median of the others, on average over the steps."""
+    return np.asarray(_compare_with_others(own).mean(axis=1))
+
+
+def _compare_with_others(own: Floats) -> Floats:
+    return _without_outliers(own - _median_of_others(own))
 
 
 def _median_of_others(own: Floats) -> Floats:
@@ -77,7 +85,7 @@ def find_means_of_ranks(values: Floats) -> tuple[Floats, Floats, Floats]:
     return found.value + shift, found.low + shift, found.high + shift
 
 
-def _variances_offind_means_of_ranks(values: Floats, half: Floats) -> Floats:
+def _variances_of_means(values: Floats, half: Floats) -> Floats:
     """How much each mean varies with the steps; how alike neighbouring steps are is much the same on all ranks."""
     from scipy import special  # here, since what finds no stragglers should not wait
 

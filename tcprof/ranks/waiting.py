@@ -47,6 +47,19 @@ def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
     return np.asarray(np.minimum(of_step, steps["communication_ns"].to_numpy()))
 
 
+def time_held(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
+    """What the kernels of each row of ``RANK_STEPS`` took longer, at most, beside collectives that waited, in ns.
+
+    Work that needs all SMs slows as much as it loses of them.
+    """
+    share = (matched["sm_pct"] / 100).fillna(1.0).clip(0, 1)  # all, where not known
+    sums = matched.assign(held_ns=share * matched["wait_ns"]).groupby(["rank", "step"])[["wait_ns", "held_ns"]].sum()
+    of_step = sums.reindex(pd.MultiIndex.from_frame(steps[["rank", "step"]])).fillna(0)
+    waited, held = of_step["wait_ns"].to_numpy(), of_step["held_ns"].to_numpy()
+    hidden = 1 - np.minimum(waited, steps["communication_ns"].to_numpy()) / np.where(waited > 0, waited, 1)
+    return np.asarray(np.minimum(np.where(waited > 0, hidden * held, 0), steps["compute_ns"].to_numpy()))
+
+
 def align_clocks(matched: pd.DataFrame) -> pd.DataFrame:
     """How far each rank's clock is ahead of that of the first of its group, by the ends of the collectives.
 
