@@ -256,6 +256,8 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
     assert found["few-blocks"].options[0].code[1] == "ncu --set full --kernel-name tree --launch-count 1 PROGRAM"
     assert "10 blocks of 1 thread" in found["few-blocks"].options[0].code[2]
     assert found["few-blocks"].options[0].code[3].startswith("kernel<<<132, 128>>>(...)")
+    gain = found["few-blocks"].options[0].gain  # from nothing, where its work cannot be divided, to all of its time
+    assert (gain.low_ns, gain.likely_ns, gain.high_ns) == pytest.approx((0, 4 * MS * (1 - 10 / 132), 4 * MS), rel=1e-5)
 
 
 def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:

@@ -40,7 +40,8 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
     found: list[Advice] = []
     for gpu, advices in price_together(steps, own, rules_of_findings()).items():
         for each in (*find_all_well(steps[gpu], advices), *advices):
-            is_of_use = steps[gpu].is_of_framework or not each.gain.is_known
+            named = rules_of_findings().get(each.rule)  # all-well is of none
+            is_of_use = steps[gpu].is_of_framework or not each.gain.is_known or not (named and named.of_framework)
             options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in each.options)
             found.append(replace(each, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for

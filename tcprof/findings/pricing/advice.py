@@ -32,6 +32,7 @@ class Rule:
     of_all_gpus: bool = False
     of_program: bool = True  # whether it is for the program to change; else a step can be well in spite of it
     of_recording: bool = False  # whether it says how to record; such advice comes last
+    of_framework: bool = True  # whether the code that goes with its prices is a framework's
     # Findings that it asks for: ``find(step, found)`` gets the names of those that were found
     after: tuple[str, ...] = ()
 

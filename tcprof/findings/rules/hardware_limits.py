@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
@@ -10,7 +11,7 @@ from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
 from tcprof.chips.chip import PRECISIONS
 from tcprof.findings.ncu import ncu_command
-from tcprof.findings.pricing.advice import HIGH, MEDIUM, Advice, Option, rule
+from tcprof.findings.pricing.advice import HIGH, MEDIUM, UNPRICED, Advice, Gain, Option, rule
 from tcprof.findings.pricing.builders import make_advice, time_of
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import Step
@@ -75,7 +76,7 @@ _SAID = {
 }
 
 
-@rule("main-kernel", "few-blocks")
+@rule("main-kernel", "few-blocks", of_framework=False)
 def main_kernel(step: Step) -> list[Advice]:
     """Programs without a framework: the kernel that takes most of the time."""
     if step.is_of_framework or not len(step.kernels):
@@ -91,18 +92,30 @@ def _few_blocks(step: Step) -> list[Advice]:
         return []
     first = rows.iloc[0]
     count = units.format_things(first["blocks"], "block")
+    divided, least = _divided(rows, sms, float(step.gpu_row["dram_bandwidth"]))
     said = (
         f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.tell_share(time_of(rows))}",
-        "An SM without a block has nothing to do.",
+        f"An SM without a block has nothing to do. On all SMs, each at its present rate, they would take "
+        f"{units.format_ns(divided)}.",
     )
+    # Nothing is won where the work cannot be divided; more where several blocks share an SM, down to the memory's time.
+    gain = step.price_kernels(np.array([0.0, time_of(rows) - divided, time_of(rows) - least]))
     size = count_threads(str(first["launch_geometry"])) / first["blocks"]
     grid, block = f"{sms:.0f}", f"{max(size, _BLOCK):.0f}"
     code = (
         f"# now {count} of {units.format_things(size, 'thread')}; with a loop over the grid, one or more for each SM:",
         f"kernel<<<{grid}, {block}>>>(...)  // CuPy: kernel(({grid},), ({block},), ...)",
     )
-    return [_advise(step, "few-blocks", said, rows, "more blocks", HIGH, code)]
+    return [_advise(step, "few-blocks", said, rows, "more blocks", MEDIUM, code, gain)]
+
+
+def _divided(rows: pd.DataFrame, sms: float, bandwidth: float) -> tuple[float, float]:
+    """Time of kernels with a block on each SM, and the least that their bytes take; in ns."""
+    moved = (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / rows["launch_count"] * rows["launches"]
+    least = (1e9 * moved / bandwidth).fillna(0).clip(upper=rows["exposed_ns"])
+    divided = np.maximum(rows["exposed_ns"] * rows["blocks"] / sms, least)
+    return float(divided.sum()), float(least.sum())
 
 
 def _main_kernel(step: Step) -> list[Advice]:
@@ -129,6 +142,7 @@ def _advise(
     title: str,
     confidence: str,
     code: tuple[str, ...] = (),
+    gain: Gain = UNPRICED,
 ) -> Advice:
-    option = Option(title, (*ncu_command(step.analysis, int(rows.index[0])), *code))
+    option = Option(title, (*ncu_command(step.analysis, int(rows.index[0])), *code), gain)
     return make_advice(step, name, said, [option], None, (), confidence, "", rows)
