@@ -16,6 +16,7 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 _NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
 _SELDOM = 0.95  # what happens less often than once
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_MANY_TFLOPS = 1e5
 
 
 # The space of a value as the functions below write it; in sentences anything may follow but more of a word.
@@ -168,13 +169,14 @@ def format_ratio(value: SupportsFloat | None) -> str:
 
 
 def format_flops(value: SupportsFloat | None) -> str:
-    """A rate given in TFLOP/s: "762 TFLOP/s", "4.09 GFLOP/s"."""
+    """A rate given in TFLOP/s: "762 TFLOP/s", "4.09 GFLOP/s"; one of many GPUs as "1273 PFLOP/s"."""
     number = _known(value)
     if number is None:
         return UNKNOWN
     if number == 0:
         return "0 FLOP/s"
-    scale, prefix = next((pair for pair in _SI[1:] if abs(_rounded(number)) >= pair[0] / 1e12), _SI[-1])
+    prefixes = _SI if abs(number) >= _MANY_TFLOPS else _SI[1:]  # data sheets of single GPUs are in TFLOP/s
+    scale, prefix = next((pair for pair in prefixes if abs(_rounded(number)) >= pair[0] / 1e12), _SI[-1])
     return f"{_digits(number * 1e12 / scale)} {prefix}FLOP/s"
 
 

@@ -193,6 +193,14 @@ def test_no_zero_has_a_sign() -> None:
     assert not [text for text in shown if text.startswith("-")]
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.00409, "4.09 GFLOP/s"), (762, "762 TFLOP/s"), (9000, "9000 TFLOP/s"), (1_273_459, "1273 PFLOP/s")],
+)
+def test_rates(value, text):
+    assert units.format_flops(value) == text
+
+
 def test_things_are_one_or_many():
     assert units.format_things(1, "kernel") == "1 kernel"
     assert units.format_things(1_440, "launch", "launches") == "1,440 launches"
