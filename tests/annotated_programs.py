@@ -65,6 +65,7 @@ sys.modules["torch.nn.parallel.replicate"]._broadcast_coalesced_reshape = lambda
 ]
 warnings.simplefilter("error")  # what the annotation adds must not warn
 warnings.filterwarnings("ignore", message=".*torch.cpu.amp.autocast.*deprecated")  # PyTorch 2.4 of its own call
+warnings.filterwarnings("ignore", message="Guards may run slower on Python 3.13.0")
 if sys.argv[1:] == ["hooks"]:
     plain = nn.Module.__call__
     nn.Module.__call__ = lambda self, *args, **kwargs: plain(self, *args, **kwargs)

@@ -59,8 +59,8 @@ def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: 
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert (done.stdout, done.stderr) == ("", "")
     written = {path.name: path.read_text(encoding="ascii").splitlines() for path in times.iterdir()}
-    # The last one ends with its program, but forked ones end unasked; before Python 3.14, that is.
-    steps = 3 if method in ("exec", "spawn") or sys.version_info >= (3, 14) else 2
+    # The last one ends with its program, but forked ones end unasked; before Python 3.13, that is.
+    steps = 3 if method in ("exec", "spawn") or sys.version_info >= (3, 13) else 2
     assert [len(lines) for lines in written.values()] == [steps] * workers
     described = {path.name for path in processes.iterdir()}
     assert written.keys() <= described if method != "preloaded" else len(described) == 1

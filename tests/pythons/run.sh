@@ -58,7 +58,7 @@ for version in ${TORCH:+${OLDER:-3.8}}; do
   }
   folder=build/pythons/$version
   "$uv" venv --quiet --clear --python "$found" "$folder"
-  "$uv" pip install --quiet --python "$folder/bin/python" numpy torch
+  "$uv" pip install --quiet --python "$folder/bin/python" --only-binary nvtx numpy nvtx torch
   # PyTorch before 2.5 calls the modules of what it has compiled by names of its own.
   USER_PYTHON=$folder/bin/python "${PYTHON:-python3}" -m pytest --quiet -k "not compiled" tests/test_annotate.py
 done
