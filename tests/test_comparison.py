@@ -236,6 +236,14 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
     )
 
 
+def test_what_a_trace_of_torch_does_not_say_is_no_difference(tmp_path):
+    """torch.profiler names the GPU, but neither its chip nor the driver, and is not nsys."""
+    base = steps(2, 10_000, 10).system("NvDriverVersion", "580.95.05")
+    trace = steps(2, 10_000, 10).gpu(0, "NVIDIA H200", chip="").exported(nsys="")
+    cautions = cautions_of(compare(analyzed(base, tmp_path, "a.sqlite"), analyzed(trace, tmp_path, "b.sqlite")))
+    assert cautions and not [each for each in cautions if each.startswith("Different")]
+
+
 def test_files_and_analyses_by_the_public_name(tmp_path):
     path = steps(2, 10_000, 10).exported().write(tmp_path)
     mixed = tcprof.compare(path, tcprof.read(path))

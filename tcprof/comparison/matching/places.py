@@ -71,10 +71,14 @@ def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
 
 
 def gpu_models(base: Side, new: Side) -> tuple[str, str]:
-    """The models of the GPUs that each side worked on, with their chips where the names alone do not differ."""
+    """The models of the GPUs that each side worked on, with their chips where the names alone do not differ.
+
+    A trace of ``torch.profiler`` names no chip: that is no difference.
+    """
     sides = [[_used_models(recording) for recording in side.recordings] for side in (base, new)]
     told = [join_facts(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
-    if told[0] == told[1] and set(sides[0]) != set(sides[1]):
+    known = [{models for models in side if all(chip for _, chip in models)} for side in sides]
+    if told[0] == told[1] and all(known) and set(sides[0]) != set(sides[1]):
         told = [
             join_facts(
                 ", ".join(dict.fromkeys(f"{name} ({chip or 'chip unknown'})" for name, chip in models))

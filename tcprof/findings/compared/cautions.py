@@ -85,8 +85,9 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
 def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
     def differ(fact: Callable[[Analysis], str]) -> list[str]:
-        facts = [join_facts([fact(each) for each in side.recordings]) for side in sides]
-        return facts if facts[0] != facts[1] else []
+        facts = [[fact(each) for each in side.recordings] for side in sides]
+        told = [join_facts(each) for each in facts]
+        return told if told[0] != told[1] and all(map(any, facts)) else []  # what one does not say may be the same
 
     if sources := differ(lambda each: _SOURCES[each.tensor_source]):
         sentence = f"Tensor Active comes from {sources[0]} in the baseline, from {sources[1]} in the new side"
