@@ -199,8 +199,9 @@ def test_ranks_of_all_pairs_are_tested_as_by_scipy():
     sizes = [(8, 9), (30, 20), (8, 9), (1, 1), (300, 1000)] * 4
     pairs = [(generator.integers(0, 50, n) * 1.0, generator.integers(5, 60, m) * 1.0) for n, m in sizes]  # with ties
     expected = [stats.mannwhitneyu(*pair, method="asymptotic").pvalue for pair in pairs]
+    expected = np.nan_to_num(expected, nan=1.0)  # of SciPy 1.18 where all values are equal; 1.0 before
     *found, without = mann_whitney([*pairs, (np.empty(0), np.ones(5))])
-    assert found == expected
+    assert found == expected.tolist()
     assert np.isnan(without)
     assert mann_whitney([(np.arange(5000.0), np.arange(5000.0) + 2000)])[0] < 1e-6
 
