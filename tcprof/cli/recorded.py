@@ -92,17 +92,16 @@ def record_all(
 
 
 def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
-    """Print a recording's ranges, or its iterations only, and write its page; returns what was written."""
+    """Print what 'tcprof show' does, or its first sentences, and write the page; returns what was written."""
     from tcprof.findings.recording_cost import find_recording_cost
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
     from tcprof.render.html.pages import write_report
-    from tcprof.views.recording.show import view_recording
-    from tcprof.views.recording.time import view_iterations
+    from tcprof.views.recording.show import view_recording, view_verdict_in_short
 
     page, findings = report.with_suffix(".html"), analysis.findings
-    shown = view_recording(analysis, findings) if in_full else view_iterations(analysis, findings)
+    shown = view_recording(analysis, findings) if in_full else view_verdict_in_short(analysis, findings)
     print_document(shown, TEXT, wide=wide, notes=not in_full)
     if in_full:  # where the program was run once more for it
         print_notes(each.text for each in find_recording_cost(analysis))

@@ -71,6 +71,13 @@ def view_recording(
     return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
 
 
+def view_verdict_in_short(analysis: Analysis, findings: Findings) -> Document:
+    """The sentences that ``view_recording`` begins with, for one of several recordings of a program."""
+    (gpu,), advice = busiest_gpus(analysis, 1), advise(analysis)
+    texts = _list_texts(analysis, findings, gpu, advice, with_notes=False)
+    return Document("recording", texts, faults=findings.faults, warnings=findings.warnings)
+
+
 def _list_texts(
     analysis: Analysis, findings: Findings, gpu: int, advice: Sequence[Advice], with_notes: bool
 ) -> tuple[Notes, ...]:

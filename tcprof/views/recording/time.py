@@ -17,7 +17,7 @@ from tcprof.findings.notes import name_iterations
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
-from tcprof.views.document import Document, Notes, Part
+from tcprof.views.document import Document, Part
 from tcprof.views.figures import (
     AXIS,
     LEGEND,
@@ -166,12 +166,6 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
             f"{units.format_pct(rest[HEADLINE.name].median())}."
         )
     return tuple(lines) or (_NO_ITERATIONS,)
-
-
-def view_iterations(analysis: Analysis, findings: Findings) -> Document:
-    """What an iteration takes, for one of several recordings of a program."""
-    parts = (Notes(describe_iterations(analysis)),)
-    return Document("iterations", parts, faults=findings.faults, warnings=findings.warnings)
 
 
 MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
