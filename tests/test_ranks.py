@@ -505,6 +505,7 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
 def test_a_scheduler_file_leads_to_the_workers(cluster, tmp_path: Path) -> None:
     file = tmp_path / "dask.json"
     file.write_text(json.dumps({"address": cluster.scheduler_address}))
+    cluster.wait_for_workers(2)  # one may have been killed just before
     files = make_job(tmp_path / "job", [[1000] * 6] * 2)
     start, workers = executors.dask(str(file))
     reduced, failures = gather(files, start, workers)
