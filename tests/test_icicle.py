@@ -8,7 +8,8 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 import tcprof
 from tcprof.analysis.mean_iteration import measure_mean_iteration
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.views.recording.icicle import KINDS, list_icicles
+from tcprof.views.icicle import KINDS
+from tcprof.views.recording.icicle import list_icicles
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -14,7 +14,7 @@ from tcprof.comparison.waterfall import TIME, TOTAL
 from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
-from tcprof.findings.compared.verdict import judge_change, list_gpus
+from tcprof.findings.compared.verdict import Verdict, judge_change, list_gpus
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.frames import plain_texts
@@ -29,7 +29,12 @@ class ComparedGpu:
     """What the iterations of one GPU show."""
 
     gpu: int
-    sentences: tuple[str, ...]  # the verdict, the most important sentence first
+    verdict: Verdict
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict, the most important sentence first."""
+        return self.verdict.sentences
 
 
 @dataclass(frozen=True)
@@ -77,15 +82,21 @@ class ComparedFindings:
 def judge_comparison(comparison: Comparison) -> ComparedFindings:
     """The findings on a comparison, its sides' own included."""
     sides = {"base": _judge_side(comparison.base), "new": _judge_side(comparison.new)}
-    doubt = _describe_doubt(comparison, sides)
+    doubt, gpus = _describe_doubt(comparison, sides), list_gpus(comparison)
     return ComparedFindings(
         comparison=comparison,
-        gpus=tuple(ComparedGpu(gpu, (*doubt, *judge_change(comparison, gpu))) for gpu in list_gpus(comparison)),
+        gpus=tuple(ComparedGpu(gpu, _judge_gpu(comparison, gpu, doubt)) for gpu in gpus),
         cautions=find_cautions(comparison),
         base=sides["base"],
         new=sides["new"],
         caveats=_list_caveats(comparison, sides),
     )
+
+
+def _judge_gpu(comparison: Comparison, gpu: int, doubt: str) -> Verdict:
+    """What doubts the verdict comes first."""
+    found = judge_change(comparison, gpu)
+    return Verdict(doubt, "", found.sentences) if doubt else found
 
 
 def judge_gate(
@@ -122,15 +133,15 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[str, ...]:
-    """Why the sides cannot be compared, or are unreliable, in a sentence; the findings say more."""
+def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> str:
+    """Why the sides cannot be compared, or are unreliable, in a sentence; the findings say more. Empty for neither."""
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        return (f"Cannot compare: the GPUs differ, {models[0]} and {models[1]}.",)
+        return f"Cannot compare: the GPUs differ, {models[0]} and {models[1]}."
     if find_shared(comparison):
-        return ("Cannot compare: both sides have the same recording.",)
+        return "Cannot compare: both sides have the same recording."
     faulty = [name for name, found in sides.items() if any(each.severity == Severity.FAULT for each in found)]
-    return (f"Unreliable: see the faults of {' and '.join(faulty)}.",) if faulty else ()
+    return f"Unreliable: see the faults of {' and '.join(faulty)}." if faulty else ""
 
 
 def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:

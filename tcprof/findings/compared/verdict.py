@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -20,6 +21,20 @@ from tcprof.untrusted import one_line
 ALIKE = 0.01  # ratios so near to 1 are reported as no difference
 _LONGEST_NAME = 40
 Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON``
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the iterations of a GPU show: a sentence that may be cut in two, and further ones."""
+
+    head: str  # few words, which are read at a glance
+    rest: str  # of its sentence: the times that it is of, or what is said of these; may be empty
+    more: tuple[str, ...] = ()  # further sentences
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The most important one first."""
+        return (f"{self.head} {self.rest}".strip(), *self.more)
 
 
 def side_names(comparison: Comparison) -> tuple[str, str]:
@@ -87,9 +102,10 @@ def decisive(row: Row) -> Row:
     return mean if is_shown(mean) and not is_shown(row) else row
 
 
-def judge_change(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """What the iterations of a GPU show, in sentences, the verdict first; each names its statistic."""
-    return (*_verdict(comparison, gpu), *_tensor(comparison, gpu), *_cause(comparison, gpu))
+def judge_change(comparison: Comparison, gpu: int) -> Verdict:
+    """What the iterations of a GPU show; each sentence names its statistic."""
+    head, rest, *more = _say_time(comparison, gpu)
+    return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
 
 
 def name_time(row: Row) -> str:
@@ -97,24 +113,25 @@ def name_time(row: Row) -> str:
     return _TIMES.get(row["quantity"], "step time")
 
 
-def _verdict(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
+    """How the time changed: the head of a sentence, its rest, and further sentences."""
     row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
     time = name_time(row) if comparison.iteration_path else f"{name_time(row)} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return (f"Cannot compare: the {time} is not known on both sides ({_times(row)}).",)
+        return f"Cannot compare: the {time} is not known on both sides", f"({_times(row)})."
     mean, median = of_means(row), f"median {time}" if comparison.iteration_path else time
     if is_shown(mean) and not is_shown(row):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
         same = "unchanged" if abs(row["ratio"] - 1) < ALIKE else "inconclusive"
-        said = f"By the mean, {name} {_changed(mean)}: {_times(mean)}. Some steps {some}."
-        return said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
+        said = f"By the mean, {name} {_changed(mean)}:", f"{_times(mean)}. Some steps {some}."
+        return *said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
     if not is_shown(row):
-        return (_not_shown(row, median),)
-    said = f"{name} {_changed(row)}: {median} {_times(row)}."
+        return _not_shown(row, median)
+    said = f"{name} {_changed(row)}:", f"{median} {_times(row)}."
     if not mean_differs(row):
-        return said, *_survives(row)
+        return *said, *_survives(row)
     told = _changed(mean) if is_shown(mean) else f"shows no difference ({_interval(mean)})"
-    return said, f"By the mean, {name} {told}: {_times(mean)}.", *_survives(row)
+    return *said, f"By the mean, {name} {told}: {_times(mean)}.", *_survives(row)
 
 
 _TIMES = {"gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
@@ -139,15 +156,15 @@ def _changed(row: Row) -> str:
     return f"{lead.format(ratio)} ({low} to {high})"
 
 
-def _not_shown(row: Row, median: str) -> str:
+def _not_shown(row: Row, median: str) -> tuple[str, str]:
     times = f"{median} {_times(row)}"
     if row["verdict"] == EQUAL:
-        return f"No difference: {median} {units.format_ns(row['new'])} on both sides."
+        return f"No difference: {median} {units.format_ns(row['new'])} on both sides.", ""
     if math.isnan(row["ratio_low"]):
-        return f"Inconclusive: {times}; {row['not_judged'] or 'there is too little for an interval'}."
+        return f"Inconclusive: {times}", f"({row['not_judged'] or 'there is too little for an interval'})."
     if abs(row["ratio"] - 1) < ALIKE:
-        return f"No difference shown: {times} ({_interval(row)})."
-    return f"Inconclusive: {times} ({_interval(row)}).{_needed(row)}"
+        return f"No difference shown: {times}", f"({_interval(row)})."
+    return f"Inconclusive: {times}", f"({_interval(row)}).{_needed(row)}"
 
 
 def _survives(row: Row) -> tuple[str, ...]:

@@ -35,9 +35,9 @@ from tcprof.views.document import Figure, Notes, Part, Section
 from tcprof.views.figures import PlotlyFigure, label
 from tcprof.views.figures.circles import as_table, size_circles
 from tcprof.views.figures.roofline import add_limits, layout_of, name_precision
+from tcprof.views.icicle import MODULES, RANGES
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
-from tcprof.views.recording.icicle import MODULES, RANGES
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 _QUANTITIES = (

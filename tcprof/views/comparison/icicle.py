@@ -29,8 +29,8 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison.sides import side_color, title_of
 from tcprof.views.document import Icicle
 from tcprof.views.figures.traces import paint_scale
+from tcprof.views.icicle import COLORS, KINDS, LEAST, LONGEST, MODULES, RANGES, Place, Tree, chain_places
 from tcprof.views.paths import LONGEST_NAME
-from tcprof.views.recording.icicle import COLORS, KINDS, LEAST, LONGEST, MODULES, RANGES, Place, Tree
 
 _SIDES = ("base", "new")
 EXPLAINED = (
@@ -160,42 +160,40 @@ def _grow(
 def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
     """For each part the modules that it lies in, or the phase where it lies in none."""
     rows = analysis.modules[analysis.modules["gpu"] == gpu].to_dict("index")
-    around = {row["module_id"]: row for row in rows.values()}
+    modules = {row["module_id"]: row for row in rows.values() if row["module_id"] >= 0}
+    keys = {number: row["module_id"] if row["module_id"] >= 0 else row["phase"] for number, row in rows.items()}
 
-    def chain(row: Mapping[Any, Any] | None) -> tuple[Place, ...]:
-        if row is None or row["module_id"] < 0:
-            return ()
-        outer = chain(around.get(row["parent_id"]))
-        path = fold_name(row["module"])
-        name = path.removeprefix(f"{outer[-1].link}.") if outer else path
-        return (*outer, Place("module", one_line(name, LONGEST), link=path))
+    def outer_of(key: int | str) -> int | None:
+        parent = modules[key]["parent_id"] if key in modules else None
+        return parent if parent in modules else None
 
-    known: dict[int, tuple[Place, ...]] = {-1: ()}
-    for number in set(mean.parts["module"].tolist()) - {-1}:
-        row = rows[number]
-        known[number] = chain(row) or (Place("range", one_line(row["phase"], LONGEST)),)
-    return [known[number] for number in mean.parts["module"]]
+    def place_of(key: int | str, around: tuple[Place, ...]) -> Place:
+        if key not in modules:
+            return Place("range", one_line(str(key), LONGEST))
+        path = fold_name(modules[key]["module"])
+        name = path.removeprefix(f"{around[-1].link}.") if around else path
+        return Place("module", one_line(name, LONGEST), link=path)
+
+    return chain_places((keys.get(number) for number in mean.parts["module"].tolist()), outer_of, place_of)
 
 
 def _range_chains(analysis: Analysis, mean: MeanIteration, renaming: Renaming) -> list[tuple[Place, ...]]:
     """For each part the ranges that it lies in, within those that iterate, as the comparison calls them."""
     paths = rename_paths(analysis.paths, renaming)["path"].tolist()
-    prefixes = tuple(f"{paths[path]}{SEPARATOR}" for path in mean.paths)
+    ends = {"", *(str(paths[path]) for path in mean.paths)}
 
-    def chain(number: int) -> tuple[Place, ...]:
-        if number < 0 or number in mean.paths:
-            return ()
-        path = str(paths[number])
-        known = next((prefix for prefix in prefixes if path.startswith(prefix)), "")
-        places, names = [], path.removeprefix(known).split(SEPARATOR)
-        for place, name in enumerate(names):
-            shown = shorten(name, names[place - 1] if place else "")
-            text = known + SEPARATOR.join(names[: place + 1])
-            places.append(Place("range", one_line(shown, LONGEST), link=text))
-        return tuple(places)
+    def outer_of(path: str) -> str | None:
+        outer = path.rpartition(SEPARATOR)[0]
+        return None if outer in ends else outer
 
-    known = {number: chain(number) for number in set(mean.parts["path_id"].tolist())}
-    return [known[number] for number in mean.parts["path_id"]]
+    def place_of(path: str, around: tuple[Place, ...]) -> Place:
+        name = path.rpartition(SEPARATOR)[2]
+        outer = around[-1].link.rpartition(SEPARATOR)[2] if around else ""
+        return Place("range", one_line(shorten(name, outer), LONGEST), link=path)
+
+    is_end = {-1, *mean.paths}
+    inner = (None if number in is_end else str(paths[number]) for number in mean.parts["path_id"].tolist())
+    return chain_places(inner, outer_of, place_of)
 
 
 def _pack(comparison: Comparison, gpu: int, trees: Sequence[Tree], blocks: Mapping[str, _Block]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The page of a comparison: of two sides in detail, of more in an overview and a part for each."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -45,7 +44,6 @@ _MULTIPLES = "The dashed line and the band are the baseline's median and its int
 _NOISE = (
     "How much recordings of one side differ although the program is the same: their largest median over the smallest."
 )
-_INTERVAL = re.compile(r"; | \((?=[^()]*\)\.)")  # what follows the times of an inconclusive change
 _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
 _COMMANDS = (
@@ -127,24 +125,9 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
         for each in of_side.gpus:
             gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
             title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
-            found.append(Summary(each.gpu, title, _headline(each.sentences)))
+            said = each.verdict
+            found.append(Summary(each.gpu, title, tuple(filter(None, (said.head, said.rest, *said.more)))))
     return found
-
-
-def _headline(sentences: tuple[str, ...]) -> tuple[str, ...]:
-    """The sentences of a verdict, the first cut before the times that it is of, or before what is said of these.
-
-    Few words are read at a glance.
-    """
-    first, *rest = sentences
-    said, mark, times = first.rpartition("): ")
-    if mark:
-        return (f"{said}):", times, *rest)
-    cut = _INTERVAL.search(first)
-    if not cut:
-        return sentences
-    more = first[cut.end() - cut.group().count("(") :]
-    return (first[: cut.start()], more[0].upper() + more[1:], *rest)
 
 
 def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
