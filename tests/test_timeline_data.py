@@ -38,6 +38,7 @@ def unpack(text):
         count, width = entry["length"], entry["bytes"]
         octets = np.frombuffer(content, np.uint8, width * count, begin + entry["at"]).reshape(width, count)
         offsets = sum(octets[plane].astype(np.int64) << (8 * plane) for plane in range(width))
+        offsets = entry["factor"] * offsets
         return entry["base"] + (np.cumsum(offsets) if entry["ascending"] else offsets)
 
     return header, read
@@ -86,9 +87,11 @@ class TestPacking:
     def test_small_numbers_take_a_byte_each(self):
         store = ArrayStore()
         store.add(np.arange(1_000_000, 1_000_200))
-        store.add(np.array([0, 256]))
-        header, _ = unpack(store.pack({}))
-        assert [entry["bytes"] for entry in header["arrays"]] == [1, 2]
+        store.add(np.array([0, 255, 256]))
+        store.add(np.array([100, 25_600, 300]))  # as percentages that are whole, in steps of 0.01 %
+        header, read = unpack(store.pack({}))
+        assert [entry["bytes"] for entry in header["arrays"]] == [1, 2, 1]
+        assert read(2).tolist() == [100, 25_600, 300]
 
 
 class TestSamples:
@@ -322,6 +325,27 @@ class TestDetails:
         monkeypatch.setattr(details, "MOST_EXACT", 10)
         header, _ = packed(tcprof.read(FIXTURE))
         assert header["gpus"][0]["instances"] == {}
+
+    def test_of_very_many_bars_times_are_coarse_and_in_the_same_order(self, monkeypatch):
+        analysis = tcprof.read(FIXTURE)
+
+        def times():
+            """Starts and ends of all bars, and of the steps."""
+            header, read = packed(analysis)
+            of_gpu = header["gpus"][0]
+            starts = [of_gpu[kind] for kind in ("host", "windows", "work", "iterations")]
+            return np.concatenate(
+                [read(each["start"]) + end * read(each["length"]) for each in starts for end in (0, 1)]
+            )
+
+        exact = times()
+        for module in (details, timeline_data):
+            monkeypatch.setattr(module, "MOST_EXACT", 10)
+        coarse = times()
+        assert "Times of bars and samples are known to 32 ns." in pack_timeline(analysis).notes
+        assert (coarse % 32 == 0).all()
+        assert np.abs(coarse - exact).max() <= 16
+        assert (np.diff(coarse[np.argsort(exact, kind="stable")]) >= 0).all(), "a bar within a step stays within it"
 
     def test_an_unknown_launch_is_unknown(self):
         header, read = packed(make_analysis())

@@ -18,10 +18,10 @@ function numbers(seed: number): () => number {
   return () => (state = (state * 48271) % 2147483647) / 2147483647;
 }
 
-test("unpacks what Python packs: planes of bytes, differences, and a base", async () => {
+test("unpacks what Python packs: planes of bytes, differences, a base and a factor", async () => {
   const header = { name: "x", arrays: [
-    { at: 0, length: 3, bytes: 2, base: -5, ascending: 0 },
-    { at: 6, length: 3, bytes: 1, base: 7, ascending: 1 },
+    { at: 0, length: 3, bytes: 2, base: -5, factor: 1, ascending: 0 },
+    { at: 6, length: 3, bytes: 1, base: 7, factor: 10, ascending: 1 },
   ] };
   const head = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(4);
@@ -30,7 +30,7 @@ test("unpacks what Python packs: planes of bytes, differences, and a base", asyn
   const { header: found, read } = await unpack<{ name: string }>(`\n${deflateSync(Buffer.concat([size, head, planes])).toString("base64")}\n`);
   assert.equal(found.name, "x");
   assert.deepEqual([...read(0, Float64Array)], [-5, 252, 762]);
-  assert.deepEqual([...read(1, Float64Array, 0.5)], [3.5, 8.5, 10]);
+  assert.deepEqual([...read(1, Float64Array, 0.5)], [3.5, 53.5, 68.5]);
 });
 
 test("the ends of intervals are the next starts, but before gaps", () => {

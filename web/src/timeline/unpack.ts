@@ -6,6 +6,7 @@ export interface PackedArray {
   length: number;
   bytes: number;
   base: number;
+  factor: number;
   ascending: 0 | 1;
 }
 
@@ -26,14 +27,14 @@ export async function unpack<Header>(text: string): Promise<{ header: Header; re
 
 /** Every array is computed in one type, and converted: a loop that meets all types takes six times as long. */
 function readArray<T extends TypedArray>(
-  planes: Uint8Array, { at, length, bytes: width, base, ascending }: PackedArray, type: ArrayType<T>, scale: number,
+  planes: Uint8Array, { at, length, bytes: width, base, factor, ascending }: PackedArray, type: ArrayType<T>, scale: number,
 ): T {
   const offsets = joinPlanes(planes.subarray(at, at + width * length), length, width);
-  if (!ascending && base === 0 && scale === 1) return new type(offsets);
+  if (!ascending && base === 0 && factor === 1 && scale === 1) return new type(offsets);
   const values = new Float64Array(length);
   let sum = base;
-  if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += offsets[i]);
-  else for (let i = 0; i < length; i++) values[i] = scale * (base + offsets[i]);
+  if (ascending) for (let i = 0; i < length; i++) values[i] = scale * (sum += factor * offsets[i]);
+  else for (let i = 0; i < length; i++) values[i] = scale * (base + factor * offsets[i]);
   return values instanceof type ? values : new type(values);
 }
 

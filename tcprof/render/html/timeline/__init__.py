@@ -27,7 +27,16 @@ from tcprof.render.html.timeline.lanes import (
     lay_lanes,
     name_work,
 )
-from tcprof.render.html.timeline.packing import ArrayStore, add_instances, add_launches, add_totals, add_windows
+from tcprof.render.html.timeline.packing import (
+    GRAIN_NS,
+    MOST_EXACT,
+    ArrayStore,
+    add_instances,
+    add_launches,
+    add_totals,
+    add_windows,
+    coarsen,
+)
 from tcprof.views.figures import label, traces
 from tcprof.views.figures.timeline import highest_range
 from tcprof.views.paths import kernel_names, range_names
@@ -35,6 +44,7 @@ from tcprof.views.recording import gpu_title
 
 MOST_VALUES = 8_000_000  # of all curves together: these are 8 to 11 MB in the page
 PERCENT_STEP = 0.01
+CLOCK_STEP = 1e6  # Hz
 RANGE_STEPS = 24  # colours of the scale of Tensor Active
 _FINEST_STEPS = 2000  # small percentages have steps of their own
 Header = dict[str, Any]
@@ -61,13 +71,15 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     several = len(gpus) > 1
     skeletons, headers, notes = [], [], []
     for place, gpu in enumerate(gpus):
-        curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus))
         lanes = lay_lanes(analysis, gpu, works, MOST_BARS // len(gpus))
+        curves, track, note = _add_samples(store, analysis, gpu, MOST_VALUES // len(gpus), lanes.most)
         head = f"<b>GPU {gpu}</b> · " if several else ""
         skeletons.append(draw_skeleton(analysis, curves, lanes, place, head).to_dict())
         headers.append({"gpu": gpu, "tracks": track, **_add_lanes(store, analysis, gpu, lanes)})
         if lanes.hidden:
             note.append(f"Not drawn, as they are too deeply nested: {units.format_things(lanes.hidden, 'range')}.")
+        if lanes.most > MOST_EXACT:
+            note.append(f"Times of bars and samples are known to {GRAIN_NS} ns.")
         if lanes.merged:
             merged = units.format_count(lanes.merged)
             note.append(f"{merged} short bars are drawn as fewer: neighbours of one name are merged.")
@@ -103,7 +115,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
 
 
 def _add_samples(
-    store: ArrayStore, analysis: Analysis, gpu: int, most: int
+    store: ArrayStore, analysis: Analysis, gpu: int, most: int, bars: int
 ) -> tuple[dict[traces.Metric, float], list[Header], list[str]]:
     """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
     samples = rows_of_gpu(analysis.samples, gpu)
@@ -119,20 +131,21 @@ def _add_samples(
     if len(samples) * len(values) <= most:
         curves = [_add_curve(store, metric, peaks[metric], value) for metric, value in values.items()]
         note = f"Every sample is in the page: {units.format_count(len(samples))}."
-        return peaks, [{**_add_times(store, start, end), "curves": curves}], [note]
+        return peaks, [{**_add_times(store, start, end, bars), "curves": curves}], [note]
     tracks, width = [], 0.0
     for metric, value in values.items():
         bins = compute_envelope(start, end, value, most // (3 * len(values)))
         curve = _add_curve(store, metric, peaks[metric], bins.mean, bins.low, bins.high)
-        tracks.append({**_add_times(store, bins.start, bins.end), "curves": [curve]})
+        tracks.append({**_add_times(store, bins.start, bins.end, bars), "curves": [curve]})
         width = max(width, bins.bin_ns)
     note = f"Samples are in the page as smallest, mean and largest of bins of {units.format_ns(width)}."
     return peaks, tracks, [note]
 
 
-def _add_times(store: ArrayStore, start: Ints, end: Ints) -> Header:
+def _add_times(store: ArrayStore, start: Ints, end: Ints, bars: int) -> Header:
     """Starts of all intervals, and the ends of those that do not reach to the next one's start."""
     breaks = np.append(np.flatnonzero(end[:-1] < start[1:]), len(start) - 1)
+    start, end = coarsen(start, bars), coarsen(end, bars)
     return {
         "start": store.add(start, ascending=True),
         "breaks": store.add(breaks, ascending=True),
@@ -148,8 +161,10 @@ def _add_curve(store: ArrayStore, metric: traces.Metric, peak: float, *values: F
 
 
 def _step_of(metric: traces.Metric, peak: float) -> float:
-    """The step in which values are kept: 0.01 % or finer for percentages, a 60,000th of the largest for the rest."""
-    if metric in (traces.FLOP_RATE, traces.CLOCK, *traces.MEASURED):
+    """The step in which values are kept: 0.01 % or finer for percentages, 1 MHz, a 60,000th of others' largest."""
+    if metric is traces.CLOCK:
+        return CLOCK_STEP
+    if metric in (traces.FLOP_RATE, *traces.MEASURED):
         return max(peak, 1.0) / 60_000
     step = PERCENT_STEP
     while 0 < peak < _FINEST_STEPS * step and step > 1e-5:
@@ -162,12 +177,12 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
 
 
-def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
+def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
     """Where the iterations of a GPU did their work on it, of those that did any, and on the CPU."""
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     found = analysis.iterations[analysis.iterations["gpu"] == gpu].merge(analysis.instances[columns])
     timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
-    start, end, host_start, host_end = (timed[name].to_numpy(np.int64) for name in columns[2:])
+    start, end, host_start, host_end = (coarsen(timed[name].to_numpy(np.int64), bars) for name in columns[2:])
     return {
         "number": store.add(timed["number"].to_numpy(np.int64)),
         "start": store.add(start, ascending=True),
@@ -181,9 +196,10 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
 
     def add(bars: pd.DataFrame, number: str, *more: str) -> Header:
         percents = {name: _add_values(store, bars[name].to_numpy(), PERCENT_STEP / 10) for name in more}
+        start, end = (coarsen(bars[name].to_numpy(), lanes.most) for name in ("start_ns", "end_ns"))
         return {
-            "start": store.add(bars["start_ns"].to_numpy(), ascending=True),
-            "length": store.add((bars["end_ns"] - bars["start_ns"]).to_numpy()),
+            "start": store.add(start, ascending=True),
+            "length": store.add(end - start),
             "row": store.add(bars["row"].to_numpy()),
             "id": store.add(bars[number].to_numpy()),
             "merged": store.add(bars["merged"].to_numpy()),
@@ -203,7 +219,7 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
         "percentStep": PERCENT_STEP / 10,
         "labels": dict(lanes.labels),
         "rows": STREAM_ROWS,
-        "iterations": _add_iterations(store, analysis, gpu),
+        "iterations": _add_iterations(store, analysis, gpu, lanes.most),
         "launches": add_launches(store, lanes.work),
         "moduleOfWork": store.add(lanes.work["module_id"].to_numpy(np.int64) + 1),
         "instances": add_instances(store, analysis, gpu, lanes.host),

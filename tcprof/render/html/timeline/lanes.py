@@ -15,7 +15,7 @@ from tcprof.arrays import Floats, Ints, pick_rows, return_freed_memory, rows_of_
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 
-MOST_BARS = 1_500_000  # of all GPUs together: beyond, short ones are merged
+MOST_BARS = 1_200_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
 STREAM_ROWS = 2  # work has taller bars, since the shares of short kernels are drawn in them
@@ -37,6 +37,11 @@ class GpuLanes:
     work: pd.DataFrame
     hidden: int  # ranges left out: nested too deep
     merged: int  # bars that are drawn merged with others, as there are too many
+
+    @property
+    def most(self) -> int:
+        """How many bars the lane with most has."""
+        return max(len(bars) for bars in (self.host, self.gpu, self.work))
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,18 @@ class ArrayStore:
     def add(self, values: Ints, ascending: bool = False) -> int:
         """Store whole numbers, exactly, and return the number of the array; of ascending ones the small differences.
 
-        Numbers are stored from their smallest on, in as few bytes as they need, and all first bytes come before all
-        second bytes: most planes are then nearly constant.
+        Numbers are stored from their smallest on, over what divides them all, in as few bytes as they need, and all
+        first bytes come before all second bytes: most planes are then nearly constant.
         """
         base = int(values[0] if ascending else values.min()) if len(values) else 0
         offsets = np.diff(values, prepend=values[:1]) if ascending else values - base
+        factor = int(np.gcd.reduce(offsets)) or 1
+        offsets = offsets // factor
         width = max(1, (int(offsets.max(initial=0)).bit_length() + 7) // 8)
         octets = offsets.astype("<u8").view(np.uint8).reshape(len(offsets), 8)
         self._planes += [np.ascontiguousarray(octets[:, place]).tobytes() for place in range(width)]
-        entry = {"at": self._size, "length": len(values), "bytes": width, "base": base, "ascending": int(ascending)}
+        entry = {"at": self._size, "length": len(values), "bytes": width, "base": base, "factor": factor}
+        entry["ascending"] = int(ascending)
         self._entries.append(entry)
         self._size += width * len(values)
         return len(self._entries) - 1
@@ -51,8 +54,9 @@ class ArrayStore:
         return base64.b64encode(b"".join([*parts, packer.flush()])).decode("ascii")
 
 
-MOST_EXACT = 200_000  # bars of a GPU: of more, launches are known to a microsecond, and instances have no more figures
-_COARSE_NS = 1024
+MOST_EXACT = 200_000  # bars of a GPU: of more, times are coarser, and instances have no more figures
+GRAIN_NS = 32  # to which the page of many bars has their times, and those of samples: the pointer tells 100 ns
+_COARSE_NS = 1024  # the same of launches
 _OF_INSTANCES = ("kernel_ns", "tensor_flop", "dram_bytes")
 _OF_PATHS = (
     *("instance_count", "kernel_count", "gpu_window_ns", "kernel_ns", "host_ns"),
@@ -64,6 +68,11 @@ _OF_MODULES = (
     *("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_flop", "dram_bytes"),
 )
 Header = dict[str, Any]
+
+
+def coarsen(times: Ints, count: int) -> Ints:
+    """Times as a page with so many bars has them; those that are equal stay so, and none pass each other."""
+    return times if count <= MOST_EXACT else (times + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
 
 
 def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
