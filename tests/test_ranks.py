@@ -56,6 +56,13 @@ def test_the_parts_of_a_step_add_up_to_its_time(tmp_path: Path) -> None:
     assert job.rank_steps.columns.tolist() == RANK_STEPS.names
 
 
+def test_what_is_in_no_module_is_called_by_its_phase_once() -> None:
+    (rank,) = reduce_file(str(FIXTURES / "llama.sqlite"))
+    modules = set(rank.parts["module"])
+    assert {"(optimizer).AdamW.step", "Llama.norm forward"} <= modules
+    assert not [name for name in modules if name.startswith("(") and " " in name]
+
+
 CAUSES = {
     "it has more work: 33.3 % more kernel launches": {"launches": [4, 4, 6, 4]},
     "the same kernels take 30.0 % longer, matrix kernels most": {},

@@ -17,7 +17,7 @@ from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, co
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.files import hash_file
-from tcprof.frames import COLLECTIVES, RANK_PARTS, RANK_STEPS, plain_texts
+from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, plain_texts
 from tcprof.identity import Rank
 from tcprof.saved import SavedAnalysis, load
 from tcprof.sources.registry import find_type
@@ -224,7 +224,9 @@ def _measure_parts(analysis: Analysis, gpu: int) -> pd.DataFrame:
     if mean is None:
         return RANK_PARTS.empty()
     parts = mean.parts.nlargest(MOST_PARTS, "time_ns")
-    modules = (analysis.modules["module"] + " " + analysis.modules["phase"]).to_numpy(object)
+    names, phases = analysis.modules["module"], analysis.modules["phase"]
+    says_phase = names.str.startswith(tuple(IN_NO_MODULE.format(phase=phase) for phase in set(phases)))
+    modules = names.where(says_phase, names + " " + phases).to_numpy(object)
     texts = {
         "path_id": ("path", analysis.paths["path"].to_numpy(object)),
         "module": ("module", modules),
