@@ -200,7 +200,9 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
   if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
   const times: number[] = []; // by class, with gaps
   const clip = kind === "window" && place;
-  for (const bar of subject.work()) {
+  const bars = subject.work();
+  for (let i = 0; i < bars.length; i++) {
+    const bar = bars[i];
     const place_ = header.works.class[work.id[bar]];
     const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
     const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];
