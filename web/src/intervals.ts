@@ -34,20 +34,15 @@ export function placesOf(count: number, isWanted: (place: number) => unknown): U
   return places.slice(0, wanted);
 }
 
-/** The bars of an id, which are by start already. */
-export function barsOf({ id }: Pick<Intervals, "id">, wanted: number): Uint32Array {
-  return placesOf(id.length, (bar) => id[bar] === wanted);
-}
-
 const MANY = 10_000; // of more, some that are spread evenly tell what is typical
 
-/** The one of some intervals whose length is the median, of those that are not merged if there are any; or null. */
-export function typical({ start, end, merged }: Intervals, some: Uint32Array): { start: number; end: number } | null {
-  const single = placesOf(some.length, (i) => merged[some[i]] === 1);
-  const count = single.length || some.length;
-  const every = Math.ceil(count / MANY) || 1;
-  const spread = Array.from({ length: Math.ceil(count / every) }, (_, i) => some[single.length ? single[i * every] : i * every]);
-  const sorted = spread.sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
+/** The one of an id's intervals whose length is the median, of those that are not merged if there are any; or null. */
+export function typical({ start, end, id, merged }: Intervals, wanted: number): { start: number; end: number } | null {
+  const all = placesOf(id.length, (place) => id[place] === wanted);
+  const single = all.filter((place) => merged[place] === 1);
+  const mine = single.length ? single : all;
+  const every = Math.ceil(mine.length / MANY);
+  const sorted = Array.from(mine.filter((_, i) => i % every === 0)).sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
   const middle = sorted[(sorted.length - 1) >> 1];
   return middle === undefined ? null : { start: start[middle], end: end[middle] };
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { csvLine, figureRows } from "../src/csv";
-import { barsOf, countWithin, typical } from "../src/intervals";
+import { countWithin, typical } from "../src/intervals";
 import type { Layout, PackedArray, Trace } from "../src/plotly";
 import { compareRows, foldedRows, type Direction, type KeyedRow } from "../src/rows";
 
@@ -68,14 +68,14 @@ test("what lies in a window is counted with its part of it", () => {
 });
 
 test("the typical interval of an id is the one of median length", () => {
-  assert.deepEqual(typical(ITEMS, barsOf(ITEMS, 7)), { start: 10, end: 11 });
-  assert.deepEqual(typical(ITEMS, barsOf(ITEMS, 8)), { start: 4, end: 5 });
-  assert.equal(typical(ITEMS, barsOf(ITEMS, 9)), null);
+  assert.deepEqual(typical(ITEMS, 7), { start: 10, end: 11 });
+  assert.deepEqual(typical(ITEMS, 8), { start: 4, end: 5 });
+  assert.equal(typical(ITEMS, 9), null);
 });
 
 test("a merged interval counts for all that it stands for, and is typical only of what has no other", () => {
   const items = { ...ITEMS, merged: Uint32Array.of(1, 1, 30, 9) };
   assert.deepEqual(countWithin(items, 3, 11).get(7), { count: 10, seconds: 3 });
-  assert.deepEqual(typical(items, barsOf(items, 7)), { start: 0, end: 1 });
-  assert.deepEqual(typical(items, barsOf(items, 8)), { start: 4, end: 5 });
+  assert.deepEqual(typical(items, 7), { start: 0, end: 1 });
+  assert.deepEqual(typical(items, 8), { start: 4, end: 5 });
 });

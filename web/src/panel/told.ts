@@ -200,9 +200,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
   if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
   const times: number[] = []; // by class, with gaps
   const clip = kind === "window" && place;
-  const bars = subject.work();
-  for (let i = 0; i < bars.length; i++) {
-    const bar = bars[i];
+  for (const bar of subject.work()) {
     const place_ = header.works.class[work.id[bar]];
     const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
     const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];

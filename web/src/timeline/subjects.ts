@@ -1,5 +1,5 @@
 /** What a selection stands for in the recording: its bars, and where they are. Knows neither page nor plotly. */
-import { barsOf, placesOf, typical, type Intervals } from "../intervals";
+import { placesOf, typical, type Intervals } from "../intervals";
 import type { Selection, Several } from "../selection_fragment";
 import type { Gpu } from "./gpus";
 import type { Header } from "./header";
@@ -89,10 +89,7 @@ export class Subjects {
 
   /** Read and order what selections need, so that the first of them does not wait for it. */
   prepare(): void {
-    for (const gpu of this.gpus) {
-      this.of(gpu).launches.order();
-      void gpu.lanes.work.percents.tensor_active_pct; // is read when it is first asked for
-    }
+    for (const gpu of this.gpus) this.of(gpu).launches.order();
   }
 
   /** The name by which the path, kernel or module of an id is selected. */
@@ -135,7 +132,7 @@ export class Subjects {
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
     const { lanes: { host: bars, windows } } = gpu;
-    const [host, place] = at < 0 ? [null, typical(windows, barsOf(windows, id)) ?? typical(bars, instances)]
+    const [host, place] = at < 0 ? [null, typical(windows, id) ?? typical(bars, id)]
       : [spanOf(bars, instances[at]), this.windowOf(gpu, instances[at])];
     const work = () => this.of(gpu).launches.within(bars, chosenOf(instances, at));
     return { selection, gpu, id, place, host, instances, at, work };
@@ -147,7 +144,7 @@ export class Subjects {
     const instances = barsOf(gpu.lanes.work, id);
     const at = selection.instance ?? -1;
     if (at >= instances.length) return null;
-    const place = at < 0 ? typical(gpu.lanes.work, instances) : spanOf(gpu.lanes.work, instances[at]);
+    const place = at < 0 ? typical(gpu.lanes.work, id) : spanOf(gpu.lanes.work, instances[at]);
     return { selection, gpu, id, place, host: null, instances, at, work: () => chosenOf(instances, at) };
   }
 
@@ -221,6 +218,9 @@ export function spanOf({ start, end }: Pick<Intervals, "start" | "end">, bar: nu
 function around({ start, end }: Pick<Intervals, "start" | "end">, bars: Uint32Array): Span | null {
   return bars.length ? { start: start[bars[0]], end: bars.reduce((last, bar) => Math.max(last, end[bar]), 0) } : null;
 }
+
+/** The bars of an id, which are by start already. */
+const barsOf = ({ id }: Intervals, wanted: number) => placesOf(id.length, (bar) => id[bar] === wanted);
 
 /** The instance at a place, or all of them. */
 const chosenOf = (instances: Uint32Array, at: number) => (at < 0 ? instances : instances.subarray(at, at + 1));
