@@ -59,5 +59,5 @@ export function formatBytes(bytes: number): string {
 }
 
 export function formatCount(count: number): string {
-  return Number.isFinite(count) ? Math.round(count).toLocaleString("en-US") : "–";
+  return Number.isFinite(count) ? String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ",") : "–"; // Intl takes 15 ms to start
 }

@@ -26,23 +26,27 @@ export function countWithin({ start, end, id, merged }: Intervals, from: number,
   return new Map(Object.entries(shares).map(([each, share]) => [Number(each), share]));
 }
 
-/** The places of so many that are wanted. */
-export function placesOf(count: number, isWanted: (place: number) => unknown): Uint32Array {
-  const places = new Uint32Array(count);
-  let wanted = 0;
-  for (let place = 0; place < count; place++) if (isWanted(place)) places[wanted++] = place;
-  return places.slice(0, wanted);
+/** The places that have a value, of up to millions: no function is called for each. */
+export function placesOf(values: Uint8Array | Uint32Array, wanted: number): Uint32Array {
+  const places = new Uint32Array(values.length);
+  let found = 0;
+  for (let place = 0; place < values.length; place++) if (values[place] === wanted) places[found++] = place;
+  return places.slice(0, found);
 }
 
 const MANY = 10_000; // of more, some that are spread evenly tell what is typical
 
 /** The one of an id's intervals whose length is the median, of those that are not merged if there are any; or null. */
 export function typical({ start, end, id, merged }: Intervals, wanted: number): { start: number; end: number } | null {
-  const all = placesOf(id.length, (place) => id[place] === wanted);
-  const single = all.filter((place) => merged[place] === 1);
-  const mine = single.length ? single : all;
-  const every = Math.ceil(mine.length / MANY);
-  const sorted = Array.from(mine.filter((_, i) => i % every === 0)).sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
-  const middle = sorted[(sorted.length - 1) >> 1];
+  const all = placesOf(id, wanted);
+  let single = 0;
+  for (let i = 0; i < all.length; i++) if (merged[all[i]] === 1) single++;
+  const every = Math.ceil((single || all.length) / MANY);
+  const some: number[] = [];
+  for (let i = 0, nth = 0; i < all.length; i++) {
+    if ((!single || merged[all[i]] === 1) && nth++ % every === 0) some.push(all[i]);
+  }
+  some.sort((a, b) => end[a] - start[a] - (end[b] - start[b]));
+  const middle = some[(some.length - 1) >> 1];
   return middle === undefined ? null : { start: start[middle], end: end[middle] };
 }

@@ -34,14 +34,14 @@ test("ranges that were open at a time, the innermost first", () => {
 });
 
 test("work is summed by kernel, and unknown Tensor Active stays unknown", () => {
-  const sums = sumWork(WORK, Float32Array.of(50, NaN, NaN, 100), [0, 1, 2, 3]);
+  const sums = sumWork(WORK, Float32Array.of(50, NaN, NaN, 100), Uint32Array.of(0, 1, 2, 3));
   assert.deepEqual(sums, [
     { id: 6, count: 4, seconds: 6, activeSeconds: NaN }, { id: 5, count: 2, seconds: 2, activeSeconds: 1.5 },
   ]);
 });
 
 test("Tensor Active of several kernels is the least where that of some is unknown, and unknown where that of all is", () => {
-  const of = (...active: number[]) => activeOf(sumWork(WORK, Float32Array.from(active), [0, 1, 2, 3]));
+  const of = (...active: number[]) => activeOf(sumWork(WORK, Float32Array.from(active), Uint32Array.of(0, 1, 2, 3)));
   assert.deepEqual(of(50, 40, 40, 100), { percent: (100 * (0.5 + 2.4 + 1)) / 8, isLeast: false });
   assert.deepEqual(of(50, NaN, NaN, 100), { percent: (100 * 1.5) / 8, isLeast: true });
   assert.deepEqual(of(NaN, NaN, NaN, NaN), { percent: NaN, isLeast: false });

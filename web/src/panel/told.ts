@@ -198,19 +198,20 @@ function moduleFacts(subject: Subject): Told["facts"] {
 function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes" | "classesTitle"> {
   const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
   if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
-  const times: number[] = []; // by class, with gaps
+  const times = new Float64Array(header.classes.length);
+  const bars = subject.work();
   const clip = kind === "window" && place;
-  for (const bar of subject.work()) {
-    const place_ = header.works.class[work.id[bar]];
+  for (let i = 0; i < bars.length; i++) {
+    const bar = bars[i];
     const from = clip ? Math.max(work.start[bar], clip.start) : work.start[bar];
     const to = clip ? Math.min(work.end[bar], clip.end) : work.end[bar];
-    times[place_] = (times[place_] ?? 0) + to - from;
+    times[header.works.class[work.id[bar]]] += to - from;
   }
-  const classes = Object.entries(times).map(([each, seconds]) => ({ ...header.classes[Number(each)], seconds }));
+  const classes = header.classes.map((each, place) => ({ ...each, seconds: times[place] })).filter(({ seconds }) => seconds);
   const isOne = place && !subject.parts && (kind !== "range" || at >= 0);
   if (isOne) {
-    const bars = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
-    const idle = place.end - place.start - busyTime(work, bars, place.start, place.end);
+    const running = runningIn(work, subject.gpu.lanes.work.rows, place.start, place.end);
+    const idle = place.end - place.start - busyTime(work, running, place.start, place.end);
     if (idle > 0) classes.push({ ...header.classes[header.classes.length - 1], seconds: idle });
   }
   const title = kind === "window" ? "Time by class" : kind === "finding" ? "Time of its kernels, by class" : "Time of what it launched, by class";

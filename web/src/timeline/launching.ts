@@ -29,14 +29,14 @@ export class Launches {
       next = firstAtLeast(times, start[some[i]], next);
       while (next < times.length && times[next] < end[some[i]]) isWithin[places[next++]] = 1;
     }
-    return placesOf(isWithin.length, (bar) => isWithin[bar]);
+    return placesOf(isWithin, 1);
   }
 
   /** The launches by time. They are nearly in the order of their work, which an array's sort makes use of, and a typed one's does not. */
   order() {
     if (!this.sorted) {
       const { launched } = this;
-      const known = Array.from(placesOf(launched.length, (place) => !Number.isNaN(launched[place])));
+      const known = Array.from(placesOf(Uint8Array.from(launched, (time) => Number(!Number.isNaN(time))), 1));
       const places = Uint32Array.from(known.sort((a, b) => launched[a] - launched[b] || a - b));
       this.sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
     }
@@ -72,9 +72,10 @@ export function openAt(host: Intervals, rows: ReadonlyMap<number, Row>, time: nu
 }
 
 /** The work of some bars by kernel, the longest first. */
-export function sumWork(work: Intervals, active: Float32Array, bars: Iterable<number>): WorkShare[] {
+export function sumWork(work: Intervals, active: Float32Array, bars: Uint32Array): WorkShare[] {
   const shares: (WorkShare & { known: number })[] = []; // by id, with gaps
-  for (const bar of bars) {
+  for (let i = 0; i < bars.length; i++) {
+    const bar = bars[i];
     const id = work.id[bar];
     const share = (shares[id] ??= { id, count: 0, seconds: 0, activeSeconds: 0, known: 0 });
     const seconds = work.end[bar] - work.start[bar];

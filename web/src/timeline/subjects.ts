@@ -89,7 +89,10 @@ export class Subjects {
 
   /** Read and order what selections need, so that the first of them does not wait for it. */
   prepare(): void {
-    for (const gpu of this.gpus) this.of(gpu).launches.order();
+    for (const gpu of this.gpus) {
+      this.of(gpu).launches.order();
+      for (const bars of [gpu.lanes.host, gpu.lanes.work]) Object.values(bars.percents);
+    }
   }
 
   /** The name by which the path, kernel or module of an id is selected. */
@@ -153,7 +156,7 @@ export class Subjects {
     const row = modules.names.indexOf(selection.name);
     if (row < 0) return null;
     const within = modulesWithin([modules.ids[row]], modules);
-    const bars = placesOf(moduleOf.length, (bar) => within.has(moduleOf[bar]));
+    const bars = placesOf(Uint8Array.from(moduleOf, (id) => Number(within.has(id))), 1);
     const at = iterations.start.length >> 1;
     const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= iterations.start[at] && gpu.lanes.work.end[bar] <= iterations.end[at]);
     const place = around(gpu.lanes.work, typical.length ? typical : bars);
@@ -186,8 +189,8 @@ export class Subjects {
     const parts = found.filter((part) => part.gpu === gpu);
     const work = () => {
       const isMine = new Uint8Array(gpu.lanes.work.id.length);
-      for (const part of parts) for (const bar of part.work()) isMine[bar] = 1;
-      return placesOf(isMine.length, (bar) => isMine[bar]);
+      for (const part of parts) part.work().forEach((bar) => { isMine[bar] = 1; });
+      return placesOf(isMine, 1);
     };
     return { selection, gpu, id: -1, place: null, ...NOWHERE, work, parts };
   }
@@ -220,7 +223,7 @@ function around({ start, end }: Pick<Intervals, "start" | "end">, bars: Uint32Ar
 }
 
 /** The bars of an id, which are by start already. */
-const barsOf = ({ id }: Intervals, wanted: number) => placesOf(id.length, (bar) => id[bar] === wanted);
+const barsOf = ({ id }: Intervals, wanted: number) => placesOf(id, wanted);
 
 /** The instance at a place, or all of them. */
 const chosenOf = (instances: Uint32Array, at: number) => (at < 0 ? instances : instances.subarray(at, at + 1));
