@@ -1,7 +1,7 @@
 // The lanes of a window: which bars, in which colours, and what the pointer shows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatPercent, formatSeconds, timeTicks } from "../src/format";
+import { formatCount, formatPercent, formatSeconds, timeTicks } from "../src/format";
 import { makeRows } from "../src/timeline/bars";
 import type { Lanes, RangeBars } from "../src/timeline/gpus";
 import type { Names } from "../src/timeline/header";
@@ -116,6 +116,7 @@ test("ticks of time have a space before their unit", () => {
 test("numbers are written as tcprof's tables write them", () => {
   const written = [0, 1e-9, 1.234e-6, 0.00999999, 0.1234, 12.345, NaN].map(formatSeconds);
   assert.deepEqual(written, ["0 ns", "1.00 ns", "1.23 µs", "10.0 ms", "123 ms", "12.3 s", "–"]);
+  assert.deepEqual([0, 999, 1000, 1234567.5, -12345, NaN].map(formatCount), ["0", "999", "1,000", "1,234,568", "-12,345", "–"]);
   assert.deepEqual([0, 0.0005, 0.031, 0.25, 87.34, NaN].map(formatPercent),
     ["0.0 %", "<0.001 %", "0.031 %", "0.25 %", "87.3 %", "–"]);
 });
