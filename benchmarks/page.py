@@ -219,9 +219,9 @@ def main() -> None:
         browser = running.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
         kept = [
             report(recording.name, recording, browser, folder, Limits(page_mb=1.5, drawn_s=1.0)),
-            report("10,000,000 metric rows", samples, browser, folder, Limits(page_mb=15, drawn_s=1.5)),
-            report("300,000 kernels and ranges", middle, browser, folder, Limits(page_mb=15, drawn_s=1.5)),
-            report("1,000,000 kernels and ranges", bars, browser, folder, Limits(page_mb=20, drawn_s=1.5)),
+            report("10,000,000 metric rows", samples, browser, folder, Limits(page_mb=10, drawn_s=1.5)),
+            report("300,000 kernels and ranges", middle, browser, folder, Limits(page_mb=10, drawn_s=1.5)),
+            report("1,000,000 kernels and ranges", bars, browser, folder, Limits(page_mb=10, drawn_s=1.5)),
             report("10,000 rows", rows, browser, folder, Limits(page_mb=10, drawn_s=1.0)),
         ]
         browser.close()
