@@ -382,9 +382,9 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
     assert job.ranks["cause"][20].startswith("the same kernels take 30.0 % longer")
     verdict = judge_job(job)
     assert len(verdict) == 1 + 8 + 2
-    assert verdict[-3].endswith("At their speed, a step saves 0 ns (0 ns to 30.0 ns).")
+    assert verdict[-3].endswith("At the others' speed, a step would take 0 ns less (0 ns to 30.0 ns).")
     assert verdict[-2] == "4 more ranks stand out: 28, 29, 30, 31."
-    assert verdict[-1] == "All at the speed of the others, a step saves 300 µs (300 µs to 300 µs)."
+    assert verdict[-1] == "With all of them at that speed, a step would take 300 µs less (300 µs to 300 µs)."
 
 
 # Pricing
@@ -439,8 +439,8 @@ def test_an_unresolved_price_is_said(tmp_path: Path) -> None:
     reduced = [rank for file in make_job(tmp_path, [[1000] * 9, [1300] * 9]) for rank in reduce_file(str(file))]
     job = join_ranks([replace(each, steps=each.steps.assign(cpu_ns=np.nan)) for each in reduced])
     assert judge_job(job)[1].endswith(
-        "At their speed, what a step would save is unresolved, 0 ns to 300 µs: the others' GPUs wait for the CPU, "
-        "which recording slows."
+        "At the others' speed, the saving is unresolved (0 ns to 300 µs): how much of the CPU's time waiting hides, "
+        "and how much it slows kernels, is not known."
     )
 
 
@@ -535,8 +535,8 @@ def test_no_scheduler_answers(monkeypatch) -> None:
         ("base", "No rank holds the others up"),
         ("fsdp", "No rank holds the others up"),
         ("h200-base", "No rank holds the others up"),
-        ("h200-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP, .* saves 6\.80 ms"),
-        ("h200-input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, .* saves 8\.10 ms"),
+        ("h200-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP, .* take 6\.80 ms less"),
+        ("h200-input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, .* take 8\.10 ms less"),
         ("more-work", r"Rank 1 holds the others up.*: it has more work: 19\.7 % more FLOP, mostly in GPT\.blocks"),
         ("input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, mostly in step outside of the ranges"),
         ("neighbour", r"Rank 1 holds the others up.*: its GPU waits for the CPU"),

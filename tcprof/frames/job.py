@@ -38,7 +38,8 @@ _UNTRACED = Float(
 )
 _CPU = Float(
     "cpu_ns",
-    "Of the step time, the time in which the CPU does not wait for the GPU; unknown where its calls were not recorded.",
+    "From the launch of the step's first activity to that of the next step's, the time in which the CPU does not wait "
+    "for the GPU; unknown where its calls were not recorded.",
     title="CPU",
 )
 
@@ -156,9 +157,12 @@ RANKS = Schema(
         ),
         Float(
             "saves_low_ns",
-            "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded.",
+            "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded, "
+            "and waiting collectives slowed no kernel.",
         ),
-        Float("saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU."),
+        Float(
+            "saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU, and all of held_ns is won."
+        ),
         Float(
             "saves_together_ns",
             "The same if all ranks of its group that stand out were as fast as the median; unknown for the others.",

@@ -52,15 +52,15 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         return [
             f"{prefix}No rank holds the others up: the own time of the slowest, rank {furthest['rank']}, is "
-            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others, no more than steps and "
-            "GPUs of one kind differ."
+            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others. Steps, and GPUs of one "
+            "kind, vary too much to call that slow."
         ]
     lines = [_describe(row, rows, prefix) for _, row in out.head(_MOST_DESCRIBED).iterrows()]
     more = out["rank"].iloc[_MOST_DESCRIBED:].sort_values().tolist()
     if more:
         lines.append(f"{prefix}{len(more):,} more ranks stand out: {list_some(more)}.")
     if len(out) > 1:
-        price = _describe_price(out.iloc[0], "saves_together", "All at the speed of the others")
+        price = _describe_price(out.iloc[0], "saves_together", "With all of them at that speed")
         lines.append(f"{prefix}{price}")
     return lines
 
@@ -73,14 +73,14 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     )
 
 
-def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "At their speed") -> str:
+def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "At the others' speed") -> str:
     low, high = (format_ns(row[f"{name}_{end}_ns"]) for end in ("low", "high"))
     if np.isnan(row[f"{name}_ns"]):
         return (
-            f"{when}, what a step would save is unresolved, {low} to {high}: the others' GPUs wait for the CPU, which "
-            "recording slows."
+            f"{when}, the saving is unresolved ({low} to {high}): how much of the CPU's time waiting hides, and how "
+            "much it slows kernels, is not known."
         )
-    return f"{when}, a step saves {format_ns(row[f'{name}_ns'])} ({low} to {high})."
+    return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({low} to {high})."
 
 
 def _share(time_ns: float, rows: pd.DataFrame) -> str:

@@ -84,13 +84,13 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
     """
     metadata, found = file.metadata, file.schema_arrow
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    needed = sum(group.total_byte_size for group in groups)
-    needed += metadata.num_rows * metadata.num_columns * _NUMBER_BYTES
-    if not 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size):
-        return f"its {size} bytes would take {needed} bytes of memory"
+    if wrong := _find_too_large(metadata, sum(group.total_byte_size for group in groups), size):
+        return wrong
     for number in range(len(groups)):  # the first row: a damaged footer raises here, and ends the process in `column`
         next(file.iter_batches(1, [number], use_threads=False), None)
     chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    if wrong := _find_too_large(metadata, sum(chunk.total_uncompressed_size for chunk in chunks), size):
+        return wrong
     if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
         return "its columns have an encoding that tcprof does not write"
     for column in schema.columns:
@@ -101,6 +101,12 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
         if not kinds <= _TYPES[column.dtype] | ({"null"} if metadata.num_rows == 0 else set()):
             return f"{column.name} is of type {kinds.pop()}"
     return ""
+
+
+def _find_too_large(metadata: Any, needed: int, size: int) -> str:
+    needed += metadata.num_rows * metadata.num_columns * _NUMBER_BYTES
+    fits = 0 <= metadata.num_rows <= needed <= max(MOST_BYTES, MOST_EXPANSION * size)
+    return "" if fits else f"its {size} bytes would take {needed} bytes of memory"
 
 
 def _type(kind: Any) -> str:
