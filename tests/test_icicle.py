@@ -61,6 +61,16 @@ def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
     assert links == {"range", "kernel"} if tree == 1 else links == {"range", "kernel", "module"}
 
 
+@pytest.mark.parametrize("file", ["jax_mlp", "llama", "transformer_eager"])
+def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
+    """What the bar of a step above it is of: else one is idle and the other is not."""
+    analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
+    (icicle,) = list_icicles(analysis)
+    step = analysis.step_summary.iloc[0]
+    for tree in range(len(icicle.trees)):
+        assert bars(icicle, tree)[0][4] == pytest.approx(step["total_ns"] / step["step_count"], abs=1)
+
+
 def test_bars_of_ranges_have_the_tensor_active_of_their_table():
     analysis = tcprof.read(FIXTURES / "llama.sqlite")
     packed = list_icicles(analysis)[0].data["trees"][1]
@@ -88,7 +98,8 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
             builder.kernel(f"k{number}", begin, begin + 4 * MS, launched=start + 1 + number)
     (icicle,) = list_icicles(tcprof.read(builder.write(tmp_path)))
     idle = [(name, time) for kind, name, _, _, time in bars(icicle) if kind == "idle"]
-    assert idle == [("Idle: 9 gaps, longest 3.00 ms", 11 * MS)]
+    assert [name for name, _ in idle] == ["Idle: 9 gaps, longest 3.00 ms", "between steps"]
+    assert idle[0][1] == 11 * MS
     packed = icicle.data["trees"][0]
     start = packed["start"][packed["kind"].index(KINDS.index("idle"))]
     assert start == max(packed["start"]), "it is nowhere between the kernels"

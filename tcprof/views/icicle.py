@@ -3,9 +3,11 @@
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from tcprof import units
+from tcprof.comparison.waterfall import BETWEEN
 
 LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
 COLORS = 20  # steps of the scale, from 0 to 100 %
@@ -58,6 +60,11 @@ class Tree:
             self.start[node] = min(self.start[node], part.start_ns)
             self.gaps[node] += part.gap_count
             self.longest[node] = max(self.longest[node], part.longest_ns)
+
+    def add_between(self, root: Place, length_ns: float, start_ns: float) -> None:
+        """Add the time from one iteration to the next, which begins after the rest."""
+        around = {"launch_count": 0.0, "start_ns": start_ns, "gap_count": 0.0, "longest_ns": length_ns}
+        self.add((root, Place("idle", BETWEEN)), SimpleNamespace(time_ns=length_ns, **around), 0.0)
 
     def name_of(self, node: int) -> str:
         """What a bar is called: idle time with how many gaps it is, of which none is as long as the bar."""

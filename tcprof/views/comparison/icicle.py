@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -151,9 +150,7 @@ def _grow(
     parts = comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == BETWEEN)]
     if len(parts):
-        length = float(parts[_SIDES[side]].iloc[0])
-        after = {"launch_count": 0.0, "start_ns": mean.length_ns, "gap_count": 0.0, "longest_ns": length}
-        tree.add((root, Place("idle", BETWEEN)), SimpleNamespace(time_ns=length, **after), 0.0)
+        tree.add_between(root, float(parts[_SIDES[side]].iloc[0]), mean.length_ns)
     return tree
 
 

@@ -71,6 +71,10 @@ def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tu
             selects = link("kernel", links[part.kernel], gpu)
             places.append(Place("kernel", names[part.kernel], active[part.kernel], selects))
         tree.add(places, part, part.time_ns * own / 100)
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
+    if mean.count and len(steps):
+        between = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
+        tree.add_between(root, max(between, 0.0), mean.length_ns)
     return tree
 
 
