@@ -361,6 +361,20 @@ def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
             opened.wait_for_function(holds, arg=[part, name, value])
 
 
+def test_on_paper_rows_have_their_names_and_a_tall_timeline_one_page(visit, pages):
+    opened = visit(pages / "modules.html", width=718)  # A4
+    height = "() => document.querySelector('#timeline').clientHeight"
+    before = opened.evaluate(height)
+    assert before > 850
+    opened.emulate_media(media="print")
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert opened.evaluate(height) == 850
+    names = opened.locator(".explorer tbody th").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
+    assert min(names) > 90
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert opened.evaluate(height) == before
+
+
 def test_paper_is_light_where_the_page_is_dark(visit, pages):
     opened = visit(pages / "plain.html", scheme="dark")
     ink = "() => getComputedStyle(document.querySelector('#timeline .ytick text')).fill"

@@ -31,6 +31,7 @@ const EDGE = 20; // pixels before the right end of the axis, where a time would 
 const BESIDE_AXES = 96; // pixels, before plotly has laid out
 const PICTURE = 2; // pixels of a saved picture for one of the page
 const PAPER = 3; // and of print
+const PAGE = 850; // pixels of a printed page that a timeline may take: one that is cut in two cannot be read
 
 /** What the pointer is at, in pixels of the plot, and what is said of it. */
 export interface Pointed {
@@ -42,6 +43,7 @@ export interface Pointed {
 export class Drawing {
   /** What is outlined in the lanes. */
   highlights: Highlights | null = null;
+  private height = 0; // of the figure in the window
   private readonly plot: PlotElement;
   private readonly box: HTMLElement;
   private readonly canvas: HTMLCanvasElement;
@@ -98,7 +100,11 @@ export class Drawing {
 
   /** Draw for paper, or for the window again, at once: print does not wait. */
   readonly print = (onPaper: boolean): void => {
+    const { layout } = this.figure;
+    if (!this.onPaper) this.height = layout.height;
     this.onPaper = onPaper;
+    layout.height = onPaper ? Math.min(this.height, PAGE) : this.height;
+    this.plot.style.height = `${layout.height}px`;
     this.isStale = true;
     void this.draw();
   };
