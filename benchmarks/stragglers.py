@@ -1,4 +1,4 @@
-"""How often jobs without a slow rank have one, and how often a slow rank is found: the table of docs/ranks.md.
+"""How often jobs without a slow rank have one, and how often slow ranks are found: the tables of docs/ranks.md.
 
 Own times have the noise of steps (1 % of a step; independent, autocorrelated by 0.5, or with 5 % of outliers) and
 lasting differences between GPUs.
@@ -19,10 +19,12 @@ SLOW_JOBS = 300  # for each of SLOWER
 SPREADS = (0.003, 0.006, 0.01)
 SLOWER = (0.02, 0.03, 0.05)
 KINDS = ("independent", "autocorrelated", "outliers")
+SEVERAL = (8, 64, 1024)
+SEVERAL_JOBS = 100
 
 
-def draw(rng: np.random.Generator, ranks: int, spread: float, kind: str, slower: float) -> np.ndarray:
-    """Own times of a job; its first rank is slower."""
+def draw(rng: np.random.Generator, ranks: int, spread: float, kind: str, slower: float, count: int = 1) -> np.ndarray:
+    """Own times of a job; its first ranks are slower."""
     noise = rng.normal(0, NOISE, (ranks, STEPS))
     if kind == "autocorrelated":
         for step in range(1, STEPS):
@@ -30,8 +32,30 @@ def draw(rng: np.random.Generator, ranks: int, spread: float, kind: str, slower:
     if kind == "outliers":
         noise += (rng.random(noise.shape) < 0.05) * rng.exponential(0.1, noise.shape)
     own = STEP_NS * (1 + rng.normal(0, spread, (ranks, 1)) + noise + rng.normal(0, 0.02, STEPS))
-    own[0] *= 1 + slower
+    own[:count] *= 1 + slower
     return own
+
+
+def measure_several() -> str:
+    """The share of the slow ranks that is found where an eighth or a quarter of all are slow, as Markdown."""
+    rng = np.random.default_rng(SEED)
+    lines = ["| ranks | of these slow | GPUs differ by | 3 % slower found | 5 % |", "|---:|---:|---:|---:|---:|"]
+    for ranks in SEVERAL:
+        for count in (ranks // 8, ranks // 4):
+            for spread in SPREADS[:2]:
+                found = [
+                    np.mean(
+                        [
+                            find_stragglers(draw(rng, ranks, spread, KINDS[0], each, count)).stands_out[:count].mean()
+                            for _ in range(SEVERAL_JOBS)
+                        ]
+                    )
+                    for each in SLOWER[1:]
+                ]
+                shares = " | ".join(f"{100 * each:.0f} %" for each in found)
+                lines.append(f"| {ranks:,} | {count} | {100 * spread:.1f} % | {shares} |")
+                print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
 
 
 def measure() -> str:
@@ -57,7 +81,8 @@ def measure() -> str:
 
 
 if __name__ == "__main__":
-    table = measure()
-    before, _, rest = PAGE.read_text().partition("<!-- stragglers -->\n")
-    after = rest.partition("<!-- /stragglers -->")[2]
-    PAGE.write_text(f"{before}<!-- stragglers -->\n{table}\n<!-- /stragglers -->{after}")
+    for name, make in (("several", measure_several), ("stragglers", measure)):
+        table = make()
+        before, _, rest = PAGE.read_text().partition(f"<!-- {name} -->\n")
+        after = rest.partition(f"<!-- /{name} -->")[2]
+        PAGE.write_text(f"{before}<!-- {name} -->\n{table}\n<!-- /{name} -->{after}")

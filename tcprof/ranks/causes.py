@@ -69,7 +69,8 @@ class Causes:
 
     @cached_property
     def _launches(self) -> "pd.Series[float]":
-        return self._kernels.groupby("rank")["launch_count"].sum()
+        counts = self._kernels.groupby("rank")["launch_count"].sum()
+        return counts.reindex(self._ranks["rank"].unique(), fill_value=0)  # a rank may have none
 
     @cached_property
     def _paths(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Which ranks hold the others up.
 
 A rank stands out if its own time is longer than the group's median by more than its steps vary, and by more than GPUs
-of one kind differ. In a job without any, at most one in twenty is accused of having one: both limits are for the
+of one kind differ. Of jobs without any, at most one in twenty is accused of having one: both limits are for the
 largest of all ranks.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 from tcprof.analysis.samples.interval_estimates import find_means
 from tcprof.arrays import Bools, Floats
 
-LEVEL = 0.04  # a little below the 5 % of docs/ranks.md: means of few steps are not quite normal
+LEVEL = 0.04  # of jobs; below the 5 % of docs/ranks.md, since among 1,024 ranks it is exceeded by as much
 FEWEST_STEPS = 5
 # How far GPUs of one kind may be apart in equal work, as a standard deviation in shares of the step time, so that no
 # more jobs than LEVEL are wrongly accused; and how many ranks of the job itself outweigh it. Two ranks show no spread.
@@ -97,7 +97,7 @@ def _variances_of_means(values: Floats, half: Floats) -> Floats:
 
 
 def _limit(value: Floats, noise: Floats, step: float) -> Floats:
-    """The excess that the largest of so many ranks has by chance in one job of twenty.
+    """The excess that the largest of so many ranks has by chance in a share ``LEVEL`` of jobs.
 
     Values differ because GPUs do and because steps do, by ``noise``. Their spread has both; where they are few, what is
     known of both outweighs it. A rank whose own steps vary more than usual needs more.
@@ -106,11 +106,21 @@ def _limit(value: Floats, noise: Floats, step: float) -> Floats:
 
     ranks, usual_noise = len(value), float(np.median(noise))
     usual = (USUAL_SPREAD * step) ** 2 * ranks / (ranks - 1) + usual_noise
-    freedom = _EFFICIENCY * (ranks - 1) if ranks > 2 else 0.0  # two are as far from each other
-    seen = _biweight_variance(value) * (ranks - 1) / ranks  # each is less the others, not the median of all
+    # Two are as far from each other; of more, half the values say how far they are apart.
+    freedom = _EFFICIENCY * (ranks - 1) / 2 if ranks > 2 else 0.0
+    seen = _biweight_variance(_mirror_fast(value)) * (ranks - 1) / ranks  # each is less the others, not all
     expected = (USUAL_FREEDOM * usual + freedom * seen) / (USUAL_FREEDOM + freedom)
+    if freedom > USUAL_FREEDOM:  # then it is no use to take for granted that they are nearer
+        expected = max(expected, seen)
     reach = special.stdtrit(USUAL_FREEDOM + freedom, 1 - LEVEL / ranks)
     return np.asarray(reach * np.sqrt(expected + np.maximum(noise - usual_noise, 0)))
+
+
+def _mirror_fast(values: Floats) -> Floats:
+    """The values up to the median, and these once more on its other side: slow ranks, though many, widen no spread."""
+    centre = np.median(values)
+    fast = values[values <= centre]
+    return np.concatenate([fast, 2 * centre - fast])
 
 
 def _biweight_variance(values: Floats) -> float:
