@@ -63,6 +63,15 @@ def test_a_slow_spell_has_two_steps() -> None:
     assert [change.index for change in trend_of(values).changes] == pytest.approx([40, 60], abs=1)
 
 
+def test_a_spell_of_the_fewest_recordings_of_a_level_is_found() -> None:
+    """A regression that was reverted after three recordings is no outlier."""
+    series = [noise(60, seed) for seed in range(40)]
+    for values in series:
+        values[10 : 10 + LEAST] *= 1.3
+    found = [[change.index for change in trend_of(values).changes] for values in series]
+    assert sum(indices == [10, 10 + LEAST] for indices in found) >= 30
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_series_without_a_step_have_one(kind) -> None:
     """Benchmarks count 400; what is asserted leaves room for chance: 0.05 a series is the goal."""

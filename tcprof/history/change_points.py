@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy import special
 
 from tcprof.arrays import Bools, Floats
@@ -28,7 +29,7 @@ ROUNDING = 1e-9
 _BLOCK = 64
 _LOWER = np.tri(_BLOCK)
 # A few runs are far off. Values are held within this many deviations of the median of their neighbours; one that is
-# twice as far says nothing of the level, and counts as that median.
+# twice as far says nothing of the level, and counts as that median. LEAST alike ones in a row are a level themselves.
 FARTHEST, NEIGHBOURS = 2.5, 7
 _OF_END = 2 * LEAST - 1
 _MEDIAN_DEVIATION = 0.6745 * 0.87  # of normal values, from the median of 7 neighbours that they are among
@@ -214,9 +215,8 @@ def _earlier(values: Floats) -> Floats:
     for first in range(0, len(values), _BLOCK):
         some = values[first : first + _BLOCK]
         found[first : first + len(some)] = np.abs(some[:, None] - values[:first]).sum(axis=1)
-        found[first : first + len(some)] += (np.abs(some[:, None] - some) * _LOWER[: len(some), : len(some)]).sum(
-            axis=1
-        )
+        inner = np.abs(some[:, None] - some) * _LOWER[: len(some), : len(some)]
+        found[first : first + len(some)] += inner.sum(axis=1)
     return found
 
 
@@ -287,10 +287,13 @@ def _hold_outliers(values: Floats) -> Floats:
     """
     if len(values) < NEIGHBOURS:
         return values
-    inner = np.median(np.lib.stride_tricks.sliding_window_view(values, NEIGHBOURS), axis=1)
+    inner = np.median(sliding_window_view(values, NEIGHBOURS), axis=1)
     first, last = (np.full(NEIGHBOURS // 2, np.median(part)) for part in (values[:_OF_END], values[-_OF_END:]))
     median = np.concatenate([first, inner, last])
     off = np.abs(values - median)
     reach = FARTHEST * float(np.median(off)) / _MEDIAN_DEVIATION
+    sides = np.where(off > reach, np.sign(values - median), 0)
+    near = np.ptp(sliding_window_view(values, LEAST), axis=1) <= 2 * reach
+    starts = near & (np.abs(sliding_window_view(sides, LEAST).sum(axis=1)) == LEAST)
     held = np.where(off > 2 * reach, median, np.clip(values, median - reach, median + reach))
-    return held if reach > 0 else values
+    return np.where(np.convolve(starts, np.ones(LEAST)) > 0, values, held) if reach > 0 else values
