@@ -27,6 +27,8 @@ AFTER = (3, 5, 10, 20)
 SERIES, LENGTH, AT, AROUND = 400, 200, 60, 5
 NOISES = (0.02, 0.004)
 SHORT = (12, 16, 24, 40)  # recordings of short series
+STEADY = 2000  # series without a step, for a rate of some per cent with an error of half a per cent
+SPELLS, SPELL = (3, 4, 5, 8), 0.3  # recordings of a spell, and by how much they take longer
 OTAVA = """
 from otava.analysis import compute_change_points
 def find(values): return [int(each.index) for each in compute_change_points(values)[0]]
@@ -98,6 +100,30 @@ def compare(finders: dict[str, Finder], noise: float) -> str:
     return "\n".join(lines) + "\n"
 
 
+def measure_false() -> Rows:
+    """False alarms a series without a step, with their standard error, of series that no other table has."""
+    rows: Rows = []
+    for kind in KINDS:
+        series = [make_series(70_000 + number, kind, 0, NOISES[0]) for number in range(STEADY)]
+        count = np.array([len(found) for found in find_own(series)])
+        rows.append(((kind,), {"false": count.mean(), "error": count.std(ddof=1) / np.sqrt(STEADY)}))
+    return rows
+
+
+def measure_spells() -> Rows:
+    """The share of spells, in %, whose both ends are found where they are, in series of 60 recordings."""
+    rows: Rows = []
+    for first in (10, 30):
+        shares = {}
+        for count in SPELLS:
+            series = [make_series(30_000 + number, KINDS[0], 0, NOISES[0], 60) for number in range(SERIES)]
+            for values in series:
+                values[first : first + count] *= 1 + SPELL
+            shares[str(count)] = 100 * float(np.mean([found == [first, first + count] for found in find_own(series)]))
+        rows.append(((str(first),), shares))
+    return rows
+
+
 def measure_short() -> Rows:
     """False alarms a series of few recordings, of 4 times as many series as elsewhere."""
     numbers = range(10_000, 10_000 + 4 * SERIES)
@@ -147,6 +173,10 @@ def main() -> None:
             finders[name] = finder_in(python, code)
     deviations = {"programs": ("programs", "d"), "deviation of a run, %": ("deviation", ".2f")}
     tables = {"noise": table(("kernels' share of a step",), deviations, measure_noise())}
+    errors = {"false alarms": ("false", ".3f"), "standard error": ("error", ".3f")}
+    tables["false"] = table(("noise",), errors, measure_false())
+    shares = {str(count): (str(count), ".0f") for count in SPELLS}
+    tables["spells"] = table(("recordings before it",), shares, measure_spells())
     tables["short"] = table(("noise",), {str(length): (str(length), ".3f") for length in SHORT}, measure_short())
     for noise in options.noise or NOISES:
         tables[f"noise of {100 * noise:g} %"] = compare(finders, noise)
