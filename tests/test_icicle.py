@@ -8,7 +8,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 import tcprof
 from tcprof.analysis.mean_iteration import measure_mean_iteration
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.views.icicle import KINDS
+from tcprof.views.icicle import KINDS, Place, Tree
 from tcprof.views.recording.icicle import list_icicles
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -114,3 +114,10 @@ def test_names_are_one_line(tmp_path):
     found = [name for icicle in list_icicles(read_hostile(tmp_path)) for _, name, *_ in bars(icicle)]
     assert HOSTILE[0] in found
     assert not [name for name in found if "\n" in name or "\x1b" in name]
+
+
+def test_no_time_between_steps_is_no_bar() -> None:
+    """A side whose steps follow each other at once: its bar of no time had no Tensor Active, a division by zero."""
+    tree = Tree()
+    tree.add_between(Place("range", "step"), 0.0, 5.0)
+    assert not tree.places

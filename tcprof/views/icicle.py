@@ -1,7 +1,7 @@
 """Bars in each other, as icicles have them: what a bar is, trees of them, and chains that parts of time lie in."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -62,7 +62,9 @@ class Tree:
             self.longest[node] = max(self.longest[node], part.longest_ns)
 
     def add_between(self, root: Place, length_ns: float, start_ns: float) -> None:
-        """Add the time from one iteration to the next, which begins after the rest."""
+        """Add the time from one iteration to the next, if there is any, which begins after the rest."""
+        if not length_ns > 0:
+            return
         around = {"launch_count": 0.0, "start_ns": start_ns, "gap_count": 0.0, "longest_ns": length_ns}
         self.add((root, Place("idle", BETWEEN)), SimpleNamespace(time_ns=length_ns, **around), 0.0)
 
@@ -97,26 +99,28 @@ class Tree:
         }
 
 
+def list_around(inner: Iterable[Key | None], outer: Mapping[Key, Key | None]) -> list[Key]:
+    """Things and all that they lie in, each after what it lies in itself."""
+    found: dict[Key, None] = {}
+    for innermost in inner:
+        around, key = [], innermost
+        while key is not None and key not in found:
+            around.append(key)
+            key = outer.get(key)
+        found.update(dict.fromkeys(reversed(around)))
+    return list(found)
+
+
 def chain_places(
-    inner: Iterable[Key | None],
-    outer_of: Callable[[Key], Key | None],
-    place_of: Callable[[Key, tuple[Place, ...]], Place],
+    inner: Iterable[Key | None], outer: Mapping[Key, Key | None], places: Mapping[Key, Place]
 ) -> list[tuple[Place, ...]]:
     """For each thing the places that it lies in and itself, the outermost first; nothing for None.
 
     Args:
-        outer_of: What a thing lies in; None where that is nothing.
-        place_of: The place of a thing, given those that it lies in.
+        outer: What things lie in, where that is something.
+        places: The places of things, in the order of ``list_around``.
     """
     chains: dict[Key | None, tuple[Place, ...]] = {None: ()}
-    found = []
-    for innermost in inner:
-        around, key = [], innermost
-        while key is not None and key not in chains:
-            around.append(key)
-            key = outer_of(key)
-        for each in reversed(around):
-            outer = chains[key]
-            chains[each], key = (*outer, place_of(each, outer)), each
-        found.append(chains[innermost])
-    return found
+    for key, place in places.items():
+        chains[key] = (*chains[outer.get(key)], place)
+    return [chains[key] for key in inner]

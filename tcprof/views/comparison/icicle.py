@@ -28,7 +28,7 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison.sides import side_color, title_of
 from tcprof.views.document import Icicle
 from tcprof.views.figures.traces import paint_scale
-from tcprof.views.icicle import COLORS, KINDS, LEAST, LONGEST, MODULES, RANGES, Place, Tree, chain_places
+from tcprof.views.icicle import COLORS, KINDS, LEAST, LONGEST, MODULES, RANGES, Place, Tree, chain_places, list_around
 from tcprof.views.paths import LONGEST_NAME
 
 _SIDES = ("base", "new")
@@ -160,18 +160,17 @@ def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tu
     modules = {row["module_id"]: row for row in rows.values() if row["module_id"] >= 0}
     keys = {number: row["module_id"] if row["module_id"] >= 0 else row["phase"] for number, row in rows.items()}
 
-    def outer_of(key: int | str) -> int | None:
-        parent = modules[key]["parent_id"] if key in modules else None
-        return parent if parent in modules else None
-
-    def place_of(key: int | str, around: tuple[Place, ...]) -> Place:
+    def place_of(key: int | str) -> Place:
         if key not in modules:
             return Place("range", one_line(str(key), LONGEST))
         path = fold_name(modules[key]["module"])
-        name = path.removeprefix(f"{around[-1].link}.") if around else path
+        around = outer.get(key)
+        name = path.removeprefix(f"{fold_name(modules[around]['module'])}.") if around in modules else path
         return Place("module", one_line(name, LONGEST), link=path)
 
-    return chain_places((keys.get(number) for number in mean.parts["module"].tolist()), outer_of, place_of)
+    inner = [keys.get(number) for number in mean.parts["module"].tolist()]
+    outer = {key: module["parent_id"] for key, module in modules.items() if module["parent_id"] in modules}
+    return chain_places(inner, outer, {key: place_of(key) for key in list_around(inner, outer)})
 
 
 def _range_chains(analysis: Analysis, mean: MeanIteration, renaming: Renaming) -> list[tuple[Place, ...]]:
@@ -179,18 +178,16 @@ def _range_chains(analysis: Analysis, mean: MeanIteration, renaming: Renaming) -
     paths = rename_paths(analysis.paths, renaming)["path"].tolist()
     ends = {"", *(str(paths[path]) for path in mean.paths)}
 
-    def outer_of(path: str) -> str | None:
-        outer = path.rpartition(SEPARATOR)[0]
-        return None if outer in ends else outer
-
-    def place_of(path: str, around: tuple[Place, ...]) -> Place:
-        name = path.rpartition(SEPARATOR)[2]
-        outer = around[-1].link.rpartition(SEPARATOR)[2] if around else ""
-        return Place("range", one_line(shorten(name, outer), LONGEST), link=path)
+    def place_of(path: str) -> Place:
+        around, _, name = path.rpartition(SEPARATOR)
+        within = "" if around in ends else around.rpartition(SEPARATOR)[2]
+        return Place("range", one_line(shorten(name, within), LONGEST), link=path)
 
     is_end = {-1, *mean.paths}
-    inner = (None if number in is_end else str(paths[number]) for number in mean.parts["path_id"].tolist())
-    return chain_places(inner, outer_of, place_of)
+    inner = [None if number in is_end else str(paths[number]) for number in mean.parts["path_id"].tolist()]
+    around = ((str(path), str(path).rpartition(SEPARATOR)[0]) for path in paths)
+    outer = {path: within for path, within in around if within not in ends}
+    return chain_places(inner, outer, {path: place_of(path) for path in list_around(inner, outer)})
 
 
 def _pack(comparison: Comparison, gpu: int, trees: Sequence[Tree], blocks: Mapping[str, _Block]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
 from tcprof.views.figures.traces import paint_scale
-from tcprof.views.icicle import COLORS, LONGEST, MODULES, RANGES, Place, Tree, chain_places
+from tcprof.views.icicle import COLORS, LONGEST, MODULES, RANGES, Place, Tree, chain_places, list_around
 from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import gpu_title, gpu_title_of_several
 
@@ -74,7 +74,7 @@ def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tu
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     if mean.count and len(steps):
         between = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
-        tree.add_between(root, max(between, 0.0), mean.length_ns)
+        tree.add_between(root, between, mean.length_ns)
     return tree
 
 
@@ -94,13 +94,14 @@ def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tup
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
     links, ends = range_names(analysis.paths), {-1, *mean.paths}
 
-    def place_of(path: int, _: tuple[Place, ...]) -> Place:
+    def place_of(path: int) -> Place:
         around = str(names[parents[path]]) if parents[path] >= 0 else ""
         name = one_line(shorten(str(names[path]), around), LONGEST)
         return Place("range", name, float(active.get(path, math.nan)), link("range", links[path], gpu))
 
-    inner = (None if path in ends else path for path in mean.parts["path_id"].tolist())
-    return chain_places(inner, lambda path: None if parents[path] in ends else parents[path], place_of)
+    inner = [None if path in ends else path for path in mean.parts["path_id"].tolist()]
+    outer = {path: parent for path, parent in enumerate(parents) if parent not in ends}
+    return chain_places(inner, outer, {path: place_of(path) for path in list_around(inner, outer)})
 
 
 def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
@@ -111,15 +112,17 @@ def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tu
     links = dict(zip(modules.index, np.asarray(module_names(analysis.modules))[modules.index], strict=True))
     rows = modules.to_dict("index")
 
-    def outer_of(row: int) -> int | None:
-        module = rows[row]
-        return None if module["module_id"] < 0 else row_of.get((module["parent_id"], module["phase"]))
-
-    def place_of(row: int, _: tuple[Place, ...]) -> Place:
+    def place_of(row: int) -> Place:
         module = rows[row]
         if module["module_id"] < 0:
             return Place("range", str(module["phase"]), module["tensor_active_pct"])
         selects = link("module", links[row], gpu)
         return Place("module", one_line(module["name"], LONGEST), module["tensor_active_pct"], selects)
 
-    return chain_places((row if row in rows else None for row in mean.parts["module"].tolist()), outer_of, place_of)
+    inner = [row if row in rows else None for row in mean.parts["module"].tolist()]
+    outer = {
+        row: row_of.get((module["parent_id"], module["phase"]))
+        for row, module in rows.items()
+        if module["module_id"] >= 0
+    }
+    return chain_places(inner, outer, {row: place_of(row) for row in list_around(inner, outer)})
