@@ -45,7 +45,7 @@ class Causes:
 
     def __init__(self, ranks: pd.DataFrame, parts: pd.DataFrame) -> None:
         """Take the judged ranks of a group, and the parts of a job, also those of other groups."""
-        self._ranks = ranks.assign(cpu_ns=ranks["idle_ns"] + ranks["between_ns"] - ranks["input_ns"])
+        self._ranks = ranks.assign(starved_ns=ranks["idle_ns"] + ranks["between_ns"] - ranks["input_ns"])
         self._usual = self._ranks[~self._ranks["straggler"]]
         self._others = self._usual.median(numeric_only=True)
         self._parts = parts[parts["rank"].isin(ranks["rank"])]
@@ -84,15 +84,17 @@ class Causes:
     def explain(self, rank: int) -> str:
         """One sentence on why the own time of a rank that stands out is longer than that of the others."""
         own, others = self._ranks[self._ranks["rank"] == rank].iloc[0], self._others
-        more = {name: float(own[f"{name}_ns"] - others[f"{name}_ns"]) for name in ("compute", "copy", "input", "cpu")}
+        more = {
+            name: float(own[f"{name}_ns"] - others[f"{name}_ns"]) for name in ("compute", "copy", "input", "starved")
+        }
         more["transfer"] = float(
             (own["communication_ns"] - own["wait_ns"]) - (others["communication_ns"] - others["wait_ns"])
         )
         largest = max(more, key=lambda name: more[name])
         if largest == "compute":
             reason = self._explain_compute(own, others)
-        elif largest == "cpu":
-            is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * more["cpu"]
+        elif largest == "starved":  # of launches
+            is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * more["starved"]
             reason = _OTHER_WORK if is_other else self._explain_cpu(own)
         else:
             reason = _REASONS[largest]

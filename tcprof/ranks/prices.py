@@ -34,10 +34,10 @@ def price_ranks(times: Times, found: Excess) -> Prices:
     """Price each rank alone: each step would last as long as its slowest rank would without waiting.
 
     A rank's own time is not all of that: while its GPU waits, its CPU runs ahead, and the launches of its next step
-    are there early. Without waiting, its step takes at least as long as its CPU works. On the other side, recording
-    slows the CPU: unprofiled, it takes at least as long as its GPU works. And collectives that wait hold SMs, which
-    slows kernels beside them, up to as much as they need these. The price is by the pace of the CPU and half of that;
-    its interval reaches from none of it to the pace of the GPU and all of it.
+    come early. Without waiting, its step takes at least as long as its CPU works. But recording slows the CPU:
+    unprofiled, the step may take only as long as its GPU works. And collectives that wait hold SMs, which slows the
+    kernels beside them by up to ``held``. The price takes the recorded CPU and half of ``held``. Its interval reaches
+    from the recorded CPU and nothing of ``held`` to the GPU alone and all of it.
     """
     if np.isnan(found.value).any():
         return Prices(*(np.full(len(times.own), np.nan) for _ in range(3)))

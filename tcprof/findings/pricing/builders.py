@@ -107,13 +107,18 @@ def time_of(rows: pd.DataFrame) -> float:
     return float(rows["exposed_ns"].sum())
 
 
+def bytes_of(rows: pd.DataFrame) -> "pd.Series[float]":
+    """What each kernel moves in a step from and to device memory; unknown where it was not counted."""
+    return (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / rows["launch_count"] * rows["launches"]
+
+
 def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
     """What kernels move, and how long that takes at the memory's bandwidth; nothing where it was not counted."""
-    of_launch = (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / rows["launch_count"]
-    counted = of_launch.notna()
+    of_kernel = bytes_of(rows)
+    counted = of_kernel.notna()
     if time_of(rows[counted]) < _COUNTED * time_of(rows) or not step.gpu_row["dram_bandwidth"] > 0:
         return ()
-    moved = float((of_launch * rows["launches"])[counted].sum())
+    moved = float(of_kernel[counted].sum())
     time = units.format_ns(1e9 * moved / step.gpu_row["dram_bandwidth"])
     return (f"they move {units.format_bytes(moved)}, which takes {time} at the memory's bandwidth",)
 

@@ -12,7 +12,7 @@ from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY,
 from tcprof.chips.chip import PRECISIONS
 from tcprof.findings.ncu import ncu_command
 from tcprof.findings.pricing.advice import HIGH, MEDIUM, UNPRICED, Advice, Gain, Option, rule
-from tcprof.findings.pricing.builders import make_advice, time_of
+from tcprof.findings.pricing.builders import bytes_of, make_advice, time_of
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import Step
 from tcprof.untrusted import one_line
@@ -96,7 +96,7 @@ def _few_blocks(step: Step) -> list[Advice]:
     said = (
         f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
         f"Kernels with too few blocks for the GPU take {step.tell_share(time_of(rows))}",
-        f"An SM without a block has nothing to do. On all SMs, each at its present rate, they would take "
+        "An SM without a block has nothing to do. On all SMs, each at its present rate, they would take "
         f"{units.format_ns(divided)}.",
     )
     # Nothing is won where the work cannot be divided; more where several blocks share an SM, down to the memory's time.
@@ -112,8 +112,7 @@ def _few_blocks(step: Step) -> list[Advice]:
 
 def _divided(rows: pd.DataFrame, sms: float, bandwidth: float) -> tuple[float, float]:
     """Time of kernels with a block on each SM, and the least that their bytes take; in ns."""
-    moved = (rows["dram_read_bytes"] + rows["dram_write_bytes"]) / rows["launch_count"] * rows["launches"]
-    least = (1e9 * moved / bandwidth).fillna(0).clip(upper=rows["exposed_ns"])
+    least = (1e9 * bytes_of(rows) / bandwidth).fillna(0).clip(upper=rows["exposed_ns"])
     divided = np.maximum(rows["exposed_ns"] * rows["blocks"] / sms, least)
     return float(divided.sum()), float(least.sum())
 
