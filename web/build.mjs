@@ -11,8 +11,6 @@ import { build } from "esbuild";
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ASSETS = join(HERE, "../tcprof/render/html/assets");
-/* Private members whose names no document, no figure and no packed data has: these become short. */
-const PRIVATE = /^(appearance|asksFor|countWithin|filledPixels|holdsFound|isStale|kernelIds|keysOf|kindOf|laneTraces|layOut|nearestCurve|onPaper|openFew|pointAt|rangeIds|selectionOf|siteOf|sortBy|stripOf)$/;
 const HEADER = "/* tcprof, Apache-2.0. Generated from web/src by 'make web': change it there. */";
 
 /* theme.js runs in the head of all pages, before anything is painted; the others are all the rest of one kind of page. */
@@ -26,7 +24,6 @@ async function bundlePages() {
     format: "iife",
     target: "es2022",
     charset: "utf8",
-    mangleProps: PRIVATE,
     banner: { js: HEADER },
     write: false,
   });

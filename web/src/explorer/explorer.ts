@@ -16,72 +16,72 @@ import { VirtualRows } from "./virtual";
 const PAUSE = 150;
 
 export class Explorer {
-  private readonly models: readonly Model[];
-  private readonly timeline: Timeline | null;
-  private readonly table: HTMLTableElement;
-  private readonly rows: VirtualRows;
-  private readonly told: () => void;
-  private readonly hidden = new Map<string, Set<string>>(); // columns that the reader hides or shows, by grouping
-  private gpu: number;
-  private by: Grouping["by"];
-  private seen: Seen[] = [];
-  private selection: Selection | null = null;
-  private marks: Marks = { current: new Set(), holding: new Set(), within: null };
-  private window: WindowChange | null = null;
-  private within: Marks["within"] = null;
-  private cursor = -1; // the row that the keyboard is at
+  readonly #models: readonly Model[];
+  readonly #timeline: Timeline | null;
+  readonly #table: HTMLTableElement;
+  readonly #rows: VirtualRows;
+  readonly #told: () => void;
+  readonly #hidden = new Map<string, Set<string>>(); // columns that the reader hides or shows, by grouping
+  #gpu: number;
+  #by: Grouping["by"];
+  #seen: Seen[] = [];
+  #selection: Selection | null = null;
+  #marks: Marks = { current: new Set(), holding: new Set(), within: null };
+  #window: WindowChange | null = null;
+  #within: Marks["within"] = null;
+  #cursor = -1; // the row that the keyboard is at
 
   /** @param told - Is called after each change of what is shown. */
   constructor(box: HTMLElement, groupings: readonly Grouping[], timeline: Timeline | null, told: () => void) {
-    this.models = groupings.map((grouping) => new Model(grouping));
-    this.timeline = timeline;
-    this.told = told;
-    [{ gpu: this.gpu, by: this.by }] = groupings;
-    this.table = find("table", HTMLTableElement, box);
-    this.rows = new VirtualRows(find(".table-box", HTMLElement, box), this.table.tBodies[0], (place) => this.makeRow(place));
-    this.listen();
-    this.show();
+    this.#models = groupings.map((grouping) => new Model(grouping));
+    this.#timeline = timeline;
+    this.#told = told;
+    [{ gpu: this.#gpu, by: this.#by }] = groupings;
+    this.#table = find("table", HTMLTableElement, box);
+    this.#rows = new VirtualRows(find(".table-box", HTMLElement, box), this.#table.tBodies[0], (place) => this.#makeRow(place));
+    this.#listen();
+    this.#show();
   }
 
   get model(): Model {
-    return this.models.find(({ grouping }) => grouping.gpu === this.gpu && grouping.by === this.by)
-      ?? this.models.find(({ grouping }) => grouping.gpu === this.gpu) ?? this.models[0];
+    return this.#models.find(({ grouping }) => grouping.gpu === this.#gpu && grouping.by === this.#by)
+      ?? this.#models.find(({ grouping }) => grouping.gpu === this.#gpu) ?? this.#models[0];
   }
 
   /** What the rows of the GPU that is shown can be grouped by. */
   get ways(): Grouping["by"][] {
-    return this.models.filter(({ grouping }) => grouping.gpu === this.gpu).map(({ grouping }) => grouping.by);
+    return this.#models.filter(({ grouping }) => grouping.gpu === this.#gpu).map(({ grouping }) => grouping.by);
   }
 
   groupBy(by: Grouping["by"]): void {
     const { wanted } = this.model;
-    this.by = by;
+    this.#by = by;
     if (this.model.wanted !== wanted) this.model.want(wanted);
-    this.mark();
-    this.show();
-    if (this.selection) this.reveal();
+    this.#mark();
+    this.#show();
+    if (this.#selection) this.#reveal();
   }
 
   ask(change: Partial<Model["wanted"]>): void {
     this.model.want({ ...this.model.wanted, ...change });
-    this.show();
+    this.#show();
   }
 
   flatten(isFlat: boolean): void {
     this.model.isFlat = isFlat;
-    this.show();
+    this.#show();
   }
 
   isShown(title: string): boolean {
     const column = this.model.grouping.columns.find((each) => each.title === title);
-    return Boolean(column?.shown) !== Boolean(this.hidden.get(this.by)?.has(title));
+    return Boolean(column?.shown) !== Boolean(this.#hidden.get(this.#by)?.has(title));
   }
 
   showColumn(title: string): void {
-    const changed = this.hidden.get(this.by) ?? new Set();
+    const changed = this.#hidden.get(this.#by) ?? new Set();
     if (!changed.delete(title)) changed.add(title);
-    this.hidden.set(this.by, changed);
-    this.show();
+    this.#hidden.set(this.#by, changed);
+    this.#show();
   }
 
   /** What is saved: all that is asked for, with the numbers behind the texts. */
@@ -93,95 +93,95 @@ export class Explorer {
     return [[first, ...columns.flatMap((column) => column.columns)], ...this.model.all().map((row) => [name(row), ...values(row)])];
   }
 
-  private show(): void {
+  #show(): void {
     const { model } = this;
-    this.seen = model.seen();
+    this.#seen = model.seen();
     const columns = shownColumns(model, (title) => this.isShown(title));
-    makeHead(this.table, model, columns, (key) => this.sortBy(key));
-    this.table.setAttribute("aria-rowcount", String(this.seen.length + 1));
-    this.rows.show(this.seen.length);
-    this.pointAt(Math.min(this.cursor, this.seen.length - 1));
-    this.told();
+    makeHead(this.#table, model, columns, (key) => this.#sortBy(key));
+    this.#table.setAttribute("aria-rowcount", String(this.#seen.length + 1));
+    this.#rows.show(this.#seen.length);
+    this.#pointAt(Math.min(this.#cursor, this.#seen.length - 1));
+    this.#told();
   }
 
-  private sortBy(key: Key): void {
+  #sortBy(key: Key): void {
     const { order } = this.model;
     const isWord = key === "name" || (typeof key === "number" && this.model.grouping.columns[key].words);
     const first = isWord ? 1 : -1;
     this.model.order = { key, direction: order.key === key ? (-order.direction as 1 | -1) : first };
-    this.show();
-    const again = this.table.tHead!.querySelector<HTMLElement>("[aria-sort]:not([aria-sort=none]) button");
+    this.#show();
+    const again = this.#table.tHead!.querySelector<HTMLElement>("[aria-sort]:not([aria-sort=none]) button");
     again?.focus({ preventScroll: true });
   }
 
-  private makeRow(place: number): HTMLTableRowElement {
+  #makeRow(place: number): HTMLTableRowElement {
     const columns = shownColumns(this.model, (title) => this.isShown(title));
-    const row = makeRow(this.model, this.seen[place], place, columns);
-    markRow(row, this.seen[place], this.marks);
-    row.classList.toggle("cursor", place === this.cursor);
+    const row = makeRow(this.model, this.#seen[place], place, columns);
+    markRow(row, this.#seen[place], this.#marks);
+    row.classList.toggle("cursor", place === this.#cursor);
     return row;
   }
 
-  private listen(): void {
-    const body = this.table.tBodies[0];
+  #listen(): void {
+    const body = this.#table.tBodies[0];
     body.addEventListener("click", ({ target }) => {
       if (!(target instanceof Element) || !getSelection()?.isCollapsed) return;
       const row = target.closest<HTMLElement>("tr[data-place]");
       if (!row) return;
-      this.pointAt(Number(row.dataset.place));
-      const { open } = this.seen[this.cursor];
-      if (target.closest(".fold") || (open !== undefined && !this.kindOf(this.cursor))) this.toggle();
-      else this.choose(row);
+      this.#pointAt(Number(row.dataset.place));
+      const { open } = this.#seen[this.#cursor];
+      if (target.closest(".fold") || (open !== undefined && !this.#kindOf(this.#cursor))) this.#toggle();
+      else this.#choose(row);
     });
-    this.table.addEventListener("keydown", (event) => this.press(event));
+    this.#table.addEventListener("keydown", (event) => this.#press(event));
     onSelection(({ selection, from }) => {
-      this.selection = selection;
-      this.mark();
-      if (from !== "table" && selection) this.reveal();
-      else this.redraw();
+      this.#selection = selection;
+      this.#mark();
+      if (from !== "table" && selection) this.#reveal();
+      else this.#redraw();
     });
-    document.addEventListener("tcprof:gpu", ({ detail }) => { this.gpu = detail; this.within = this.countWithin(); this.mark(); this.show(); });
+    document.addEventListener("tcprof:gpu", ({ detail }) => { this.#gpu = detail; this.#within = this.#countWithin(); this.#mark(); this.#show(); });
     let waiting = 0;
     document.addEventListener("tcprof:window", ({ detail }) => {
       clearTimeout(waiting);
-      waiting = setTimeout(() => { this.window = detail; this.within = this.countWithin(); this.mark(); this.redraw(); }, PAUSE);
+      waiting = setTimeout(() => { this.#window = detail; this.#within = this.#countWithin(); this.#mark(); this.#redraw(); }, PAUSE);
     });
-    addEventListener("beforeprint", () => this.print(true));
-    addEventListener("afterprint", () => this.print(false));
+    addEventListener("beforeprint", () => this.#print(true));
+    addEventListener("afterprint", () => this.#print(false));
   }
 
-  private print(isPrinted: boolean): void {
+  #print(isPrinted: boolean): void {
     this.model.isUnfolded = isPrinted;
-    this.rows.showWhole(isPrinted);
-    this.show();
+    this.#rows.showWhole(isPrinted);
+    this.#show();
   }
 
-  private redraw(): void {
-    for (const [place, row] of this.rows.drawn()) markRow(row, this.seen[place], this.marks);
+  #redraw(): void {
+    for (const [place, row] of this.#rows.drawn()) markRow(row, this.#seen[place], this.#marks);
   }
 
-  private choose(row: HTMLElement | undefined): void {
-    const selection = this.selectionOf(this.seen[this.cursor]?.row ?? -1);
+  #choose(row: HTMLElement | undefined): void {
+    const selection = this.#selectionOf(this.#seen[this.#cursor]?.row ?? -1);
     if (selection) keepInPlace(row ?? null, () => select(selection, { from: "table" }));
-    this.rows.at(this.cursor)?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may lie below the panel
+    this.#rows.at(this.#cursor)?.scrollIntoView({ block: "nearest", inline: "nearest" }); // it may lie below the panel
   }
 
-  private toggle(): void {
-    this.model.toggle(this.seen[this.cursor].row);
-    this.show();
+  #toggle(): void {
+    this.model.toggle(this.#seen[this.#cursor].row);
+    this.#show();
   }
 
-  private press(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.table) return;
-    const { open, depth } = this.seen[this.cursor] ?? { open: undefined, depth: 0 };
-    const around = () => { for (let at = this.cursor; at > 0; at--) if (this.seen[at].depth < depth) return at; return 0; };
+  #press(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.#table) return;
+    const { open, depth } = this.#seen[this.#cursor] ?? { open: undefined, depth: 0 };
+    const around = () => { for (let at = this.#cursor; at > 0; at--) if (this.#seen[at].depth < depth) return at; return 0; };
     const moves: Record<string, () => void> = {
-      ArrowDown: () => this.pointAt(this.cursor + 1), ArrowUp: () => this.pointAt(this.cursor - 1),
-      Home: () => this.pointAt(0), End: () => this.pointAt(this.seen.length - 1),
-      PageDown: () => this.pointAt(this.cursor + 20), PageUp: () => this.pointAt(this.cursor - 20),
-      ArrowRight: () => { if (open === false) this.toggle(); else this.pointAt(this.cursor + 1); },
-      ArrowLeft: () => { if (open) this.toggle(); else this.pointAt(around()); },
-      Enter: () => { if (this.kindOf(this.cursor)) this.choose(this.rows.at(this.cursor)); else if (open !== undefined) this.toggle(); },
+      ArrowDown: () => this.#pointAt(this.#cursor + 1), ArrowUp: () => this.#pointAt(this.#cursor - 1),
+      Home: () => this.#pointAt(0), End: () => this.#pointAt(this.#seen.length - 1),
+      PageDown: () => this.#pointAt(this.#cursor + 20), PageUp: () => this.#pointAt(this.#cursor - 20),
+      ArrowRight: () => { if (open === false) this.#toggle(); else this.#pointAt(this.#cursor + 1); },
+      ArrowLeft: () => { if (open) this.#toggle(); else this.#pointAt(around()); },
+      Enter: () => { if (this.#kindOf(this.#cursor)) this.#choose(this.#rows.at(this.#cursor)); else if (open !== undefined) this.#toggle(); },
     };
     if (!(event.key in moves)) return;
     event.preventDefault();
@@ -190,51 +190,51 @@ export class Explorer {
   }
 
   /** Move the keyboard's place to a row. */
-  private pointAt(place: number): void {
-    const before = this.rows.at(this.cursor);
+  #pointAt(place: number): void {
+    const before = this.#rows.at(this.#cursor);
     before?.classList.remove("cursor");
-    this.cursor = this.seen.length ? Math.max(-1, Math.min(place, this.seen.length - 1)) : -1;
-    if (this.cursor < 0) { this.table.removeAttribute("aria-activedescendant"); return; }
-    this.rows.reach(this.cursor);
-    this.rows.at(this.cursor)?.classList.add("cursor");
-    this.table.setAttribute("aria-activedescendant", `line-${this.cursor}`);
+    this.#cursor = this.#seen.length ? Math.max(-1, Math.min(place, this.#seen.length - 1)) : -1;
+    if (this.#cursor < 0) { this.#table.removeAttribute("aria-activedescendant"); return; }
+    this.#rows.reach(this.#cursor);
+    this.#rows.at(this.#cursor)?.classList.add("cursor");
+    this.#table.setAttribute("aria-activedescendant", `line-${this.#cursor}`);
   }
 
-  private kindOf(place: number): Kind {
-    return this.model.grouping.rows.kind[this.seen[place]?.row] ?? "";
+  #kindOf(place: number): Kind {
+    return this.model.grouping.rows.kind[this.#seen[place]?.row] ?? "";
   }
 
   /** What a row stands for. */
-  private selectionOf(row: number): Selection | null {
+  #selectionOf(row: number): Selection | null {
     const { rows: { kind, item, alike }, gpu } = this.model.grouping;
     const mine = kind[row];
     if (!mine) return null;
     if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
-    const name = this.timeline?.subjects?.nameOf(mine, gpu, item[row]);
+    const name = this.#timeline?.subjects?.nameOf(mine, gpu, item[row]);
     return name === undefined ? null : { kind: mine, gpu, name };
   }
 
   /** Find the rows of what is selected, those that these lie in, and what is in the timeline's window. */
-  private mark(): void {
+  #mark(): void {
     const { grouping: { rows, gpu } } = this.model;
-    const subject = this.selection && this.timeline?.subjects?.find(this.selection);
+    const subject = this.#selection && this.#timeline?.subjects?.find(this.#selection);
     const several = subject ? [subject, ...(subject.parts ?? [])].filter((each) => each.gpu.gpu === gpu) : [];
     const wanted = new Set(several.map(({ selection, id }) => `${selection.kind} ${id}`));
-    const together = this.selection?.kind === "modules" ? nameOfSame(this.selection) : null;
+    const together = this.#selection?.kind === "modules" ? nameOfSame(this.#selection) : null;
     const isWanted = (row: number) => (rows.kind[row] === "modules"
-      ? together !== null && nameOfSame(this.selectionOf(row)!) === together
+      ? together !== null && nameOfSame(this.#selectionOf(row)!) === together
       : wanted.has(`${rows.kind[row]} ${rows.item[row]}`));
     const current = new Set(wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
     const holding = new Set<number>();
     for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
-    this.marks = { current, holding, within: this.within };
+    this.#marks = { current, holding, within: this.#within };
   }
 
   /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
-  private countWithin(): Marks["within"] {
-    const gpu = this.timeline?.data?.gpus.find((each) => each.gpu === this.gpu);
-    if (!gpu || !this.window || this.window.whole) return null;
-    const { start, end } = this.window;
+  #countWithin(): Marks["within"] {
+    const gpu = this.#timeline?.data?.gpus.find((each) => each.gpu === this.#gpu);
+    if (!gpu || !this.#window || this.#window.whole) return null;
+    const { start, end } = this.#window;
     const [onCpu, onGpu, inKernels] = [gpu.ranges, gpu.windows, gpu.kernels].map((each) => countWithin(each, start, end));
     const haveWork: boolean[] = []; // by id
     for (const id of gpu.windows.id) haveWork[id] = true;
@@ -247,12 +247,12 @@ export class Explorer {
   }
 
   /** Open what the selection lies in, and bring it into the box's window; the page stays where it is. */
-  private reveal(): void {
-    const [row] = this.marks.current;
-    if (row === undefined || (this.model.isSite(row) && this.marks.current.size > 1)) { this.redraw(); return; }
+  #reveal(): void {
+    const [row] = this.#marks.current;
+    if (row === undefined || (this.model.isSite(row) && this.#marks.current.size > 1)) { this.#redraw(); return; }
     this.model.reveal(row);
-    this.show();
-    this.pointAt(this.seen.findIndex((each) => each.row === row));
+    this.#show();
+    this.#pointAt(this.#seen.findIndex((each) => each.row === row));
   }
 }
 

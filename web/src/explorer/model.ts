@@ -40,27 +40,27 @@ export class Model {
   isFlat = false;
   /** Whether all is open but kernels in their places, as on paper. */
   isUnfolded = false;
-  private readonly children: number[][];
-  private readonly siteOf: Int32Array;
-  private readonly texts: string[];
-  private readonly opened: Uint8Array;
-  private readonly toggled = new Set<number>();
-  private kept: Uint8Array;
-  private found: Uint8Array;
-  private readonly keys = new Map<Key, Float64Array | string[]>();
+  readonly #children: number[][];
+  readonly #siteOf: Int32Array;
+  readonly #texts: string[];
+  readonly #opened: Uint8Array;
+  readonly #toggled = new Set<number>();
+  #kept: Uint8Array;
+  #found: Uint8Array;
+  readonly #keys = new Map<Key, Float64Array | string[]>();
 
   constructor(grouping: Grouping) {
     const { rows: { parent, name, full, tag }, sites } = grouping;
     this.grouping = grouping;
-    this.siteOf = new Int32Array(name.length).fill(-1);
-    sites.line.forEach((row, site) => { this.siteOf[row] = site; });
-    this.children = name.map((): number[] => []);
-    parent.forEach((around, row) => { if (around >= 0) this.children[around].push(row); });
-    this.texts = name.map((text, row) => `${text}\n${full[row]}\n${tag[row]}`.toLowerCase());
+    this.#siteOf = new Int32Array(name.length).fill(-1);
+    sites.line.forEach((row, site) => { this.#siteOf[row] = site; });
+    this.#children = name.map((): number[] => []);
+    parent.forEach((around, row) => { if (around >= 0) this.#children[around].push(row); });
+    this.#texts = name.map((text, row) => `${text}\n${full[row]}\n${tag[row]}`.toLowerCase());
     this.matching = new Float64Array(name.length);
-    this.kept = new Uint8Array(name.length);
-    this.found = new Uint8Array(name.length);
-    this.opened = this.openFew();
+    this.#kept = new Uint8Array(name.length);
+    this.#found = new Uint8Array(name.length);
+    this.#opened = this.#openFew();
     this.want(EVERYTHING);
   }
 
@@ -71,37 +71,37 @@ export class Model {
   }
 
   isSite(row: number): boolean {
-    return this.siteOf[row] >= 0;
+    return this.#siteOf[row] >= 0;
   }
 
   /** Ask for something: rows with nothing of it are left out, and what has it is opened. */
   want(wanted: Wanted): void {
     this.wanted = wanted;
-    this.toggled.clear();
-    this.keys.delete("matching");
+    this.#toggled.clear();
+    this.#keys.delete("matching");
     const { rows: { parent }, sites } = this.grouping;
     const words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
-    const isNamed = (row: number) => words.every((word) => this.texts[row].includes(word));
+    const isNamed = (row: number) => words.every((word) => this.#texts[row].includes(word));
     const named = Uint8Array.from(parent, () => 0);
-    this.kept.fill(0);
-    this.found.fill(0);
+    this.#kept.fill(0);
+    this.#found.fill(0);
     this.matching.fill(0);
     const keep = (row: number) => {
-      this.found[row] = 1;
-      for (let at = row; at >= 0 && !this.kept[at]; at = parent[at]) this.kept[at] = 1;
+      this.#found[row] = 1;
+      for (let at = row; at >= 0 && !this.#kept[at]; at = parent[at]) this.#kept[at] = 1;
     };
     parent.forEach((around, row) => {
       named[row] = Number((around >= 0 && named[around]) || isNamed(row));
-      const site = this.siteOf[row];
-      if (this.isFiltered ? site >= 0 && named[row] && this.asksFor(site) : named[row]) {
+      const site = this.#siteOf[row];
+      if (this.isFiltered ? site >= 0 && named[row] && this.#asksFor(site) : named[row]) {
         if (!words.length || isNamed(row) || this.isFiltered) keep(row);
-        else this.kept[row] = 1;
+        else this.#kept[row] = 1;
         for (let at = row; site >= 0 && at >= 0; at = parent[at]) this.matching[at] += sites.ns[site];
       }
     });
   }
 
-  private asksFor(site: number): boolean {
+  #asksFor(site: number): boolean {
     const { sites, rows } = this.grouping;
     const { phases, noTensor, timeClass, precision, kernels } = this.wanted;
     const row = sites.line[site];
@@ -116,53 +116,53 @@ export class Model {
   count(): { found: number; all: number } {
     const counts = (row: number) => this.isFiltered || !this.isSite(row);
     let [found, all] = [0, 0];
-    for (let row = 0; row < this.found.length; row++) {
-      if (this.isFiltered ? this.isSite(row) : counts(row)) { all++; found += this.found[row]; }
+    for (let row = 0; row < this.#found.length; row++) {
+      if (this.isFiltered ? this.isSite(row) : counts(row)) { all++; found += this.#found[row]; }
     }
     return { found, all };
   }
 
   toggle(row: number): void {
-    if (!this.toggled.delete(row)) this.toggled.add(row);
+    if (!this.#toggled.delete(row)) this.#toggled.add(row);
   }
 
   /** Open all that a row lies in. */
   reveal(row: number): void {
     const { parent } = this.grouping.rows;
-    for (let at = parent[row]; at >= 0; at = parent[at]) if (!this.isOpen(at)) this.toggle(at);
+    for (let at = parent[row]; at >= 0; at = parent[at]) if (!this.#isOpen(at)) this.toggle(at);
   }
 
-  private isOpen(row: number): boolean {
-    if (this.isUnfolded) return this.children[row].some((child) => !this.isSite(child));
-    const byItself = this.isFiltered || this.wanted.words ? this.children[row].some((child) => this.holdsFound(child)) : Boolean(this.opened[row]);
-    return byItself !== this.toggled.has(row);
+  #isOpen(row: number): boolean {
+    if (this.isUnfolded) return this.#children[row].some((child) => !this.isSite(child));
+    const byItself = this.isFiltered || this.wanted.words ? this.#children[row].some((child) => this.#holdsFound(child)) : Boolean(this.#opened[row]);
+    return byItself !== this.#toggled.has(row);
   }
 
-  private holdsFound(row: number): boolean {
-    return this.found[row] > 0 || this.children[row].some((child) => this.kept[child] > 0 && this.holdsFound(child));
+  #holdsFound(row: number): boolean {
+    return this.#found[row] > 0 || this.#children[row].some((child) => this.#kept[child] > 0 && this.#holdsFound(child));
   }
 
   /** The rows that are seen, from the top. */
   seen(): Seen[] {
     const { parent } = this.grouping.rows;
     if (this.isFlat) {
-      const flat = parent.map((_, row) => row).filter((row) => this.found[row] && (this.isFiltered || !this.isSite(row)));
-      return this.sort(flat).map((row) => ({ row, depth: 0 }));
+      const flat = parent.map((_, row) => row).filter((row) => this.#found[row] && (this.isFiltered || !this.isSite(row)));
+      return this.#sort(flat).map((row) => ({ row, depth: 0 }));
     }
     const lines: Seen[] = [];
     const add = (rows: number[], depth: number): void => {
-      for (const row of this.sort(rows)) {
-        const inside = this.children[row].filter((child) => this.kept[child]);
+      for (const row of this.#sort(rows)) {
+        const inside = this.#children[row].filter((child) => this.#kept[child]);
         if (this.isFiltered && depth && this.grouping.rows.kind[row] === "") { // what only holds others together
           add(inside, depth);
           continue;
         }
-        const open = inside.length ? this.isOpen(row) : undefined;
+        const open = inside.length ? this.#isOpen(row) : undefined;
         lines.push({ row, depth, open });
         if (open) add(inside, depth + 1);
       }
     };
-    add(parent.flatMap((around, row) => (around < 0 && this.kept[row] ? [row] : [])), 0);
+    add(parent.flatMap((around, row) => (around < 0 && this.#kept[row] ? [row] : [])), 0);
     return lines;
   }
 
@@ -170,21 +170,21 @@ export class Model {
   all(): number[] {
     const { parent, kind } = this.grouping.rows;
     const isThing = (row: number) => kind[row] !== "" || parent[row] < 0;
-    const isListed = (row: number) => (this.isFiltered ? this.kept[row] : this.found[row] && !this.isSite(row)) && isThing(row);
+    const isListed = (row: number) => (this.isFiltered ? this.#kept[row] : this.#found[row] && !this.isSite(row)) && isThing(row);
     const listed: number[] = [];
-    const add = (rows: number[]): void => this.sort(rows).forEach((row) => {
+    const add = (rows: number[]): void => this.#sort(rows).forEach((row) => {
       if (isListed(row)) listed.push(row);
-      add(this.children[row]);
+      add(this.#children[row]);
     });
     add(parent.flatMap((around, row) => (around < 0 ? [row] : [])));
     return listed;
   }
 
   /** Rows beside each other: the largest first, or as is asked for; unknown last, and then as they were. */
-  private sort(rows: number[]): number[] {
+  #sort(rows: number[]): number[] {
     const { key, direction } = this.order;
-    const values = this.keysOf(key);
-    const time = (row: number) => (this.siteOf[row] < 0 ? 0 : this.grouping.sites.ns[this.siteOf[row]]);
+    const values = this.#keysOf(key);
+    const time = (row: number) => (this.#siteOf[row] < 0 ? 0 : this.grouping.sites.ns[this.#siteOf[row]]);
     const isUnknown = (value: number | string) => value === "" || Number.isNaN(value);
     return [...rows].sort((a, b) => {
       const [first, second] = [values[a], values[b]];
@@ -194,26 +194,26 @@ export class Model {
     });
   }
 
-  private keysOf(key: Key): Float64Array | string[] {
-    const known = this.keys.get(key);
+  #keysOf(key: Key): Float64Array | string[] {
+    const known = this.#keys.get(key);
     if (known) return known;
     const { rows, columns } = this.grouping;
     const column = typeof key === "number" ? columns[key] : null;
     const made = key === "name" ? rows.name.map((name) => name.toLowerCase()) : !column ? this.matching
       : column.words ? column.sort.map((word) => word.toLowerCase()) : Float64Array.from(column.sort, (text) => (text ? Number(text) : NaN));
-    this.keys.set(key, made);
+    this.#keys.set(key, made);
     return made;
   }
 
   /** Open rows level by level, as long as few are seen; kernels in places, and alike modules, are opened by the reader. */
-  private openFew(): Uint8Array {
+  #openFew(): Uint8Array {
     const { parent, kind } = this.grouping.rows;
     const opened = new Uint8Array(parent.length);
     let level = parent.flatMap((around, row) => (around < 0 ? [row] : []));
     let seen = level.length;
     for (let depth = 0; ; depth++) {
-      const opening = level.filter((row) => this.children[row].some((child) => !this.isSite(child)));
-      const inside = opening.flatMap((row) => this.children[row]);
+      const opening = level.filter((row) => this.#children[row].some((child) => !this.isSite(child)));
+      const inside = opening.flatMap((row) => this.#children[row]);
       seen += inside.length;
       if (!opening.length || (seen > FEW && depth > 1)) return opened;
       opening.forEach((row) => { opened[row] = 1; });

@@ -13,18 +13,18 @@ export interface WorkShare {
 }
 
 export class Launches {
-  private readonly launched: Float64Array;
-  private sorted: { places: Uint32Array; times: Float64Array } | null = null;
+  readonly #launched: Float64Array;
+  #sorted: { places: Uint32Array; times: Float64Array } | null = null;
 
   /** @param launched - When each bar of work was launched; NaN where unknown. */
   constructor(launched: Float64Array) {
-    this.launched = launched;
+    this.#launched = launched;
   }
 
   /** The bars of work that were launched within some of the spans, which are by start: each bar once, and by start, too. */
   within({ start, end }: Pick<Intervals, "start" | "end">, some: ArrayLike<number>): Uint32Array {
     const { places, times } = this.order();
-    const isWithin = new Uint8Array(this.launched.length);
+    const isWithin = new Uint8Array(this.#launched.length);
     for (let i = 0, next = 0; i < some.length; i++) {
       next = firstAtLeast(times, start[some[i]], next);
       while (next < times.length && times[next] < end[some[i]]) isWithin[places[next++]] = 1;
@@ -34,13 +34,13 @@ export class Launches {
 
   /** The launches by time. They are nearly in the order of their work, which an array's sort makes use of, and a typed one's does not. */
   order() {
-    if (!this.sorted) {
-      const { launched } = this;
+    if (!this.#sorted) {
+      const launched = this.#launched;
       const known = Array.from(placesOf(Uint8Array.from(launched, (time) => Number(!Number.isNaN(time))), 1));
       const places = Uint32Array.from(known.sort((a, b) => launched[a] - launched[b] || a - b));
-      this.sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
+      this.#sorted = { places, times: Float64Array.from(places, (place) => launched[place]) };
     }
-    return this.sorted;
+    return this.#sorted;
   }
 }
 

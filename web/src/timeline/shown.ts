@@ -12,8 +12,8 @@ export class Shown {
   high: number;
   readonly whole: readonly [number, number];
   /** The window that the page opens on. */
-  readonly home: readonly [number, number];
-  private readonly changed: (shown: Shown) => void;
+  readonly #home: readonly [number, number];
+  readonly #changed: (shown: Shown) => void;
 
   /**
    * @param whole - All that was recorded.
@@ -22,9 +22,9 @@ export class Shown {
    */
   constructor(whole: readonly [number, number], home: readonly [number, number], changed: (shown: Shown) => void) {
     this.whole = [...whole];
-    this.home = [...home];
-    [this.low, this.high] = this.home;
-    this.changed = changed;
+    this.#home = [...home];
+    [this.low, this.high] = this.#home;
+    this.#changed = changed;
   }
 
   get isWhole(): boolean {
@@ -32,7 +32,7 @@ export class Shown {
   }
 
   get isHome(): boolean {
-    return this.low === this.home[0] && this.high === this.home[1];
+    return this.low === this.#home[0] && this.high === this.#home[1];
   }
 
   /** Seconds of all that was recorded. */
@@ -46,10 +46,10 @@ export class Shown {
     const middle = (low + high) / 2;
     const start = Math.min(Math.max(middle - length / 2, this.whole[0]), this.whole[1] - length);
     [this.low, this.high] = length >= this.length ? this.whole : [start, start + length];
-    this.changed(this);
+    this.#changed(this);
   }
 
-  readonly showHome = (): void => this.set(...this.home);
+  readonly showHome = (): void => this.set(...this.#home);
 
   readonly showAll = (): void => this.set(...this.whole);
 

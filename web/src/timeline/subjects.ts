@@ -47,41 +47,41 @@ export class Subjects {
   readonly gpus: readonly Gpu[];
   /** The findings that can be selected, by name. */
   findings: ReadonlyMap<string, Finding> = new Map();
-  private readonly rangeIds: ReadonlyMap<string, number>;
-  private readonly kernelIds: ReadonlyMap<string, number>;
-  private readonly known = new Map<Gpu, { launches: Launches; windowOf: Int32Array }>();
-  private readonly subjects = new WeakMap<Selection, Subject | null>(); // all who are told of a selection look for it
+  readonly #rangeIds: ReadonlyMap<string, number>;
+  readonly #kernelIds: ReadonlyMap<string, number>;
+  readonly #known = new Map<Gpu, { launches: Launches; windowOf: Int32Array }>();
+  readonly #subjects = new WeakMap<Selection, Subject | null>(); // all who are told of a selection look for it
 
   constructor(header: Header, gpus: readonly Gpu[]) {
     this.header = header;
     this.gpus = gpus;
-    this.rangeIds = new Map(header.links.ranges.map((name, id) => [name, id]));
-    this.kernelIds = new Map(header.links.kernels.map((name, id) => [`${header.gpuOfKernel[id]} ${name}`, id]));
+    this.#rangeIds = new Map(header.links.ranges.map((name, id) => [name, id]));
+    this.#kernelIds = new Map(header.links.kernels.map((name, id) => [`${header.gpuOfKernel[id]} ${name}`, id]));
   }
 
   /** What a selection stands for; null where the recording does not have it. */
   find(selection: Selection): Subject | null {
-    const known = this.subjects.get(selection);
+    const known = this.#subjects.get(selection);
     if (known !== undefined) return known;
-    const subject = this.look(selection);
+    const subject = this.#look(selection);
     if (subject) subject.work = once(subject.work);
-    this.subjects.set(selection, subject);
+    this.#subjects.set(selection, subject);
     return subject;
   }
 
-  private look(selection: Selection): Subject | null {
-    if (selection.kind === "finding") return this.finding(selection);
+  #look(selection: Selection): Subject | null {
+    if (selection.kind === "finding") return this.#finding(selection);
     const gpu = this.gpus.find((each) => each.gpu === selection.gpu);
     if (!gpu) return null;
     switch (selection.kind) {
-      case "window": return this.window(gpu, selection);
-      case "range": return this.range(gpu, selection);
-      case "kernel": return this.kernel(gpu, selection);
-      case "iteration": return this.iteration(gpu, selection);
-      case "module": return this.module(gpu, selection);
-      case "kernels": return this.several(selection, this.named(gpu, selection.kind, selection.ids));
+      case "window": return this.#window(gpu, selection);
+      case "range": return this.#range(gpu, selection);
+      case "kernel": return this.#kernel(gpu, selection);
+      case "iteration": return this.#iteration(gpu, selection);
+      case "module": return this.#module(gpu, selection);
+      case "kernels": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
       case "modules": {
-        const subject = this.several(selection, this.named(gpu, selection.kind, selection.ids));
+        const subject = this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
         return subject && { ...subject, place: subject.parts?.find(({ place }) => place)?.place ?? null };
       }
     }
@@ -90,7 +90,7 @@ export class Subjects {
   /** Read and order what selections need, so that the first of them does not wait for it. */
   prepare(): void {
     for (const gpu of this.gpus) {
-      this.of(gpu).launches.order();
+      this.#of(gpu).launches.order();
       for (const bars of [gpu.lanes.host, gpu.lanes.work]) Object.values(bars.percents);
     }
   }
@@ -118,18 +118,18 @@ export class Subjects {
 
   /** The bar of its work on the GPU, of a range's bar on the CPU. */
   windowBar(gpu: Gpu, bar: number): number | undefined {
-    const window = this.of(gpu).windowOf[bar];
+    const window = this.#of(gpu).windowOf[bar];
     return window < 0 ? undefined : window;
   }
 
-  private window(gpu: Gpu, selection: Selection & { kind: "window" }): Subject {
+  #window(gpu: Gpu, selection: Selection & { kind: "window" }): Subject {
     const { start, end } = selection;
     const work = () => Uint32Array.from(runningIn(gpu.lanes.work, gpu.lanes.work.rows, start, end));
     return { selection, gpu, id: -1, place: { start, end }, ...NOWHERE, work };
   }
 
-  private range(gpu: Gpu, selection: Selection & { kind: "range" }): Subject | null {
-    const id = this.rangeIds.get(selection.name);
+  #range(gpu: Gpu, selection: Selection & { kind: "range" }): Subject | null {
+    const id = this.#rangeIds.get(selection.name);
     if (id === undefined) return null;
     const instances = barsOf(gpu.lanes.host, id);
     const at = selection.instance ?? -1;
@@ -137,12 +137,12 @@ export class Subjects {
     const { lanes: { host: bars, windows } } = gpu;
     const [host, place] = at < 0 ? [null, typical(windows, id) ?? typical(bars, id)]
       : [spanOf(bars, instances[at]), this.windowOf(gpu, instances[at])];
-    const work = () => this.of(gpu).launches.within(bars, chosenOf(instances, at));
+    const work = () => this.#of(gpu).launches.within(bars, chosenOf(instances, at));
     return { selection, gpu, id, place, host, instances, at, work };
   }
 
-  private kernel(gpu: Gpu, selection: Selection & { kind: "kernel" }): Subject | null {
-    const id = this.kernelIds.get(`${gpu.gpu} ${selection.name}`);
+  #kernel(gpu: Gpu, selection: Selection & { kind: "kernel" }): Subject | null {
+    const id = this.#kernelIds.get(`${gpu.gpu} ${selection.name}`);
     if (id === undefined) return null;
     const instances = barsOf(gpu.lanes.work, id);
     const at = selection.instance ?? -1;
@@ -151,7 +151,7 @@ export class Subjects {
     return { selection, gpu, id, place, host: null, instances, at, work: () => chosenOf(instances, at) };
   }
 
-  private module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
+  #module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
     const { modules, moduleOf, iterations } = gpu.details;
     const row = modules.names.indexOf(selection.name);
     if (row < 0) return null;
@@ -163,26 +163,26 @@ export class Subjects {
     return { selection, gpu, id: modules.ids[row], place, ...NOWHERE, work: () => bars };
   }
 
-  private iteration(gpu: Gpu, selection: Selection & { kind: "iteration" }): Subject | null {
+  #iteration(gpu: Gpu, selection: Selection & { kind: "iteration" }): Subject | null {
     const { number, start, end, hostStart, hostEnd } = gpu.details.iterations;
     const at = number.indexOf(selection.number);
     if (at < 0) return null;
     const host = { start: hostStart[at], end: hostEnd[at] };
     const instances = Uint32Array.from(number.keys());
-    const work = () => this.of(gpu).launches.within({ start: hostStart, end: hostEnd }, [at]);
+    const work = () => this.#of(gpu).launches.within({ start: hostStart, end: hostEnd }, [at]);
     const place = { start: start[at], end: end[at] };
     return { selection, gpu, id: -1, place, host, instances, at, work };
   }
 
-  private finding(selection: Selection & { kind: "finding" }): Subject | null {
+  #finding(selection: Selection & { kind: "finding" }): Subject | null {
     const finding = this.findings.get(selection.name);
-    const subject = this.several(selection, finding?.about ?? []);
+    const subject = this.#several(selection, finding?.about ?? []);
     const place = subject?.parts?.find((part) => part.place)?.place ?? null;
     return subject && finding ? { ...subject, place, finding } : null;
   }
 
   /** Several things of one GPU as one, with the work of all. */
-  private several(selection: Selection, about: readonly Selection[]): Subject | null {
+  #several(selection: Selection, about: readonly Selection[]): Subject | null {
     const found = about.map((each) => this.find(each)).filter((part) => part !== null);
     if (!found.length) return null;
     const [{ gpu }] = found;
@@ -195,20 +195,20 @@ export class Subjects {
     return { selection, gpu, id: -1, place: null, ...NOWHERE, work, parts };
   }
 
-  private named({ gpu }: Gpu, kind: Several, ids: readonly number[]): Selection[] {
+  #named({ gpu }: Gpu, kind: Several, ids: readonly number[]): Selection[] {
     const single = kind === "kernels" ? "kernel" : "module";
     const names = ids.map((id) => this.nameOf(single, gpu, id)).filter((name) => name !== undefined);
     return names.map((name) => ({ kind: single, gpu, name }));
   }
 
-  private of(gpu: Gpu) {
-    const known = this.known.get(gpu);
+  #of(gpu: Gpu) {
+    const known = this.#known.get(gpu);
     if (known) return known;
     const { lanes: { host }, details } = gpu;
     const windowOf = new Int32Array(host.id.length).fill(-1);
     details.hostOfWindow.forEach((bar, window) => { if (bar >= 0) windowOf[bar] = window; });
     const made = { launches: new Launches(details.launched), windowOf };
-    this.known.set(gpu, made);
+    this.#known.set(gpu, made);
     return made;
   }
 }
