@@ -41,7 +41,7 @@ def test_of_the_last_step_nothing_is_known_that_needs_its_end(analysis):
 
 
 def test_the_step_time_is_the_median_without_warm_up(analysis):
-    assert find_typical(analysis, 0).step_ns.value == 10_000
+    assert analysis.step_summary["step_ns"].tolist() == [10_000]
 
 
 def test_a_saved_analysis_has_the_same_steps(analysis, tmp_path):
@@ -60,5 +60,5 @@ def test_steps_hold_the_time_between_iterations_too(name):
     analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
     steady = analysis.steps[~analysis.steps["warm_up"]]
     typical = find_typical(analysis, 0)
-    assert typical.step_ns.value == steady["step_ns"].median() >= typical.window_ns.value * 0.99
+    assert analysis.step_summary["step_ns"].item() == steady["step_ns"].median() >= typical.window_ns.value * 0.99
     assert (steady["busy_ns"].dropna() <= steady["step_ns"].dropna()).all()

@@ -139,8 +139,6 @@ class Typical:
 class TypicalIteration:
     """The iterations of one GPU, without warm-up."""
 
-    count: int  # how many have work on the GPU
-    step_ns: Typical  # from an iteration's first activity on the GPU to the next one's: the step time
     window_ns: Typical  # from an iteration's first activity on the GPU to its last
     tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
 
@@ -151,10 +149,7 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
     rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None
-    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     return TypicalIteration(
-        count=len(rest),
-        step_ns=Typical(*(float(steps[name].sum(min_count=1)) for name in ("step_ns", "step_low_ns", "step_high_ns"))),
         window_ns=find_median(rest["gpu_window_ns"]),
         tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
     )

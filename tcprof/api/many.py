@@ -15,13 +15,11 @@ import pandas as pd
 from tcprof.api.reading import JudgedAnalysis, read
 from tcprof.errors import InputError, TcprofError
 from tcprof.files import SAVED_SUFFIX
-from tcprof.frames import STEPS
-from tcprof.saved.contents import FRAMES, frame_of
+from tcprof.saved.contents import TABLES, frame_of
 from tcprof.sources.registry import choose_recordings, find_recordings
 
 _Path: TypeAlias = str | PathLike[str]
 _Outcome: TypeAlias = JudgedAnalysis | TcprofError
-_FRAMES = {**FRAMES, "steps": STEPS}
 _GUARD = "In a script, call tcprof.read_many below if __name__ == '__main__'; jobs=1 needs the least memory."
 
 
@@ -45,15 +43,15 @@ class Runs(Mapping[str, JudgedAnalysis]):
         return len(self._analyses)
 
     def __getattr__(self, name: str) -> pd.DataFrame:
-        if name not in _FRAMES:
+        if name not in TABLES:
             raise AttributeError(name)
         frames = {run: frame_of(analysis, name) for run, analysis in self.items()}
-        frame = _FRAMES[name].concat(frames.values())
+        frame = TABLES[name].concat(frames.values())
         frame.insert(0, "run", [run for run, each in frames.items() for _ in range(len(each))])
         return frame
 
     def __dir__(self) -> list[str]:
-        return sorted({"failures", "items", "keys", "values", *_FRAMES})
+        return sorted({"failures", "items", "keys", "values", *TABLES})
 
     def __repr__(self) -> str:
         lines = [f"{run}: {' '.join(analysis.verdict)}" for run, analysis in self.items()]

@@ -37,9 +37,9 @@ from tcprof.cli.output import (
     print_notes,
     progress,
     read_recording,
+    tell_path,
 )
 from tcprof.cli.ranks import as_jobs
-from tcprof.cli.streams import echo_error, echo_path
 from tcprof.errors import NoRunError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for
@@ -148,8 +148,9 @@ def compare(
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = _read_sides(sides, names, window, warm_up, no_cache)
     if jobs:
-        _compare_jobs(jobs, names, bool(asked.conditions), output, wide)
-        _write_jobs(jobs, names, page, PageOptions(title, theme), output, open_it)
+        _compare_jobs(jobs, names, bool(asked.conditions), output, wide, page, PageOptions(title, theme))
+        if page is not None:
+            _tell_page(page, output, open_it)
         return
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
@@ -173,23 +174,27 @@ def compare(
     raise typer.Exit(gate.exit_status if gate else 0)
 
 
-def _compare_jobs(jobs: Sequence["Job"], names: Sequence[str], has_gate: bool, output: str, wide: bool) -> None:
+def _compare_jobs(
+    jobs: Sequence["Job"],
+    names: Sequence[str],
+    has_gate: bool,
+    output: str,
+    wide: bool,
+    page: Path | None,
+    options: PageOptions,
+) -> None:
     from tcprof.views.ranks import view_compared_jobs
 
     if len(jobs) != 2 or has_gate:
         why = "these are jobs of several ranks: compare two, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
-    print_document(view_compared_jobs((jobs[0], jobs[1]), (names[0], names[1])), output, wide=wide)
-
-
-def _write_jobs(
-    jobs: Sequence["Job"], names: Sequence[str], page: Path | None, options: PageOptions, output: str, open_it: bool
-) -> None:
-    from tcprof.render.html.job import write_jobs_page
-
+    both = (jobs[0], jobs[1]), (names[0], names[1])
+    print_document(view_compared_jobs(*both), output, wide=wide)
     if page is not None:
-        write_jobs_page((jobs[0], jobs[1]), (names[0], names[1]), page, options)
-        _tell_page(page, output, open_it)
+        from tcprof.render.html.job import write_job_page
+        from tcprof.views.compared_jobs import view_compared_jobs_page
+
+        write_job_page(view_compared_jobs_page(*both), page, options)
 
 
 def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:
@@ -258,11 +263,7 @@ def _find_reports(page: Path, given: Sequence[Path], comparisons: list["Comparis
 
 
 def _tell_page(page: Path, output: str, open_it: bool) -> None:
-    """Say where the page is; beside what other programs read, on standard error."""
-    if output == TEXT:
-        echo_path(page)
-    else:
-        echo_error(str(page))
+    tell_path(page, output)
     if open_it:
         open_page(page)
 

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 # What typer calls a type, and what readers call its values. What is not here, such as a list of choices, stays.
 _VALUES = {"int": "N", "int range": "N", "float": "NUMBER", "path": "PATH", "str": "TEXT"}
 LONGEST = 1000  # characters of a sentence: none is cut
+_TYPE = re.compile(r"<([^<>]+)>")
 _LEAST = re.compile(r"(; |  ?\[)x>=[\d.]+(\])")
 
 
@@ -59,7 +60,7 @@ def write_parameters(parameters: list[Any], ctx: Any, formatter: Any) -> None:
         if record := parameter.get_help_record(ctx):
             name, text = record
             is_argument = parameter.param_type_name == "argument"
-            name = re.sub(r" <.*>", "", name) if is_argument else re.sub(r"<([^<>]+)>", _name_values, name)
+            name = re.sub(r" <.*>", "", name) if is_argument else _TYPE.sub(lambda of: _VALUES.get(of[1], of[1]), name)
             text = _LEAST.sub(lambda found: found[2] if found[1] == "; " else "", text).replace("  [required]", "")
             rows["Arguments" if is_argument else "Options"].append((name, text))
     for title, some in rows.items():
@@ -74,10 +75,6 @@ def write_examples(examples: str, formatter: Any) -> None:
         with formatter.section("Examples" if ";  " in examples else "Example"):
             for line in examples.partition(": ")[2].split(";  "):
                 formatter.write(f"{'':{formatter.current_indent}}{line}\n")
-
-
-def _name_values(found: re.Match[str]) -> str:
-    return _VALUES.get(found[1], found[1])
 
 
 def describe_wrong_use(error: Any) -> tuple[str, str]:

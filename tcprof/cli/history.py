@@ -167,7 +167,7 @@ def list_runs(
     from tcprof.views.history import view_runs
 
     chosen = choose_format(output_format, output, force=force)
-    print_document(view_runs(_open(store).runs(branch), limit), chosen, output, wide=wide)
+    print_document(view_runs(open_existing(store).runs(branch), limit), chosen, output, wide=wide)
 
 
 @history.command(epilog="Example: tcprof history show main@latest")
@@ -183,7 +183,7 @@ def show(
     from tcprof.views.history import view_run
 
     chosen = choose_format(output_format, output, force=force)
-    opened = _open(store)
+    opened = open_existing(store)
     found = _find_run(opened, run)
     series, points = opened.series(), opened.points(run_ids=[found["run_id"]])
     print_document(view_run(found, series, points), chosen, output, wide=wide)
@@ -211,7 +211,7 @@ def export(
     from tcprof.history.exchange import write_for
     from tcprof.views.history import view_export
 
-    opened = _open(store)
+    opened = open_existing(store)
     if tool is not None:
         from tcprof.outputs import replace_file
 
@@ -236,12 +236,12 @@ def rm(
     store: StoreOption = None,
 ) -> None:
     """Remove runs with their points and analyses, such as those of a disturbed machine."""
-    opened = _open(store)
+    opened = open_existing(store)
     for run_id in runs:
         opened.remove(run_id)
 
 
-def _open(url: str | None) -> "Store":
+def open_existing(url: str | None) -> "Store":
     """A store that is there."""
     from tcprof.history.store import open_store
 

@@ -71,6 +71,14 @@ def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> Non
         print_lines((document.gate.doubt,))
 
 
+def tell_path(path: Path, format_name: str) -> None:
+    """Say which file was written; beside what other programs read, on standard error."""
+    if format_name == "text":
+        echo_path(path)
+    else:
+        echo_error(str(path))
+
+
 def print_faults(faults: Iterable[str]) -> None:
     """Print to the error stream why the figures that follow cannot be trusted; each fault is a paragraph."""
     word = "warning:"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import TEXT, ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import check_target, find_reports, print_document, print_lines, progress, progress_of
-from tcprof.cli.streams import echo_error, echo_path
+from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
+from tcprof.cli.output import check_target, find_reports, print_document, print_lines, progress, progress_of, tell_path
+from tcprof.cli.streams import echo_path
 from tcprof.errors import UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.html import USUAL, PageOptions
@@ -108,10 +108,7 @@ def ranks(
         echo_path(page)
     if save is not None:
         write_job(job, save)
-        if chosen == TEXT:
-            echo_path(save)
-        else:
-            echo_error(str(save))
+        tell_path(save, chosen)
 
 
 def report_job(folder: Path, page: Path, options: PageOptions) -> None:
@@ -147,12 +144,13 @@ def _write_page(job: "Job", page: Path, given: list[Path], options: PageOptions 
     from tcprof.ranks.gather import find_files
     from tcprof.ranks.store import is_job
     from tcprof.render.html.job import write_job_page
+    from tcprof.views.ranks import view_job_page
 
     with progress(f"Writing {page.name}"):
         files = find_files(each for each in given if not is_job(each))
         links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
         of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
-        write_job_page(job, page, options, of_ranks if any(of_ranks) else ())
+        write_job_page(view_job_page(job, of_ranks if any(of_ranks) else ()), page, options)
 
 
 def _parse_per_step(text: str | None) -> "PerStep | None":

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import typer
 
-from tcprof.cli.history import MetricOption, StoreOption, history
+from tcprof.cli.history import MetricOption, StoreOption, history, open_existing
 from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import (
     check_folder,
@@ -76,7 +76,6 @@ def trend(
     It looks at the series that the newest run is in. Where the analyses of both sides are kept, it compares them.
     '-o NAME.html' writes a page with a figure of each series.
     """
-    from tcprof.history.store import open_store
     from tcprof.history.trends import explain_step, read_trends
     from tcprof.views.trends import view_trends
 
@@ -86,7 +85,7 @@ def trend(
     elif pages:
         raise UsageError("--pages needs the page of the trend", "Name it: -o trend.html --pages")
     chosen = choose_format(output_format, None if page else output, force=force)
-    opened = open_store(store, create=False)
+    opened = open_existing(store)
     trends = read_trends(opened, branch, program, metric or ())
     document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None)
     print_document(document, chosen, None if page else output, wide=wide)
@@ -165,8 +164,7 @@ def accept(
     store: StoreOption = None,
 ) -> None:
     """Accept the change that came with a commit: its level is the baseline from there on."""
-    from tcprof.history.store import open_store
     from tcprof.history.trends import find_commit
 
-    opened = open_store(store, create=False)
+    opened = open_existing(store)
     opened.accept(find_commit(opened, commit), why)

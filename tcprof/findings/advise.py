@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.finding import are_of_amd
 from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
-from tcprof.findings.judged import saved_advice
+from tcprof.findings.judged import find_saved
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
@@ -27,7 +27,7 @@ _KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
     """The advice on a recording: what saves most first, then what has no price."""
     if analysis not in _KNOWN:
-        saved = saved_advice(analysis)
+        saved = find_saved(analysis, "advice", tuple[Advice, ...])
         _KNOWN[analysis] = _find(analysis) if saved is None else saved
     return _KNOWN[analysis]
 

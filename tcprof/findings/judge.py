@@ -13,7 +13,7 @@ from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import UNTRACED_WORK, find_faults
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.iterations import IterationFigures, from_kernel_order, measure_iterations, pool_tensor_active
-from tcprof.findings.judged import Findings, GpuFindings, saved_findings
+from tcprof.findings.judged import Findings, GpuFindings, find_saved
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.verdict import judge_capture, judge_iterations
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
@@ -27,7 +27,7 @@ _MOST_RANGES = 4
 @plain_texts()
 def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
     """Judge a recording; with a GPU, only the verdict and the checks of this one."""
-    findings = saved_findings(analysis) or _judge(analysis)
+    findings = find_saved(analysis, "findings", Findings) or _judge(analysis)
     return findings if gpu is None else replace(findings, gpus=tuple(one for one in findings.gpus if one.gpu == gpu))
 
 

@@ -87,17 +87,8 @@ def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
     return {"findings": _plain(findings), "advice": [_plain(each) for each in advice]}
 
 
-def saved_findings(analysis: Analysis) -> Findings | None:
-    """The findings that were saved with an analysis; None where there are none that can be used."""
-    return _saved(analysis, "findings", Findings)
-
-
-def saved_advice(analysis: Analysis) -> tuple[Advice, ...] | None:
-    """The same of its advice."""
-    return _saved(analysis, "advice", tuple[Advice, ...])
-
-
-def _saved(analysis: Analysis, name: str, kind: type[_Kind]) -> _Kind | None:
+def find_saved(analysis: Analysis, name: str, kind: type[_Kind]) -> _Kind | None:
+    """The ``findings`` or the ``advice`` that were saved with an analysis; None where none can be used."""
     found: _Kind | None = _typed(kind, analysis.judged[name], analysis) if analysis.judged else None
     return found
 

@@ -105,14 +105,8 @@ SAMPLES = Schema(
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
 # What a sample counts of the GPU's work beside tensor cycles, and what launches get their share of.
 WORK = (
-    "sm_active_cycles",
-    "instruction_count",
-    "fma_instruction_count",
-    "dram_read_bytes",
-    "dram_write_bytes",
-    "l2_bytes",
-    "l2_request_count",
-    "l1_wavefront_count",
+    *("sm_active_cycles", "instruction_count", "fma_instruction_count", "dram_read_bytes", "dram_write_bytes"),
+    *("l2_bytes", "l2_request_count", "l1_wavefront_count"),
 )
 COUNTED = ("cycles", "count", "bytes")  # units of what a sample counts, and that is not drawn: its rate is
 # What follows from counts of the samples, where Nsight Systems' whole percentages were not recorded.

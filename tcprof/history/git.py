@@ -27,7 +27,7 @@ def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
         when = "" if commit_utc else "; its run is sorted by the time of its recording: --commit-time gives another"
         return facts, (f"{commit} is not a commit of this repository{when}.",)
     if known:
-        if not branch and (not commit or _is_ancestor(known[0])):
+        if not branch and (not commit or _ask("merge-base", "HEAD", known[0]) == known[0]):
             branch = current_branch()
         commit, commit_utc = known[0], commit_utc or known[1]
     note = "" if branch else "the run has no branch, so BRANCH@latest does not find it: --branch names one."
@@ -39,10 +39,6 @@ def current_branch() -> str:
     return _ask("symbolic-ref", "--short", "--quiet", "HEAD") or next(
         (name for name in map(os.environ.get, _BRANCH_VARIABLES) if name), ""
     )
-
-
-def _is_ancestor(commit: str) -> bool:
-    return _ask("merge-base", "HEAD", commit) == commit
 
 
 def _ask(*words: str) -> str:

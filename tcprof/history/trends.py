@@ -195,12 +195,8 @@ def write_run(store: Store, run_id: int, folder: Path) -> Path:
 
 def choose_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
     """The kept runs whose pages explain a trend: those beside each change, and the newest."""
-    sides = [side for each in trends for change in each.shown for side in _near(each, change)]
+    around = [each.around(change) for each in trends for change in each.shown]
+    sides = [side for before, after in around for side in (before.tail(1), after.head(1))]
     newest = [each.points.tail(1) for each in trends[:1]]
     chosen = pd.concat([*sides, *newest])
     return chosen[chosen["kept"]].drop_duplicates("run_id")
-
-
-def _near(each: SeriesTrend, change: Change) -> tuple[pd.DataFrame, pd.DataFrame]:
-    before, after = each.around(change)
-    return before.tail(1), after.head(1)

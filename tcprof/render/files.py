@@ -26,20 +26,8 @@ if TYPE_CHECKING:
 
 ABOUT = "recording.json"
 FRAMES = (
-    *(
-        "ranges",
-        "instances",
-        "iterations",
-        "kinds",
-        "steps",
-        "step_summary",
-        "paths",
-        "nvtx_ranges",
-        "samples",
-        "activities",
-        "gpus",
-    ),
-    *("modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
+    *("ranges", "instances", "iterations", "kinds", "steps", "step_summary", "paths", "nvtx_ranges", "samples"),
+    *("activities", "gpus", "modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
     *("clocks", "outside", "unprofiled"),
 )
 

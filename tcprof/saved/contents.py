@@ -36,6 +36,7 @@ from tcprof.frames import (
     RANGES,
     SAMPLES,
     STEP_SUMMARY,
+    STEPS,
     TIMELINE,
     UNPROFILED,
     WAITS,
@@ -80,29 +81,16 @@ def own_key() -> bytes:
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
 JUDGED = "findings.json"
 OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of ``Analysis.observed``
+_BEFORE = (GPUS, RANGES, STEP_SUMMARY, ITERATIONS, KINDS, INSTANCES, PATHS, NVTX_RANGES, KERNELS)
+_AFTER = (KERNEL_INSTANCES, MODULES, TIMELINE, LEDGER, CLOCKS, OUTSIDE, SAMPLES, ACTIVITIES, API_CALLS, WAITS)
+# In the order of the file.
 FRAMES: dict[str, Schema] = {
-    "gpus": GPUS,
-    "ranges": RANGES,
-    "step_summary": STEP_SUMMARY,
-    "iterations": ITERATIONS,
-    "kinds": KINDS,
-    "instances": INSTANCES,
-    "paths": PATHS,
-    "nvtx_ranges": NVTX_RANGES,
-    "kernels": KERNELS,
+    **{schema.name: schema for schema in _BEFORE},
     "kernels_by_path": KERNELS,
-    "kernel_instances": KERNEL_INSTANCES,
-    "modules": MODULES,
-    "timeline": TIMELINE,
-    "ledger": LEDGER,
-    "clocks": CLOCKS,
-    "outside": OUTSIDE,
-    "samples": SAMPLES,
-    "activities": ACTIVITIES,
-    "api_calls": API_CALLS,
-    "waits": WAITS,
+    **{schema.name: schema for schema in _AFTER},
     **OBSERVED,
 }
+TABLES = {**FRAMES, STEPS.name: STEPS}  # with the one that is made of others
 # Columns that are rows of another frame, or -1 for none; with what a row has in common with the one that it names.
 ROWS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "paths": {"parent_id": ("paths", ())},

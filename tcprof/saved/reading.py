@@ -3,9 +3,9 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, partial
 from hmac import compare_digest
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -172,7 +172,7 @@ class SavedAnalysis(Analysis):
         file = self.__dict__.get("_file")
         if file is None or name not in _LAZY:
             raise AttributeError(name)
-        value = _split(self) if name == "split_by_path" else file.frame(name)
+        value = partial(file.frame, "kernels_by_path") if name == "split_by_path" else file.frame(name)
         self.__dict__[name] = value
         return value
 
@@ -203,10 +203,6 @@ class SavedAnalysis(Analysis):
 
 _Kind = TypeVar("_Kind", bound=SavedAnalysis)
 _LAZY = {field.name for field in fields(Analysis)}
-
-
-def _split(analysis: SavedAnalysis) -> Callable[[], pd.DataFrame]:
-    return lambda: analysis.__dict__["_file"].frame("kernels_by_path")
 
 
 def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:

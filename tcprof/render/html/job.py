@@ -1,43 +1,27 @@
 """The HTML pages of a job of many ranks, and of two."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from tcprof.ranks.job import Job
 from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html.pages import read_asset, render_page, split_parts, write_page
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.compared_jobs import view_compared_jobs_page
 from tcprof.views.document import Document, HeatMap, Section
-from tcprof.views.ranks import view_job_page
 
 _UNKNOWN = 0  # all known values are stored one higher
 _SCALES = {"ns": 1.0, "pct": 1e-3, "hz": 1e5}  # of the units of columns: what one in the stored numbers is
 
 
-def write_job_page(job: Job, path: Path, options: PageOptions = USUAL, links: Sequence[str] = ()) -> None:
-    """Write the page of a job.
-
-    Args:
-        links: To the page of each rank, empty for none; empty if all are.
+def write_job_page(document: Document, path: Path, options: PageOptions = USUAL) -> None:
+    """Write the page of a job, see ``tcprof.views.ranks``, or of two, see ``tcprof.views.compared_jobs``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    write_page(path, render_job(view_job_page(job, links), options), options)
-
-
-def write_jobs_page(jobs: tuple[Job, Job], names: tuple[str, str], path: Path, options: PageOptions = USUAL) -> None:
-    """Write the page of two jobs, the first of which is the baseline.
-
-    Raises:
-        OutputError: The file cannot be written. What was there before is left as it was.
-    """
-    write_page(path, render_job(view_compared_jobs_page(jobs, names), options), options)
+    write_page(path, render_job(document, options), options)
 
 
 def render_job(document: Document, options: PageOptions = USUAL) -> str:

@@ -11,6 +11,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.steps.iterations import are_counted
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
 from tcprof.annotate.steps import NAMES, STEP
 from tcprof.findings.finding import class_title
@@ -72,16 +73,12 @@ def _read_launches(analysis: Analysis) -> pd.DataFrame:
     module, path = launched["module"].to_numpy(), launched["path_id"].to_numpy()
     of_module = np.append(analysis.modules["phase"].to_numpy(object), "")[module]
     of_path = np.array([*map(_phase_of, analysis.paths["path"]), ""], dtype=object)[path]
-    steady = module >= 0
-    if len(analysis.iterations):
-        counted = np.append(analysis.iterations["counted"].to_numpy(np.bool_), False)
-        steady &= counted[launched["iteration"].to_numpy()]
     classes = classes_of_activities(analysis.activities, launched, analysis.kernels)
     return launched[["gpu", "kernel", "path_id", "duration_ns", "tensor_active_ns"]].assign(
         module_id=np.append(analysis.modules["module_id"].to_numpy(np.int64), -1)[module],
         phase=np.where(module >= 0, of_module, of_path),
         time_class=classes[launched["activity"].to_numpy()],
-        steady=steady,
+        steady=(module >= 0) & are_counted(launched, analysis.iterations),
     )
 
 

@@ -4,22 +4,13 @@ from tcprof.analysis import Analysis
 from tcprof.findings.iterations import list_kinds
 from tcprof.frames import KINDS
 from tcprof.untrusted import one_line
-from tcprof.views.document import Part, Section
 from tcprof.views.recording import make_table
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
-    *(
-        "share_pct",
-        "step_time_ns",
-        "iteration_count",
-        "tokens_per_second",
-        "tensor_active_mean_pct",
-        "gpu_idle_pct",
-        "kernel_count",
-    ),
-    *("tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
+    *("share_pct", "step_time_ns", "iteration_count", "tokens_per_second", "tensor_active_mean_pct", "gpu_idle_pct"),
+    *("kernel_count", "tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
 )
 
 
@@ -37,9 +28,3 @@ def list_kind_tables(analysis: Analysis) -> list[Table]:
         if listed:
             tables.append(make_table(analysis, gpu, "Kinds of steps on", "Kind", headings, listed))
     return tables
-
-
-def view_kinds(analysis: Analysis) -> tuple[Part, ...]:
-    """These tables as a section; nothing where all iterations are of one kind."""
-    tables = list_kind_tables(analysis)
-    return (Section("kinds", "", tuple(tables)),) if tables else ()

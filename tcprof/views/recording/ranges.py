@@ -77,19 +77,14 @@ def view_ranges(
     return make_document(analysis, findings, "ranges", parts, {"rows": rows}, rows=rows, **notes)
 
 
-def keep_largest_of_gpus(rows: pd.DataFrame, most: int) -> pd.DataFrame:
-    """Of each GPU so many rows: those with most time on it, and what these lie in."""
-    of_gpus = [of_gpu for _, of_gpu in rows.groupby("gpu", sort=False)]
-    return pd.concat([keep_largest(of_gpu, of_gpu["gpu_window_ns"], most) for of_gpu in of_gpus])
-
-
 def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, fold: bool = False) -> list[Table]:
     """The range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
     every = rows
     if fold and len(rows):
         rows = pd.concat([fold_ranges(of_gpu, of_gpu) for _, of_gpu in split_by_gpu(rows)])
     if limit is not None and len(rows) > limit:
-        rows = keep_largest_of_gpus(rows, max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN))
+        most = max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN)
+        rows = pd.concat([keep_largest(each, each["gpu_window_ns"], most) for _, each in split_by_gpu(rows)])
     found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
     columns, headings = [column for column, _ in found], tuple(made for _, made in found)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()

@@ -19,12 +19,12 @@ from tcprof.findings.notes import describe_peaks, describe_utilization
 from tcprof.findings.pricing.advice import Advice
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
-from tcprof.views.document import Document, Notes, Part
+from tcprof.views.document import Document, Notes, Part, Section
 from tcprof.views.paths import keep_largest, path_rows
 from tcprof.views.recording import count_notes, describe_base, head, make_document, make_table
 from tcprof.views.recording.advice import MOST_SHOWN, view_best
 from tcprof.views.recording.kernels import list_kernels
-from tcprof.views.recording.kinds import view_kinds
+from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import OWN_DOMAINS
 from tcprof.views.tables import Cell, Heading, Table
@@ -57,9 +57,10 @@ def view_recording(
         most = _rows_that_fit((Notes(findings.faults), *texts), any(table.hidden for table in places))
         places = _list_places(analysis, gpu, most)
     shown_kernels = kernels if limit or with_notes else kernels.head(most)
+    kinds = list_kind_tables(analysis) if with_notes else []
     parts: tuple[Part, ...] = (
         *texts,
-        *(view_kinds(analysis) if with_notes else ()),
+        *([Section("kinds", "", tuple(kinds))] if kinds else []),
         *places,
         *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, shown_kernels)),
     )

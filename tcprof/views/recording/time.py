@@ -41,13 +41,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 NOTABLE_PCT = 1.0  # entries of the ledger below this are not worth a remedy
 # On a narrow terminal; the last one first.
 _SPARE = (
-    "memory_bound",
-    "fp32_bound",
-    "graph",
-    "communication",
-    "unresolved_kernel",
-    "copy",
-    "issue_bound",
+    *("memory_bound", "fp32_bound", "graph", "communication", "unresolved_kernel", "copy", "issue_bound"),
     "small_grid",
 )
 MEANING = (

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.steps.iterations import are_counted
 from tcprof.arrays import Floats, Ints
 from tcprof.views.paths import module_names
 
@@ -122,11 +123,8 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """The kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
-    launched, iterations = analysis.kernel_instances, analysis.iterations
-    counts = (launched["gpu"] == gpu).to_numpy() & (launched["module"] >= 0).to_numpy()
-    if len(iterations):
-        steady = np.append(iterations["counted"].to_numpy(np.bool_), False)  # the last one is for no iteration
-        counts = counts & steady[launched["iteration"].to_numpy()]
+    launched = analysis.kernel_instances
+    counts = (launched["gpu"] == gpu) & (launched["module"] >= 0) & are_counted(launched, analysis.iterations)
     mine = launched[counts]
     module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
     phase = analysis.modules["phase"].to_numpy(object)[mine["module"].to_numpy()]
