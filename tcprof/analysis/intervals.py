@@ -39,6 +39,11 @@ def run_starts(*keys: npt.NDArray[Any]) -> Ints:
     return np.flatnonzero(np.append(True, changes))
 
 
+def places_in_runs(count: Ints) -> Ints:
+    """The place of each row in its run, where runs of so many rows follow one another: 0, 1, 2, 0, 1 and so on."""
+    return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+
+
 def distinct(*times: Ints) -> Ints:
     """All times, each once, ascending: as ``np.unique``, which puts numbers into a hash table, and is far slower."""
     every = np.sort(np.concatenate(times), kind="stable")  # linear, where each of them is in order
@@ -221,7 +226,7 @@ class StepFunction:
         first = search(self.end, low, "right")
         count = np.maximum(search(self.start, high) - first, 0)
         query = np.repeat(np.arange(len(low)), count)
-        step = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+        step = places_in_runs(count) + np.repeat(first, count)
         overlap = np.minimum(self.end[step], high[query]) - np.maximum(self.start[step], low[query])
         return query, step, overlap
 

@@ -157,8 +157,7 @@ def _as_known(error: BaseException) -> TcprofError | None:
         return InputError("There is not enough memory for this recording.", "Record less: --capture-range, --duration.")
     if type(error).__module__.partition(".")[0] in _READERS:
         return InputError(
-            f"The content of the recording cannot be read: {reason}",
-            f"The file may be damaged. {EXPORT_AGAIN}",
+            f"The content of the recording cannot be read: {reason}", f"The file may be damaged. {EXPORT_AGAIN}"
         )
     return None
 

@@ -203,8 +203,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         if output is None or output.suffix not in SUFFIXES:
             given = "without -o" if output is None else f"-o {output}"
             raise UsageError(
-                f"--figure {figure} {given} names no file to draw.",
-                f"Give one: -o {figure}.svg, .png or .html.",
+                f"--figure {figure} {given} names no file to draw.", f"Give one: -o {figure}.svg, .png or .html."
             )
         check_drawing(output)
     if output is None and chrome_trace is None:

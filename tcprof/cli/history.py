@@ -7,14 +7,7 @@ import typer
 
 from tcprof.cli import app
 from tcprof.cli.help import App, Group
-from tcprof.cli.options import (
-    ForceOption,
-    NoCacheOption,
-    OutputOption,
-    TableFormatOption,
-    WideOption,
-    choose_format,
-)
+from tcprof.cli.options import ForceOption, NoCacheOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import check_target, print_document, print_notes, progress_of, read_recording
 from tcprof.cli.streams import echo, echo_path
 from tcprof.errors import UsageError

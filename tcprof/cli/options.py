@@ -100,12 +100,7 @@ PeakOption = Annotated[
 ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
 TableFormatOption = Annotated[str | None, format_option(TABLE_FORMATS, _FORMAT_HELP)]
 RowLimitOption = Annotated[
-    int,
-    typer.Option(
-        "--limit",
-        min=0,
-        help="Number of rows to show, most GPU time first; 0 for all.",
-    ),
+    int, typer.Option("--limit", min=0, help="Number of rows to show, most GPU time first; 0 for all.")
 ]
 ScreenLimitOption = Annotated[
     int | None,
@@ -138,8 +133,7 @@ NsysOption = Annotated[
 ]
 GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.", show_default=False)]
 FilterOption = Annotated[
-    str | None,
-    typer.Option("--filter", metavar="REGEX", help="Only names that match.", show_default=False),
+    str | None, typer.Option("--filter", metavar="REGEX", help="Only names that match.", show_default=False)
 ]
 NcuOption = Annotated[
     str | None,

@@ -38,8 +38,7 @@ class ProfileCommand(Command):
 
 
 ProgramArgument = Annotated[
-    list[str],
-    typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command, with its arguments."),
+    list[str], typer.Argument(metavar="PROGRAM", help="A Python script, -m MODULE, or any command, with its arguments.")
 ]
 ReportOption = Annotated[
     Path | None,
@@ -135,8 +134,7 @@ JobOption = Annotated[
     ),
 ]
 DryRunOption = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Print an nsys command line for another machine, and record nothing."),
+    bool, typer.Option("--dry-run", help="Print an nsys command line for another machine, and record nothing.")
 ]
 
 

@@ -11,19 +11,3 @@ from tcprof.findings.notes import (
     describe_warm_up,
     why_no_kernels,
 )
-
-__all__ = [
-    "Check",
-    "Finding",
-    "Findings",
-    "GpuFindings",
-    "Severity",
-    "count_checks",
-    "describe_folding",
-    "describe_kernel_order",
-    "describe_outside",
-    "describe_warm_up",
-    "judge",
-    "summarize_checks",
-    "why_no_kernels",
-]

@@ -27,10 +27,7 @@ from tcprof.untrusted import one_line
 _NOTABLE_PCT = 1.0
 _MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
-_WAITS = {
-    LAUNCH_BOUND: ": the run is launch-bound",
-    CPU_BOUND: ": the run is CPU-bound",
-}
+_WAITS = {LAUNCH_BOUND: ": the run is launch-bound", CPU_BOUND: ": the run is CPU-bound"}
 _SLOWED = " (recording adds to it)"
 Sentences = tuple[str, ...]
 

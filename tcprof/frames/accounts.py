@@ -145,9 +145,7 @@ ADVICE = Schema(
         Signed("likely_ns", "The likely saving, as time."),
         Signed("high_ns", "The largest saving, as time."),
         Float(
-            "step_ns",
-            "The unprofiled step time that savings are relative to: measured, or estimated.",
-            title="Step",
+            "step_ns", "The unprofiled step time that savings are relative to: measured, or estimated.", title="Step"
         ),
         Text("confidence", "high, medium or low.", title="Confidence"),
     ),

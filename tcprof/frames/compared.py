@@ -83,11 +83,7 @@ KERNEL_CHANGES = Schema(
     "Figures are per step, without warm-up, or of the whole captures where one recording has no steps.",
     (
         GPU,
-        Text(
-            "path",
-            "The path within the step, as in the new recording; of removed ones the baseline's.",
-            title="In",
-        ),
+        Text("path", "The path within the step, as in the new recording; of removed ones the baseline's.", title="In"),
         Text(
             "status",
             "same: name and launch geometry agree; renamed: matched, by place or by name, with another name or "

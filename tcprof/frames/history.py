@@ -73,9 +73,5 @@ POINTS = Schema(
 ACCEPTED = Schema(
     "accepted",
     "Changes that were acknowledged: from these commits on the level is the baseline.",
-    (
-        Text("commit", "The commit."),
-        Text("why", "Why it is accepted."),
-        Text("added_utc", "When it was accepted."),
-    ),
+    (Text("commit", "The commit."), Text("why", "Why it is accepted."), Text("added_utc", "When it was accepted.")),
 )

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from tcprof.analysis.intervals import StepFunction, run_starts
+from tcprof.analysis.intervals import StepFunction, places_in_runs, run_starts
 from tcprof.arrays import Bools, Floats, Ints, mapping_of
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
@@ -128,7 +128,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     inside = np.zeros(len(row), dtype=bool)
     inside[begins.row] = True
     stretch = np.cumsum(~(inside & adjacent)) - 1
-    cluster = _clusters(stretch)
+    cluster = np.cumsum(begin_pieces(stretch, CLUSTER)) - 1
     part_kind = np.repeat(np.arange(len(count)), count)
     part_ns = (mean / count)[part_kind]
     of_class = make_sparse(part_ns, np.arange(len(part_ns)), part_kind, (len(part_ns), len(mean)))
@@ -161,7 +161,7 @@ def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> 
         kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
         count = parts.count[kind]
         launch = np.repeat(np.arange(len(kind)), count)
-        place = np.arange(len(launch)) - np.repeat(np.cumsum(count) - count, count)
+        place = places_in_runs(count)
         length = ((launches.end[some] - start) / count)[launch]
         low = start[launch] + place * length
         piece, sample, overlap = samples.overlaps(low, low + length)
@@ -203,8 +203,7 @@ def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:
     """The borders that lie inside of each span, and the span."""
     low = np.searchsorted(border, start, side="right")
     count = np.maximum(np.searchsorted(border, end, side="left") - low, 0)
-    row = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
-    return row, np.repeat(np.arange(len(low)), count)
+    return places_in_runs(count) + np.repeat(low, count), np.repeat(np.arange(len(low)), count)
 
 
 def _find_ahead(launches: Launches, border: Ints) -> csr_array:
@@ -219,11 +218,10 @@ def _find_ahead(launches: Launches, border: Ints) -> csr_array:
     return make_sparse(share * weight, row, kind, (len(border), int(launches.kind.max(initial=-1)) + 1))
 
 
-def _clusters(stretch: Ints) -> Ints:
-    """Number of the cluster of each row."""
-    rows, first = np.arange(len(stretch)), run_starts(stretch)
-    place = rows - np.repeat(first, np.diff(np.append(first, len(stretch))))
-    return np.cumsum(place % CLUSTER == 0) - 1
+def begin_pieces(stretch: Ints, longest: int) -> Bools:
+    """Which rows begin a stretch, or a piece of one that is cut since it is longer."""
+    begins: Bools = places_in_runs(np.diff(np.append(run_starts(stretch), len(stretch)))) % longest == 0
+    return begins
 
 
 def _squares(launches: Launches, group: _Numbers, found: _Overlaps) -> csr_array:

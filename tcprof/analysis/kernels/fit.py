@@ -128,13 +128,7 @@ def fit(
 
 
 def _reweighted(
-    design: Design,
-    targets: Floats,
-    reading: Floats,
-    unit: Floats | None,
-    highest: float,
-    ceiling: float,
-    passes: int,
+    design: Design, targets: Floats, reading: Floats, unit: Floats | None, highest: float, ceiling: float, passes: int
 ) -> _Solution:
     """Solve several times, with weights from the solution before; the second target is what all may be off by alike."""
     duration = np.bincount(design.part_kind, design.part_ns)

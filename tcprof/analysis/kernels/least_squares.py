@@ -6,9 +6,9 @@ from scipy.sparse import csr_array, hstack
 
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.constraints import minimize_nonnegative
-from tcprof.analysis.kernels.design import Design, alike_rows
+from tcprof.analysis.kernels.design import Design, alike_rows, begin_pieces
 from tcprof.analysis.kernels.noise import Noise, some_rows
-from tcprof.arrays import Floats, Ints, mapping_of
+from tcprof.arrays import Floats, mapping_of
 
 SHAPE, SHAPE_FLOOR = 0.3, 0.005  # how much neighbouring parts differ: of the class's rate, and of the highest rate
 RIDGE = 1e-10  # of a normal matrix scaled to a diagonal of 1: keeps it invertible
@@ -34,7 +34,7 @@ def normal_equations(
         The normal matrix, the right-hand sides, and the normal matrix of the common errors.
     """
     alike = design.alike if common is None else design.alike & alike_rows(common)
-    begins = _uncoupled(design.stretch)
+    begins = np.flatnonzero(begin_pieces(design.stretch, LONGEST))
     apart = Noise(noise.diagonal, noise.coupling.copy())
     apart.coupling[begins] = 0
     alike = alike & (apart.coupling > 0)
@@ -53,13 +53,6 @@ def normal_equations(
     right = design.shares.T @ apart.weigh(targets)
     right = np.hstack([right, normal[:unknowns, unknowns:]])
     return normal[:unknowns, :unknowns], right, normal[unknowns:, unknowns:]
-
-
-def _uncoupled(stretch: Ints) -> Ints:
-    """The first rows of all stretches, and those at which long ones are cut."""
-    first = run_starts(stretch)
-    place = np.arange(len(stretch)) - np.repeat(first, np.diff(np.append(first, len(stretch))))
-    return np.flatnonzero(place % LONGEST == 0)
 
 
 def smoothing_prior(design: Design, rate: Floats, highest: float, ceiling: float) -> Floats:

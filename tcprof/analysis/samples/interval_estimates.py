@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tcprof.analysis.intervals import enumerate_keys, run_starts
+from tcprof.analysis.intervals import enumerate_keys, places_in_runs, run_starts
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
@@ -153,8 +153,7 @@ def bootstrap_interval(group: Ints, part: Floats, whole: Floats, groups: int) ->
     order = order[whole[order] > 0]
     group, part, whole = group[order], part[order], whole[order]
     count = np.bincount(group, minlength=groups)
-    rank = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
-    block = group * BLOCKS + rank * np.minimum(count, BLOCKS)[group] // count[group]
+    block = group * BLOCKS + places_in_runs(count) * np.minimum(count, BLOCKS)[group] // count[group]
     keys, codes = enumerate_keys(block)
     block_part, block_whole = (np.bincount(codes, values).astype(np.float64) for values in (part, whole))
     block_group = keys // BLOCKS

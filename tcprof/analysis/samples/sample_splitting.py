@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, distinct, run_starts, search
+from tcprof.analysis.intervals import StepFunction, distinct, places_in_runs, run_starts, search
 from tcprof.arrays import Floats, Ints, mapping_of
 
 FIXED_POINT = 2.0**40
@@ -44,7 +44,7 @@ class Rates:
         rows = np.flatnonzero((self.end >= low) & (self.start <= high))
         count = self.parts[rows]
         launch = np.repeat(rows, count)
-        place = np.arange(len(launch)) - np.repeat(np.cumsum(count) - count, count)
+        place = places_in_runs(count)
         start, parts = self.start[launch], self.parts[launch]
         duration = self.end[launch] - start
         begin, finish = (start + duration * step // parts for step in (place, place + 1))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.intervals import places_in_runs
 from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_PERIODS = 3
@@ -226,8 +227,7 @@ def _cut(start: Ints, length: int, count: int) -> tuple[Ints, Ints]:
     # Where an anchor was missing, the distance is that of several repetitions.
     missed = (gap % usual == 0) & (gap <= _MOST_MISSED * usual) & (usual >= _RUN)
     several = np.append(np.where(missed, gap // usual, 1), 1)
-    number = np.arange(several.sum()) - np.repeat(np.cumsum(several) - several, several)
-    start = np.repeat(start, several) + usual * number
+    start = np.repeat(start, several) + usual * places_in_runs(several)
     gap = np.append(np.diff(start), usual)
     end = np.minimum(start + np.where(gap <= _LONGEST * usual, gap, usual), count)
     whole = end - start >= (1 - 2 * _TOLERANCE) * np.minimum(usual, gap)

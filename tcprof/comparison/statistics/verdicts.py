@@ -94,9 +94,7 @@ def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
     return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
 
 
-def _assume(
-    sides: Sides,
-) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
+def _assume(sides: Sides) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
     """Both sides as the instances have them and as runs may differ; their change; and the deviation of runs assumed."""
     within, wide, relative, counts = [], [], [], []
     for side in sides:

@@ -186,10 +186,7 @@ _PAGEABLE = (
 )
 _PINNED = ("inputs = inputs.to(device, non_blocking=True)  # its memory is pinned",)
 _SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
-_NO_SCALER = (
-    "# or bfloat16, which needs no scaler:",
-    'with torch.autocast("cuda", dtype=torch.bfloat16): ...',
-)
+_NO_SCALER = ("# or bfloat16, which needs no scaler:", 'with torch.autocast("cuda", dtype=torch.bfloat16): ...')
 _OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."

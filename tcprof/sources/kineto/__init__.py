@@ -39,10 +39,5 @@ def _open(path: Path) -> Source:
 
 
 KINETO = SourceType(
-    "traces of torch.profiler and JAX (.json, .json.gz)",
-    (".json", ".gz"),
-    (),
-    _recognizes,
-    _open,
-    has_common_name=True,
+    "traces of torch.profiler and JAX (.json, .json.gz)", (".json", ".gz"), (), _recognizes, _open, has_common_name=True
 )

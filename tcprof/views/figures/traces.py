@@ -150,10 +150,7 @@ def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
         constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
         textangle=0,
         hovertext=[_describe(row, where) for row in rows.to_dict("records")],
-        marker={
-            "color": colors,
-            "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE},
-        },
+        marker={"color": colors, "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE}},
         name=name,
         showlegend=False,
     )

@@ -7,9 +7,7 @@ from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
 from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.notes import (
-    describe_peaks,
-)
+from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
 from tcprof.views.recording import (
@@ -27,13 +25,7 @@ from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_rooflines
 from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import (
-    MEANING,
-    MOST_POINTS,
-    describe_iterations,
-    figure_iteration_strip,
-    list_ledger,
-)
+from tcprof.views.recording.time import MEANING, MOST_POINTS, describe_iterations, figure_iteration_strip, list_ledger
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 # Of a page: the verdict with a picture of a step in it, what stays in view, what is explored below it, and sources.
