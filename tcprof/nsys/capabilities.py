@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
@@ -11,7 +11,7 @@ import yaml
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.errors import NsysError
 from tcprof.nsys.locate import ANSWER_S, INSTALL_HINT, METRIC_SETS, Nsys
-from tcprof.nsys.run import SAMPLER_HELD, Completed, run_quietly
+from tcprof.nsys.run import SAMPLER_HELD, Completed, explain, run_quietly
 
 PATIENCE_S = 6.0  # another one that asks is done within a second
 _PAUSE_S = (0.2, 0.8)
@@ -172,6 +172,11 @@ class GpuSupport:
     supported: bool  # whether its metrics can be sampled
     reason: str  # why not, in nsys's words; empty if supported, or if nsys gives none
 
+    @property
+    def is_held(self) -> bool:
+        """Whether another profiler samples it now."""
+        return explain(self.reason) is SAMPLER_HELD
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -187,8 +192,11 @@ class Capabilities:
         return tuple(gpu for gpu in self.gpus if gpu.supported)
 
 
-def read_capabilities(nsys: Nsys) -> Capabilities:
+def read_capabilities(nsys: Nsys, wanted: str = "all") -> Capabilities:
     """Asks an nsys what it can do here.
+
+    Args:
+        wanted: The GPUs that are to be sampled, as ``--gpus`` names them; others may be held by other ranks.
 
     Raises:
         NsysError: If it gives no answer that can be understood.
@@ -196,7 +204,7 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
     options = _ask(nsys, "--help").output
     plural = re.search(r"--gpu-metrics-devices\b", options) is not None
     option = "--gpu-metrics-devices" if plural else "--gpu-metrics-device"
-    devices = _ask_for_gpus(nsys, f"{option}=help")
+    devices = _ask_for_gpus(nsys, f"{option}=help", wanted)
     if not re.search(r"Possible --gpu-metrics-device|GPUs are (not )?supported", devices.output):
         raise NsysError(
             f"nsys {nsys.version_text} does not say which GPUs it can sample: {devices.last_lines()}",
@@ -206,17 +214,21 @@ def read_capabilities(nsys: Nsys) -> Capabilities:
     return Capabilities(option, re.search(r"^\s*file:", sets, re.MULTILINE) is not None, parse_gpus(devices.output))
 
 
-def _ask_for_gpus(nsys: Nsys, option: str) -> Completed:
-    """Asks for the GPUs, again where another one asks at the same time: each holds all of them for a moment.
-
-    The ranks of a host begin together.
-    """
+def _ask_for_gpus(nsys: Nsys, option: str, wanted: str) -> Completed:
+    """Asks for the GPUs, again while wanted ones are held: another user's nsys that asks holds each for a moment."""
     until = time.monotonic() + PATIENCE_S
-    while (answer := _ask(nsys, option)) and re.search(SAMPLER_HELD.pattern, answer.output, re.IGNORECASE):
-        if time.monotonic() > until:
-            break
+    while True:
+        answer = _ask(nsys, option)
+        gpus = parse_gpus(answer.output)
+        if are_free(gpus, wanted) or not any(gpu.is_held for gpu in gpus) or time.monotonic() > until:
+            return answer
         time.sleep(random.uniform(*_PAUSE_S))
-    return answer
+
+
+def are_free(gpus: tuple[GpuSupport, ...], wanted: str) -> bool:
+    """Whether nsys can sample each GPU that an option such as ``0,2`` names; False where it names none by number."""
+    free = {str(gpu.number) for gpu in gpus if gpu.supported}
+    return {number.strip() for number in wanted.split(",")} <= free
 
 
 def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
@@ -226,20 +238,32 @@ def parse_gpus(text: str) -> tuple[GpuSupport, ...]:
     without the chip); the others follow under a heading, each with its reason on the same line or the next.
     """
     gpus: list[GpuSupport] = []
+    places: list[str] = []  # on the PCI bus
     supported = True
     for line in text.splitlines():
         if re.search(r"GPUs are (not )?supported", line):
             supported = False
-        elif match := re.match(r"\s+(?:(\d+)\s*:\s*)?(\S.*?)\s*PCI\[[^\]]*\][\s\-:,(]*(.*?)\)?\s*$", line):
-            number, words, reason = match.groups()
+        elif match := re.match(r"\s+(?:(\d+)\s*:\s*)?(\S.*?)\s*PCI\[([^\]]*)\][\s\-:,(]*(.*?)\)?\s*$", line):
+            number, words, place, reason = match.groups()
             family, bar, name = words.rpartition("|")
             chip = family.split()[-1] if bar and family.split() else ""
             reason = "" if supported else reason
             gpus.append(GpuSupport(int(number) if number else None, chip, name.strip(), supported, reason))
+            places.append(place)
         elif gpus and not supported and re.match(r"\s+\S", line) and not gpus[-1].reason:
-            last = gpus.pop()
-            gpus.append(GpuSupport(last.number, last.chip, last.name, False, line.strip(" \t-*")))
-    return tuple(gpus)
+            gpus.append(replace(gpus.pop(), reason=line.strip(" \t-*")))
+    return tuple(_number_as_recorded(gpus, places))
+
+
+def _number_as_recorded(gpus: list[GpuSupport], places: list[str]) -> list[GpuSupport]:
+    """With the numbers that a recording takes: nsys 2025 lists those of free GPUs alone, and there counts held ones."""
+    if not any(gpu.is_held and gpu.number is None for gpu in gpus):
+        return gpus
+    counted = sorted(place for gpu, place in zip(gpus, places, strict=True) if gpu.supported or gpu.is_held)
+    return [
+        replace(gpu, number=counted.index(place)) if place in counted else gpu
+        for gpu, place in zip(gpus, places, strict=True)
+    ]
 
 
 def read_general_metric_set(nsys: Nsys, chip: str) -> str:

@@ -98,7 +98,8 @@ SAMPLER_HELD = Problem(
     r"Already under profiling|sampling hardware unit is already in use",
     "another tool holds the GPU's performance counters: another nsys or ncu, or DCGM",
     "End the other profiler. If it is DCGM: 'dcgmi profile --pause' before the recording, "
-    "'dcgmi profile --resume' after it.",
+    "'dcgmi profile --resume' after it. If it is another rank of this host, let each record its own GPU: "
+    "--gpus $LOCAL_RANK.",
 )
 MIG = Problem(
     r"MIG instances found|MIG enabled GPU is not supported",

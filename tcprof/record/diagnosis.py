@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from tcprof.errors import NsysError
-from tcprof.nsys.capabilities import Capabilities, GpuSupport, read_capabilities
+from tcprof.nsys.capabilities import Capabilities, GpuSupport, are_free, read_capabilities
 from tcprof.nsys.locate import INSTALL_HINT, Nsys, Survey, find_importer, survey_nsys
 from tcprof.nsys.run import COUNTERS_CLOSED, SAMPLER_HELD, explain
 from tcprof.record.machine import Machine, read_machine
@@ -53,7 +53,7 @@ def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[s
     if not machine.has_gpu or nsys is None:
         return Diagnosis((*checks, _check_presence(machine)), nsys)
     try:
-        capabilities = read_capabilities(nsys)
+        capabilities = read_capabilities(nsys, gpus)
     except NsysError as error:
         return Diagnosis((*checks, MachineCheck("GPU", "fail", error.message, error.hint)), nsys)
     return Diagnosis((*checks, *_check_gpus(machine, _leave_out_held(capabilities.gpus, gpus))), nsys, capabilities)
@@ -108,16 +108,15 @@ def _check_presence(machine: Machine) -> MachineCheck:
 
 def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSupport, ...]:
     """Without GPUs that another profiler holds, if all that are to be sampled are free: other ranks sample the rest."""
-    free = {str(gpu.number) for gpu in known if gpu.supported}
-    if not {number.strip() for number in gpus.split(",")} <= free:
+    if not are_free(known, gpus):
         return known
-    return tuple(gpu for gpu in known if gpu.supported or explain(gpu.reason) is not SAMPLER_HELD)
+    return tuple(gpu for gpu in known if gpu.supported or not gpu.is_held)
 
 
 def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineCheck]:
     """Whether nsys can sample the GPUs; where not, its reason decides which check fails."""
     closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
-    held = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is SAMPLER_HELD]
+    held = [gpu for gpu in gpus if not gpu.supported and gpu.is_held]
     return [
         _check_support(machine, [gpu for gpu in gpus if gpu not in closed + held], closed + held),
         _check_permission(machine, closed),

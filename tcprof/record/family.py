@@ -47,6 +47,7 @@ class Family:
         running = {pid: found for pid in psutil.pids() if (found := _read_relative(pid)) is not None}
         # A number that now belongs to another process is left out; one that has ended still identifies its agent.
         known = {pid for pid, member in self._members.items() if running.get(pid, member).process == member.process}
+        self._members |= {pid: running[pid] for pid in known & running.keys()}  # its name is another since it began
         fresh = ({self.head} - self._members.keys()) & running.keys()
         while True:
             self._members |= {pid: running[pid] for pid in fresh}

@@ -75,7 +75,7 @@ def plan_recording(
     with temporary_folder() as folder:
         metric_set: Path | None = None
         notes: list[str] = []
-        with _one_at_a_time():
+        with one_at_a_time():
             found, capabilities = _ready(diagnose(nsys, gpus=options.gpus, prefix=prefix))
             check_options(capabilities, options)
             gpus = _choose_gpus(capabilities, options.gpus)
@@ -90,8 +90,12 @@ def plan_recording(
 
 
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
-    """Lets one tcprof of this user at a time ask nsys and try metric sets: both hold all GPUs of the host meanwhile."""
+def one_at_a_time() -> Iterator[None]:
+    """Lets one tcprof of this user at a time ask nsys, try metric sets and begin to record.
+
+    An nsys that lists GPUs holds each for a moment, and one that begins to sample fails if its GPU is held. The ranks
+    of a host begin together.
+    """
     path = Path(tempfile.gettempdir()) / f"tcprof-{os.getuid()}.lock"
     with ExitStack() as stack:
         with suppress(OSError):  # without a lock nsys itself says whether a GPU is held

@@ -8,21 +8,23 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.identity import Identity, alias_of, identify_launch
+from tcprof.nsys.capabilities import PATIENCE_S
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, fill_in
-from tcprof.nsys.run import Completed, explain, run_quietly
+from tcprof.nsys.run import SAMPLER_HELD, Completed, explain, run_quietly
 from tcprof.record.command import RecordOptions, name_options
 from tcprof.record.draft import Draft, draft_recording
-from tcprof.record.plan import Plan, plan_recording
+from tcprof.record.plan import Plan, one_at_a_time, plan_recording
 from tcprof.record.program import find_program, level_of, name_report
 from tcprof.record.run_shown import run_shown
 from tcprof.version import __version__
@@ -134,7 +136,7 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     """
     before = asked.stamps()
     try:
-        done = run_shown(argv)
+        done = _run_in_turn(argv)
     except StoppedError as error:
         left = asked.written_since(before)
         if asked.in_captures and left:  # those of earlier captures are whole
@@ -155,6 +157,23 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     if not reports:
         raise _failure(argv, done, left)
     return RecordedRun(tuple(reports), 0 if in_time else done.status, done.was_stopped, output=done.output)
+
+
+def _run_in_turn(argv: Sequence[str]) -> Completed:
+    """Runs nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
+    if not any(arg.startswith("--gpu-metrics-device") for arg in argv):
+        return run_shown(argv)
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        with ExitStack() as turn:
+            turn.enter_context(one_at_a_time())
+            done = run_shown(argv, when_begun=turn.close)
+        is_refused = (
+            done.status and done.output.lstrip().startswith("Illegal ") and explain(done.output) is SAMPLER_HELD
+        )
+        if not is_refused or time.monotonic() > until:
+            return done
+        time.sleep(1)
 
 
 def _list(paths: Sequence[Path]) -> str:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, TextIO
 
 from tcprof.nsys.run import Completed
@@ -19,15 +19,21 @@ from tcprof.record.stopping import StatusLine, Stopping, can_catch_signals, caug
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed
 _DRAWN_OVER = re.compile(rb"(?:[^\r\n]*\r)+(?=\[\d+/\d+\] \[)")  # in front of nsys's last progress: "[1/1] [=75% ] x"
+_LOOK_S = 0.3  # between looks at all processes of the machine
+_START_S = 30.0  # nsys 2025 starts a program within 4 s
 _DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
 
 
-def run_shown(argv: Sequence[str]) -> Completed:
+def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] = lambda: None) -> Completed:
     """Runs a program whose output the user sees at once, with a status line below it.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The first Ctrl-C, SIGTERM or
     SIGHUP is passed on to nsys, which then writes the report. A second Ctrl-C makes nsys give it up, and kills whatever
     the recording has started.
+
+    Args:
+        argv: nsys's command line.
+        when_begun: Called once nsys has started the program, or takes long to.
 
     Raises:
         NsysError: It cannot be started.
@@ -41,7 +47,7 @@ def run_shown(argv: Sequence[str]) -> Completed:
             pumps = (_Pump(process.stdout, sys.stdout, line), _Pump(process.stderr, sys.stderr, line))
             for pump in pumps:
                 pump.start()
-            _follow(process, pumps, received, stopping, line, runs_on=runs_on(argv))
+            _follow(process, pumps, received, stopping, line, runs_on=runs_on(argv), when_begun=when_begun)
     status = process.poll()
     if status is None:  # it could not be killed; so that it is reaped when it ends
         threading.Thread(target=process.wait, daemon=True).start()
@@ -59,10 +65,12 @@ def _follow(
     line: StatusLine,
     *,
     runs_on: bool,
+    when_begun: Callable[[], None],
 ) -> None:
     """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
     began = time.monotonic()
     read_until: float | None = None
+    look_at: float | None = began  # whether the program has begun; None once it has
     while True:
         lives = process.poll() is None
         while received:
@@ -70,6 +78,11 @@ def _follow(
         is_writing = not runs_on and pumps[0].has_line("Generating '")
         is_settled = stopping.advance(is_waiting=lives and not is_writing)
         now = time.monotonic()
+        if look_at is not None and now >= look_at:
+            has_begun = stopping.has_begun() or now > began + _START_S
+            look_at = None if has_begun else now + _LOOK_S
+            if has_begun:
+                when_begun()
         if read_until is None and (not lives or (stopping.is_given_up and is_settled)):
             read_until = now + _DRAIN_S
         is_all = not any(pump.is_alive() for pump in pumps) and not stopping.has_left()

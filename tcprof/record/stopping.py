@@ -190,6 +190,11 @@ class Stopping:
         """Whether the recording was given up: what is left of it is killed in a moment."""
         return self._kill_at is not None
 
+    def has_begun(self) -> bool:
+        """Whether nsys has started the program."""
+        self._family.gather()
+        return bool(self._family.living_programs())
+
     def has_left(self) -> bool:
         """Whether the recording was asked to end, and some of it still lives."""
         return self.is_asked and bool(self._family.living())

@@ -11,8 +11,8 @@ from tcprof import cli
 from tcprof.nsys import locate
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.locate import Nsys
-from tcprof.record import machine
 
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small one
 FAKE = Path(__file__).with_name("fake_nsys.py")
 IMPORTER = """#!/bin/sh
 if [ -n "$FAKE_IMPORTER_LACKS" ]; then
@@ -105,7 +105,7 @@ def gpu_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
-    monkeypatch.setattr(machine, "ROOT", root)
+    monkeypatch.setattr("tcprof.record.machine.ROOT", root)
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(root / "proc"))
     return root
 
@@ -183,3 +183,16 @@ def export_file(tmp_path: Path, write_sqlite, monkeypatch: pytest.MonkeyPatch) -
     path = write_sqlite(tmp_path / "whole.sqlite", "StringIds", "META_DATA_EXPORT")
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(path))
     return path
+
+
+@pytest.fixture
+def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on a machine whose nsys is the fake one, with a script in it."""
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
+    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURE))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "train.py").write_text("print('trained')\n")
+    return folder

@@ -25,6 +25,12 @@ DEVICE_HELP = """Possible --gpu-metrics-devices values are:
 \tcuda-visible: Select GPUs that match CUDA_VISIBLE_DEVICES
 \tnone: Disable GPU Metrics [Default]
 """
+SECOND_HELP = """Possible --gpu-metrics-devices values are:
+\t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:07.0]
+\tall: Select all supported GPUs
+Some GPUs are not supported:
+\tHopper GH100 | NVIDIA H200 PCI[0000:00:06.0] - Already under profiling
+"""
 CLOSED_HELP = """None of the installed GPUs are supported:
 \tHopper GH100 | NVIDIA H200 PCI[0000:00:06.0] - {reason}
 See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#gpu-metrics
@@ -89,9 +95,9 @@ def say_version() -> int:
     return 0
 
 
-def held_once() -> str:
+def held_once(name: str) -> str:
     """Another nsys asks at the same time: the first one that comes after it finds the GPU held."""
-    mark = Path(os.environ.get("FAKE_NSYS_HELD", "/nonexistent"))
+    mark = Path(os.environ.get(name, "/nonexistent"))
     if not mark.exists():
         return ""
     mark.unlink()
@@ -102,8 +108,9 @@ def say_help(option: str) -> int:
     if option == "--help":
         say(f"\nusage: nsys profile [<args>]\n\n\t{DEVICE_OPTION}=\n\n\t   Collect GPU Metrics.\n")
     elif option == f"{DEVICE_OPTION}=help":
-        reason = os.environ.get("FAKE_NSYS_REASON") or held_once()
-        say(CLOSED_HELP.format(reason=reason) if reason else NO_DEVICES_HELP if OLD else DEVICE_HELP)
+        reason = os.environ.get("FAKE_NSYS_REASON") or held_once("FAKE_NSYS_HELD")
+        usual = SECOND_HELP if MODE == "second of two" else DEVICE_HELP
+        say(CLOSED_HELP.format(reason=reason) if reason else NO_DEVICES_HELP if OLD else usual)
     elif option == "--gpu-metrics-set=help":
         say(SET_HELP + ("" if OLD else "\tfile:<file name> : use metric set from a given file\n"))
     else:
@@ -117,6 +124,9 @@ def profile(arguments: list[str]) -> int:
         sys.stderr.write(REFUSALS[MODE])
         return 1
     options = [argument for argument in arguments if argument.startswith("--")]
+    if arguments[len(options)] != "sleep" and held_once("FAKE_NSYS_HELD_AT_START"):  # not a trial of a metric set
+        sys.stderr.write(REFUSALS["busy"])
+        return 1
     base = Path(next(o.partition("=")[2] for o in options if o.startswith("--output=")).replace("%%", "%"))
     status = run_program(arguments[len(options) :])
     say("Generating '/tmp/nsys-report-40b7.qdstrm'")

@@ -107,7 +107,7 @@ def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) 
 
 
 def test_captures_that_were_there_when_the_recording_was_given_up_are_kept(tmp_path, fake_nsys, monkeypatch) -> None:
-    def give_up(argv: list[str]) -> None:
+    def give_up(argv: list[str], **_: object) -> None:
         (tmp_path / "run.1.nsys-rep").write_bytes(b"whole")
         raise StoppedError("given up", "hint.")
 

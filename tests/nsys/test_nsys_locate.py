@@ -144,6 +144,18 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
             GpuSupport(3, "", "NVIDIA A100", False, "Already under profiling"),
         ],
     ),
+    "held without numbers": (  # nsys 2025.3.2 counts the free ones only; a recording takes 1 for 0000:00:07.0
+        "Possible --gpu-metrics-devices values are:\n\t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:07.0]\n"
+        "\t1: Hopper GH100 | NVIDIA H200 PCI[0000:00:08.0]\n\tall: Select all supported GPUs\n"
+        "Some GPUs are not supported:\n\tHopper GH100 | NVIDIA H200 PCI[0000:00:06.0] - Already under profiling\n"
+        "\tHopper GH100 | NVIDIA H200 PCI[0000:00:09.0] - Already under profiling\n",
+        [
+            GpuSupport(1, "GH100", "NVIDIA H200", True, ""),
+            GpuSupport(2, "GH100", "NVIDIA H200", True, ""),
+            GpuSupport(0, "GH100", "NVIDIA H200", False, "Already under profiling"),
+            GpuSupport(3, "GH100", "NVIDIA H200", False, "Already under profiling"),
+        ],
+    ),
     "none": (
         "Possible --gpu-metrics-device values are:\n\tNVIDIA GPUs not found, feature is not available\n",
         [],

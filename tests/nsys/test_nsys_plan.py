@@ -1,12 +1,9 @@
 """Planning a recording, and the whole of ``tcprof profile``, with the fake nsys."""
 
-import fcntl
-import os
 import re
 import shutil
 import sqlite3
 import sys
-import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +18,6 @@ from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
 from tcprof.record import plan as planning
 from tcprof.record.command import RecordOptions
-from tcprof.record.diagnosis import _leave_out_held
 from tcprof.record.plan import Plan, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
 from tcprof.views.commands import describe_plan
@@ -29,19 +25,6 @@ from tcprof.views.commands import describe_plan
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small one
-
-
-@pytest.fixture
-def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder on a machine whose nsys is the fake one, with a script in it."""
-    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
-    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
-    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURE))
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    (folder / "train.py").write_text("print('trained')\n")
-    return folder
 
 
 def plan(folder: Path, *program: str, **options: object) -> Plan:
@@ -344,38 +327,3 @@ def test_sums_that_are_refused_leave_the_others(machine, general_set, monkeypatc
     assert plan(machine).notes == (f"Tensor cycles are recorded, but {lacks}: it needs two passes.",)
     assert len(asked) == tried
     assert ("FMA Pipe" in asked[-1]) == (refused != "FMA Pipe")
-
-
-def test_a_gpu_that_another_rank_asks_about_is_asked_about_again(machine, general_set, tmp_path, monkeypatch):
-    mark = tmp_path / "held"
-    mark.touch()
-    monkeypatch.setenv("FAKE_NSYS_HELD", str(mark))
-    with planning.plan_recording(("true",), RecordOptions()) as plan:
-        assert [gpu.number for gpu in plan.gpus] == [0]
-    assert not mark.exists()
-
-
-def test_ranks_of_a_host_plan_one_after_the_other(machine, general_set, tmp_path, monkeypatch):
-    monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
-    lock = os.open(tmp_path / f"tcprof-{os.getuid()}.lock", os.O_CREAT | os.O_RDWR)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    planned = threading.Event()
-
-    def plan() -> None:
-        with planning.plan_recording(("true",), RecordOptions()):
-            planned.set()
-
-    thread = threading.Thread(target=plan)
-    thread.start()
-    assert not planned.wait(0.5)
-    os.close(lock)
-    thread.join(60)
-    assert planned.is_set()
-
-
-HELD = GpuSupport(None, "GH100", "NVIDIA H100", supported=False, reason="Already under profiling")
-
-
-@pytest.mark.parametrize(("gpus", "is_held"), [("all", True), ("0", False), ("1", True), ("0,1", True)])
-def test_the_gpu_of_another_rank_may_be_held(gpus: str, is_held: bool, h200) -> None:
-    assert (HELD in _leave_out_held((*h200.gpus, HELD), gpus)) == is_held

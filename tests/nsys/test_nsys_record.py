@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_the_report(run, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def give_up(argv: list[str]) -> None:
+    def give_up(argv: list[str], **_: object) -> None:
         (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
         raise StoppedError("given up")
 
