@@ -43,6 +43,7 @@ TENSOR_CYCLES = "Tensor Active [Sum]"
 SM_CYCLES = "SM Cycles [Sum]"
 CLOCK = "GPC Clock Frequency [MHz]"
 
+_POWER_TYPE = 281_492_156_579_841  # of the first GPU, as on four H200s
 _HOST = 1 << 48  # the bits of the machine and the hypervisor, above those of the process
 _COPY_KINDS = {name: number for number, name in schema.COPY_KINDS.items()}
 _SEVERITIES = {name: number for number, name in schema.SEVERITIES.items()}
@@ -132,6 +133,7 @@ class TraceBuilder:
         memory_bytes: int | None = 150_109_880_320,
         bandwidth: int | None = 4_800_000_000_000,
         cuda_device: int | None = None,
+        bus: str | None = None,
     ) -> Self:
         """A GPU; ``cuda_device`` is its number in CUDA, where that differs from nsys's."""
         return self.row(
@@ -144,6 +146,7 @@ class TraceBuilder:
             totalMemory=memory_bytes,
             memoryBandwidth=bandwidth,
             cuDevice=number if cuda_device is None else cuda_device,
+            busLocation=bus,
         )
 
     def visible_device(self, device: int, gpu: int, *, process: int = PROCESS) -> Self:
@@ -336,6 +339,35 @@ class TraceBuilder:
     def lost(self, start: int, end: int, *, gpu: int = 0) -> Self:
         """A stretch that nsys marked as missing or inconsistent."""
         self._write_metric(type_id(gpu, schema.DIAGNOSTIC_ROW), "EndTimestamp", None, [end], [start])
+        return self
+
+    def power(
+        self,
+        watts: Sequence[Any],
+        *,
+        place: int = 0,
+        start: int = 0,
+        period: int = 20 * MS,
+        fields: Sequence[str] = schema.POWER_FIELDS,
+    ) -> Self:
+        """Samples of nsys's plugin nvml_metrics.
+
+        Args:
+            watts: Power, which may be no number; another field is 35 throughout.
+            place: Of the GPU by its bus location, which its type has too.
+            start: Time of the first sample.
+            period: From one sample to the next.
+            fields: What a sample holds, in this order.
+        """
+        kind = _POWER_TYPE + place
+        for number, name in enumerate(fields):
+            self.row(schema.GENERIC_FIELDS, typeId=kind, fieldIdx=number, fieldNameId=self._string(name))
+        for time, value in zip(self._times(len(watts), start, period), watts, strict=True):
+            event = len(self._rows.get(schema.GENERIC_EVENTS.name, ())) + 1
+            self.row(schema.GENERIC_EVENTS, genericEventId=event, rawTimestamp=time, timestamp=time, typeId=kind)
+            for number, name in enumerate(fields):
+                held = value if name == schema.POWER_FIELD else 35
+                self.row(schema.GENERIC_VALUES, genericEventId=event, fieldIdx=number, uintVal=held)
         return self
 
     def json_samples(

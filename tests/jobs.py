@@ -5,7 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from builders import TENSOR_ACTIVE, TraceBuilder
+from builders import MS, TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.identity import Identity, Rank, alias_of
 from tcprof.sources.nsys_sqlite.export import write_identity
@@ -28,6 +28,7 @@ def make_job(
     skew_us: int = 100_000,
     names_input: bool = True,
     other_work: int | None = None,
+    power_w: Sequence[int] | None = None,
     job: str = "one",
 ) -> list[Path]:
     """Write the recording of each rank.
@@ -44,6 +45,7 @@ def make_job(
         names_input: Whether waiting for input is in a range called data; else the rest is in one called forward.
         other_work: The rank on whose GPU another program runs while it waits for its input; samples of all ranks show
             how busy their GPUs are.
+        power_w: What the GPU of each rank draws.
         job: What the scheduler calls the job.
     """
     folder.mkdir(exist_ok=True)
@@ -81,6 +83,8 @@ def make_job(
             active = np.where(at >= shown_from[step_of], 100, 0).tolist()
             for metric, values in ((TENSOR_ACTIVE, [0] * len(at)), (GR_ACTIVE, active)):
                 builder.samples(values, start=shift, period=SAMPLE, metric=metric)
+        if power_w:
+            builder.power([power_w[rank]] * (int(ends[-1]) // (20 * MS) + 1), start=shift)
         file = builder.write(folder, f"r{rank}.sqlite")
         write_identity(file, Identity(job=alias_of("job", job), ranks=(Rank(rank, ranks),), program="train"))
         files.append(file)

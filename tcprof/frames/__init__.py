@@ -38,6 +38,7 @@ from tcprof.frames.recorded import (
     OPS_DOMAIN,
     PAGEABLE,
     PINNED,
+    POWER,
     SAMPLE_METRICS,
     SAMPLES,
     UNPROFILED,

@@ -3,6 +3,7 @@
 from tcprof.frames.compared import OF_MEDIANS
 from tcprof.frames.places import MFU_MEANING, NO_PEAK
 from tcprof.frames.schema import Bool, Float, Int, IntTime, Number, Schema, Signed, Text
+from tcprof.frames.steps import MEAN_POWER
 
 RANK = Int("rank", "Number of the rank in the job.")
 _STEP = Int("step", "Number of the step, from 0, the same on all ranks; warm-up is left out.")
@@ -141,6 +142,7 @@ RANKS = Schema(
         Float("useful_tflops", "Useful FLOP per second of the step time, in 10^12.", title="Useful FLOP/s"),
         _MFU,
         Float("clock_hz", "Mean SM clock, where recorded.", title="SM clock"),
+        MEAN_POWER,
         Signed(
             "excess_ns",
             "How much longer its own time is than the median of the others of its group.",
@@ -219,6 +221,7 @@ RANK_RECORDINGS = Schema(
         Text("gpu_name", "The GPU's name."),
         Text("program", "Name of the script or module; empty where not known."),
         _STAGE,
+        MEAN_POWER,
     ),
     key=("rank",),
 )

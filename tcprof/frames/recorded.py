@@ -102,6 +102,12 @@ SAMPLES = Schema(
     ),
     key=("gpu", "start_ns"),
 )
+POWER = Schema(
+    "power",
+    "Samples of the power of GPUs. A value holds for the sample's whole interval.",
+    (GPU, START, END, Float("power_w", "Power of the GPU's board.", title="Power", unit="W")),
+    key=("gpu", "start_ns"),
+)
 SAMPLE_METRICS = tuple(SAMPLES.names[3:])
 # What a sample counts of the GPU's work beside tensor cycles, and what launches get their share of.
 WORK = (

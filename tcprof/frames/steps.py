@@ -3,6 +3,15 @@
 from tcprof.frames.places import SUMS
 from tcprof.frames.schema import GPU, Bool, Float, Int, IntTime, Schema, Text
 
+MEAN_POWER = Float(
+    "power_w",
+    "Mean power of the GPU over the sampled part of the steps of *step_summary*, without the first 0.1 s of steps that "
+    "follow each other: NVML renews the value only about every 100 ms. Unknown where that is less than half of their "
+    "time, less than 0.2 s or less than two samples.",
+    title="Power",
+    unit="W",
+)
+
 STEPS = Schema(
     "steps",
     "The steps that have work on the GPU: each reaches from its first activity there to the next one's, whatever "
@@ -60,6 +69,7 @@ STEP_SUMMARY = Schema(
             "window_active_pct",
             "Mean Tensor Active over the steps' GPU windows, each from its first activity to its last.",
         ),
+        MEAN_POWER,
     ),
     key=("gpu",),
 )

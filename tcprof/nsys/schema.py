@@ -37,6 +37,7 @@ _LIMITS = {
     "clock": Limits(0, 10**10),  # Hz, or kHz in old exports: above any chip's
     "memory": Limits(0, 1 << 50),
     "bandwidth": Limits(0, 1 << 50),  # bytes a second
+    "power": Limits(0, 10_000),  # W
 }
 
 
@@ -59,7 +60,7 @@ DIAGNOSTICS = _table("DIAGNOSTIC_EVENT", "timestamp source severity globalPid", 
 GPUS = _table(
     "TARGET_INFO_GPU",
     "id:gpu cuDevice:gpu smCount:sms clockRate:clock totalMemory:memory memoryBandwidth:bandwidth",
-    "name chipName uuid",
+    "name chipName uuid busLocation",
 )
 CUDA_GPUS = _table(
     "TARGET_INFO_CUDA_GPU",
@@ -71,7 +72,9 @@ CUDA_DEVICES = _table("TARGET_INFO_CUDA_DEVICE", "gpuId:gpu cudaId:gpu pid:numbe
 METRIC_NAMES = _table("TARGET_INFO_GPU_METRICS", "typeId metricId:metric", "metricName")
 METRICS = _table("GPU_METRICS", "timestamp:time typeId metricId:metric value")
 GENERIC_TYPES = _table("GENERIC_EVENT_TYPES", "typeId", "data")
-GENERIC_EVENTS = _table("GENERIC_EVENTS", "rawTimestamp:time timestamp:time typeId", "data")
+GENERIC_FIELDS = _table("GENERIC_EVENT_TYPE_FIELDS", "typeId fieldIdx fieldNameId")
+GENERIC_EVENTS = _table("GENERIC_EVENTS", "genericEventId rawTimestamp:time timestamp:time typeId", "data")
+GENERIC_VALUES = _table("GENERIC_EVENT_DATA", "genericEventId fieldIdx intVal:power uintVal:power")
 
 NVTX = _table("NVTX_EVENTS", "start:time end:time eventType:number globalTid domainId:number textId", "text")
 API_CALLS = _table("CUPTI_ACTIVITY_KIND_RUNTIME", "start:time end:time globalTid correlationId:number nameId")
@@ -118,6 +121,9 @@ COPY_KINDS = {
 
 # CUPTI_ACTIVITY_KIND_MEMCPY.srcKind and dstKind (ENUM_CUDA_MEM_KIND), of the host's memory
 HOST_MEMORY = {0: PAGEABLE, 1: PINNED, 4: MANAGED, 6: MANAGED}
+
+POWER_FIELD = "Power"
+POWER_FIELDS = (POWER_FIELD, "Temperature")  # of each sample of nsys's plugin nvml_metrics: in W, in °C
 
 # typeId of a metric: bits 0 to 7 are the GPU's number, bits 8 to 15 the kind of row.
 SAMPLE_ROW = 0

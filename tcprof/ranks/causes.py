@@ -8,6 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.frames import RANKS
 from tcprof.untrusted import one_line
 
 _EXPLAINS = 0.5  # of a longer compute time: what explains this much of it is its cause
@@ -115,7 +116,7 @@ class Causes:
             ]
             return f"it has more work: {', '.join(amounts)}{where}"
         if slower_clock >= _EXPLAINS * longer:
-            return f"its SM clock is {_gigahertz(own)}, that of the others {_gigahertz(others)}"
+            return f"its SM clock is {_describe_clock(own)}, that of the others {_describe_clock(others)}"
         by_class = self._by_class.ratios(rank)
         slowest = max(by_class, key=lambda name: by_class[name], default="")
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
@@ -136,8 +137,9 @@ class Causes:
         return reason
 
 
-def _gigahertz(row: "pd.Series[float]") -> str:
-    return units.format_value(row["clock_hz"], "hz")
+def _describe_clock(row: "pd.Series[float]") -> str:
+    power = f" at {RANKS['power_w'].format(row['power_w'])}" if row["power_w"] > 0 else ""
+    return f"{units.format_hz(row['clock_hz'])}{power}"
 
 
 def _name_places(modules: "pd.Series[float]", kernels: "pd.Series[float]") -> str:

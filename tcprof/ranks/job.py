@@ -17,7 +17,7 @@ from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, time_held
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
-_DESCRIBED = ("file", "host", "gpu_name", "stage")
+_DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,7 @@ class ReducedRank:
     collectives: pd.DataFrame
     parts: pd.DataFrame
     stage: float = np.nan  # of a pipeline; NaN where not known
+    power_w: float = np.nan  # mean over the steps, see ``STEP_SUMMARY``
 
 
 @plain_texts()
@@ -67,7 +68,7 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
     """The ranks of a recording: one for each GPU that steps ran on, by the process that kept it busy longest."""
     recording, identity = analysis.recording, analysis.recording.identity
     by_process = {each.process: each for each in identity.ranks}
-    names = analysis.gpus.set_index("gpu")["name"]
+    names, power = analysis.gpus.set_index("gpu")["name"], analysis.step_summary.set_index("gpu")["power_w"]
     reduced = []
     for gpu in sorted(analysis.steps["gpu"].unique().tolist()):
         whole = rows_of_gpu(analysis.steps, gpu)
@@ -82,7 +83,8 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
         parts = _measure_parts(analysis, gpu)
         stage = rank.stage if rank else None
         named = (recording.file, recording.content, *of_host)
-        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, np.nan if stage is None else float(stage)))
+        facts = np.nan if stage is None else float(stage), float(power.get(gpu, np.nan))
+        reduced.append(ReducedRank(rank, *named, steps, collectives, parts, *facts))
     return reduced
 
 

@@ -57,6 +57,7 @@ def read_job(folder: Path) -> list[ReducedRank]:
                 *(row["gpu_name"], known.program),
                 **{name: frames[name].get(row["rank"], schema.empty()) for name, schema in _FRAMES.items()},
                 stage=row["stage"],
+                power_w=row["power_w"],
             )
         )
     return ranks

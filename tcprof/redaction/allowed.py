@@ -9,6 +9,7 @@ from sqlalchemy.types import NullType, TypeEngine
 from tcprof.identity import FACTS
 from tcprof.nsys import schema
 from tcprof.redaction.own_words import is_own
+from tcprof.redaction.power import has_power, power_names, power_types
 
 # nsys's own words for the numbers in tables that are kept, which tcprof does not read but other tools do.
 _CONSTANTS = (
@@ -56,6 +57,8 @@ _KEPT_TEXT: dict[str, set[str]] = {
     schema.STRINGS.name: {"value"},
     schema.GENERIC_TYPES.name: {"data"},
     schema.GENERIC_EVENTS.name: {"data"},
+    schema.GENERIC_FIELDS.name: set(),
+    schema.GENERIC_VALUES.name: set(),
 }
 KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
 # Settings that are kept, each by a pattern of its whole name and one of its whole value: any other word may be a name
@@ -137,8 +140,10 @@ def is_kept(name: str, tables: dict[str, sa.Table]) -> bool:
     """Whether a table of an export is in its copy."""
     if name not in tables or not _NEEDED.get(name, set()) <= set(tables[name].c.keys()):
         return False
+    if name in (schema.GENERIC_FIELDS.name, schema.GENERIC_VALUES.name):
+        return has_power(tables)
     if name == schema.GENERIC_EVENTS.name:
-        return is_kept(schema.GENERIC_TYPES.name, tables)
+        return is_kept(schema.GENERIC_TYPES.name, tables) or has_power(tables)
     if name == schema.GENERIC_TYPES.name:
         return schema.METRICS.name not in tables  # only there do generic events hold the GPU metrics
     return name in KNOWN_TABLES
@@ -161,9 +166,9 @@ def keeps_text(column: sa.ColumnElement[Any]) -> bool:
 
 
 def copied_columns(table: sa.Table) -> list[sa.Column[Any]]:
-    """The columns of a table that a copy has: those that tcprof wrote, or whose names are made of nsys's words."""
-    of_tcprof = schema.UNPROFILED.c if table.name == schema.UNPROFILED.name else ()
-    return [column for column in table.c if column.name in of_tcprof or is_own(column.name)]
+    """The columns of a table that a copy has: those that tcprof reads, or whose names are made of nsys's words."""
+    read = schema.metadata.tables[table.name].c if table.name in schema.metadata.tables else ()
+    return [column for column in table.c if column.name in read or is_own(column.name)]
 
 
 def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -208,11 +213,25 @@ def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[boo
         return c.eventType.in_(_NVTX_KINDS)
     if name == schema.STRINGS.name:
         named = c.id.in_(users_of(NVTX_STRINGS + KERNEL_STRINGS, tables))
-        return sa.or_(named, _is_call(table, tables))
+        return sa.or_(named, _is_word_of_nsys(table, tables))
     if name in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
-        types = tables[schema.GENERIC_TYPES.name].c  # of GPU metrics
-        return c.typeId.in_(sa.select(types.typeId).where(types.data.like('%"GR Active"%')))
+        return sa.or_(sa.false(), *(c.typeId.in_(types) for types in _kept_types(name, tables)))
+    if name == schema.GENERIC_FIELDS.name:
+        return sa.and_(c.typeId.in_(power_types(tables)), c.fieldNameId.in_(power_names(tables)))
+    if name == schema.GENERIC_VALUES.name:
+        fields, events = (tables[each.name] for each in (schema.GENERIC_FIELDS, schema.GENERIC_EVENTS))
+        both = sa.select(events.c.genericEventId, fields.c.fieldIdx).join(fields, fields.c.typeId == events.c.typeId)
+        return sa.tuple_(c.genericEventId, c.fieldIdx).in_(both.where(wanted(fields, tables)))
     return sa.true()
+
+
+def _kept_types(name: str, tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
+    """The types of generic events that a table keeps: of GPU metrics, and of power."""
+    if is_kept(schema.GENERIC_TYPES.name, tables):
+        types = tables[schema.GENERIC_TYPES.name].c
+        yield sa.select(types.typeId).where(types.data.like('%"GR Active"%'))
+    if name == schema.GENERIC_EVENTS.name and has_power(tables):
+        yield power_types(tables)
 
 
 def _fits(text: sa.ColumnElement[Any], pattern: str) -> sa.ColumnElement[bool]:
@@ -251,9 +270,13 @@ def own_words(tables: dict[str, sa.Table]) -> Iterator[sa.Select[Any]]:
         elif name in (settings.name for settings in SETTINGS_TABLES if settings is not schema.RUN):
             yield from (sa.select(column).where(wanted(table, tables)) for column in (table.c.name, table.c.value))
         elif name == schema.STRINGS.name:
-            yield sa.select(table.c.value).where(_is_call(table, tables))
+            yield sa.select(table.c.value).where(_is_word_of_nsys(table, tables))
 
 
-def _is_call(strings: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
+def _is_word_of_nsys(strings: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:
     is_named_so = sa.and_(strings.c.value.op("GLOB")(_API_NAMES), sa.func.is_own(as_bytes(strings.c.value)))
-    return sa.and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
+    is_call = sa.and_(strings.c.id.in_(users_of(_API_STRINGS, tables)), is_named_so)
+    if not has_power(tables):
+        return is_call
+    names = sa.select(tables[schema.GENERIC_FIELDS.name].c.fieldNameId)
+    return sa.or_(is_call, sa.and_(strings.c.id.in_(names), strings.c.id.in_(power_names(tables))))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pandas as pd
 
+from tcprof.frames import POWER
 from tcprof.identity import Identity
 
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
@@ -38,6 +39,7 @@ class Samples:
     tensor_source: str  # "cycles", "rounded" (whole percentages) or "none"
     shared_pipe: bool  # whether the counter also counts plain half-precision arithmetic (Turing)
     lost_ns: int  # time marked as missing by the profiler
+    power: pd.DataFrame = field(default_factory=POWER.empty)  # see ``tcprof.frames.POWER``
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ _CELLS = (
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
     *("own_ns", "excess_ns", "wait_ns", "saves_ns", "compute_ns", "idle_ns", "tensor_active_pct", "clock_hz"),
-    *("last_pct", "between_ns", "input_ns", "communication_ns", "copy_ns", "tensor_tflops", "useful_tflops"),
-    *("mfu_pct", "step_time_ns"),
+    *("power_w", "last_pct", "between_ns", "input_ns", "communication_ns", "copy_ns", "tensor_tflops"),
+    *("useful_tflops", "mfu_pct", "step_time_ns"),
 )
 
 

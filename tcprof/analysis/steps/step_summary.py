@@ -9,8 +9,9 @@ from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.analysis.steps.iterations import reach_to_next
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
-from tcprof.frames import STEP_SUMMARY, STEPS
+from tcprof.frames import POWER, STEP_SUMMARY, STEPS
 
+_RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
 _PLACE = ["gpu", "range", "gpu_start_ns"]
 
 
@@ -56,9 +57,14 @@ def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
 
 
 def summarize_steps(
-    iterations: pd.DataFrame, instances: pd.DataFrame, activities: pd.DataFrame, functions: Functions, source: str
+    iterations: pd.DataFrame,
+    instances: pd.DataFrame,
+    activities: pd.DataFrame,
+    functions: Functions,
+    source: str,
+    power: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The steps that figures are over, see ``tcprof.frames.STEP_SUMMARY``."""
+    """The steps that figures are over, see ``tcprof.frames.STEP_SUMMARY``; ``power`` as in ``POWER``, if known."""
     if iterations.empty:
         return STEP_SUMMARY.empty()
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns"]
@@ -69,12 +75,19 @@ def summarize_steps(
             timed = time_steps(iterations, instances, int(str(gpu)))
             to_next = timed["step_ns"][timed["counted"] & timed["step_ns"].notna()].to_numpy(np.float64)
             work = rows_of_gpu(activities, int(str(gpu)))
-            rows.append(_summarize(int(str(gpu)), steps, to_next, work, functions, source == "rounded"))
+            sampled = rows_of_gpu(POWER.empty() if power is None else power, int(str(gpu)))
+            rows.append(_summarize(int(str(gpu)), steps, to_next, work, functions, source == "rounded", sampled))
     return STEP_SUMMARY.conform(pd.DataFrame(rows)) if rows else STEP_SUMMARY.empty()
 
 
 def _summarize(
-    gpu: int, steps: pd.DataFrame, to_next: Floats, activities: pd.DataFrame, functions: Functions, rounded: bool
+    gpu: int,
+    steps: pd.DataFrame,
+    to_next: Floats,
+    activities: pd.DataFrame,
+    functions: Functions,
+    rounded: bool,
+    power: pd.DataFrame,
 ) -> dict[str, float]:
     number, kind, first, last = (steps[name].to_numpy() for name in ("number", "kind", "gpu_start_ns", "gpu_end_ns"))
     reach = reach_to_next(number, kind, first.astype(np.float64), last.astype(np.float64))
@@ -100,7 +113,19 @@ def _summarize(
         "idle_ns": inside.known_ns - float(busy.integral(inside.start, inside.end).sum()),
         **{name: float(sampled[name][0]) for name in names},
         "window_active_pct": float(mean_columns(own)["tensor_active_mean_pct"][0]),
+        "power_w": _mean_power(power, inside),
     }
+
+
+def _mean_power(samples: pd.DataFrame, steps: StepFunction) -> float:
+    """Mean power of a GPU over the sampled part of its steps, see ``MEAN_POWER``; NaN where that is too little."""
+    power = StepFunction(*(samples[name].to_numpy() for name in ("start_ns", "end_ns", "power_w")))
+    start = np.minimum(steps.start + _RENEWED_NS, steps.end)  # until then a value may be of what ran before
+    covered_ns = float(power.covered(start, steps.end).sum())
+    least_ns = 2 * max(_RENEWED_NS, int((power.end - power.start).max(initial=0)))
+    if covered_ns < max(MINIMUM_COVERAGE * steps.known_ns, least_ns):
+        return np.nan
+    return float(power.integral(start, steps.end).sum()) / covered_ns
 
 
 def _windows(gpu: int, start: Ints, end: Ints, group: Ints) -> Windows:

@@ -26,13 +26,14 @@ from tcprof.sources import InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
+from tcprof.sources.nsys_sqlite.power import read_power
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.nsys_sqlite.samples import read_samples
 
 HIGHEST_KILOHERTZ = 1e7  # a clock below this is in kHz, as old exports have it
 LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
-_GPU_TEXTS = ("name", "chipName", "uuid")
+_GPU_TEXTS = ("name", "chipName", "uuid", "busLocation")
 _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
 _UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
@@ -99,7 +100,8 @@ class NsysExport:
 
     def samples(self, metrics: Iterable[str] = SAMPLE_METRICS) -> Samples:
         """The GPU metric samples; only the given columns of ``tcprof.frames.SAMPLES`` are read."""
-        return read_samples(self._database, self.gpus(), metrics)
+        samples = read_samples(self._database, self.gpus(), metrics)
+        return replace(samples, power=read_power(self._database, self._gpu_rows))
 
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""

@@ -121,9 +121,7 @@ def _sample_columns(
     start = next(iter(readings.values())).times
     if any(not np.array_equal(reading.times, start) for reading in readings.values()):
         start = np.unique(np.concatenate([reading.times for reading in readings.values()]))
-    steps = np.diff(start)
-    period = int(np.median(steps)) if len(steps) else 0
-    end: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
+    end = ends_of(start)
     columns: dict[str, Floats] = {name: _aligned(start, reading) for name, reading in readings.items()}
     if "gpc_clock_hz" in columns and np.nanmax(columns["gpc_clock_hz"], initial=0) < _MEGAHERTZ_AT_MOST:
         columns["gpc_clock_hz"] = columns["gpc_clock_hz"] * 1e6
@@ -144,6 +142,14 @@ def _sample_columns(
         **columns,
     }
     return everything if keep.all() else {name: values[keep] for name, values in everything.items()}
+
+
+def ends_of(start: Ints) -> Ints:
+    """When the samples of one GPU end that begin at these times, ascending: with the next, or after a period."""
+    steps = np.diff(start)
+    period = int(np.median(steps)) if len(steps) else 0
+    ends: Ints = start + np.append(np.where(steps > GAP_PERIODS * period, period, steps), period)
+    return ends
 
 
 def _shares(columns: dict[str, Floats], whole: dict[str, Floats], wanted: Iterable[str]) -> dict[str, Floats]:

@@ -10,6 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.findings import Findings, describe_folding, describe_kernel_order, describe_outside, describe_warm_up
 from tcprof.findings.finding import WINDOW_NAMES
 from tcprof.findings.judge import say_first_line
+from tcprof.frames import STEP_SUMMARY
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
 from tcprof.views.document import Document, Notes, Part
@@ -187,6 +188,7 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("File", one_line(recording.file, _LONGEST_FILE)),
         *_list_run(analysis),
         *((f"GPU {gpu['gpu']}", _describe_gpu(gpu)) for gpu in analysis.gpus.to_dict("records")),
+        *_list_power(analysis),
         ("NVIDIA driver", recording.driver_version or units.UNKNOWN),
         ("Nsight Systems", recording.nsys_version or units.UNKNOWN),
         ("Export schema", recording.schema_version or units.UNKNOWN),
@@ -198,6 +200,15 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
         ("Windows", WINDOW_MEANINGS[analysis.window]),
         ("tcprof", __version__),
+    ]
+
+
+def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
+    """The mean power of each GPU over its steps, where it was recorded."""
+    steps = analysis.step_summary
+    return [
+        (f"Mean power of GPU {row['gpu']} over its steps", STEP_SUMMARY["power_w"].format(row["power_w"]))
+        for row in steps[steps["power_w"].notna()].to_dict("records")
     ]
 
 
