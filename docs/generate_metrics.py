@@ -7,7 +7,7 @@ from tcprof.frames import SCHEMAS
 HEAD = """# The frames and their columns
 
 Generated from `tcprof/frames/` by `docs/generate_metrics.py`. Units stand at the end of a name: `_ns` nanoseconds on
-the recording's clock, `_s` seconds, `_pct` percent from 0 to 100, `_hz`, `_w`, `_bytes`,
+the recording's clock, `_s` seconds, `_pct` percent from 0 to 100, `_hz`, `_w` (watts), `_bytes`,
 `_count`. Unknown is NaN, never 0.
 """
 

@@ -128,7 +128,7 @@ def test_the_page_of_a_recording_says_it(tmp_path: Path, run: Run) -> None:
     page = tmp_path / "page.html"
     assert run("report", steps([600] * 60).write(tmp_path), "-o", page).status == 0
     assert "Mean power of GPU 0 over its steps" in page.read_text()
-    assert "600 W" in page.read_text()
+    assert "600\N{NO-BREAK SPACE}W" in page.read_text()
 
 
 def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path: Path, run: Run) -> None:
