@@ -240,7 +240,7 @@ def test_a_change_of_tensor_active_is_in_its_part(tmp_path, case):
 def test_where_most_of_the_windows_is_not_sampled_tensor_active_is_left_out(tmp_path):
     whole = analyzed(program((NVJET, 0, 100_000), samples=[20] * 20), tmp_path)
     few = whole.samples[whole.samples["start_ns"] % STEP < 30_000]
-    steps = summarize_steps(whole.iterations, whole.instances, whole.activities, tensor_functions(few), "cycles")
+    steps = summarize_steps(whole.iterations, whole.instances, whole.activities, tensor_functions(few))
     part = replace(whole, samples=few, step_summary=steps)
     assert set(waterfall(whole, whole)["quantity"]) == {"time_ns", "tensor_active_pct"}
     for base, new in ((whole, part), (part, whole)):

@@ -170,9 +170,7 @@ def analyze(
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     kinds = summarize_kinds(iterations, instances, activities, tensor, hierarchy.paths["path"])
     frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
-    frames["step_summary"] = summarize_steps(
-        iterations, instances, activities, tensor, recorded.samples.tensor_source, recorded.samples.power
-    )
+    frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}

@@ -65,7 +65,7 @@ def summarize_kinds(
     parts = []
     for kind in iterations["kind"].unique().tolist():
         of_kind = iterations.assign(counted=is_steady & (iterations["kind"] == kind))
-        steps = summarize_steps(of_kind, instances, activities, functions, "")  # rounding widens intervals alone
+        steps = summarize_steps(of_kind, instances, activities, functions)  # rounding widens intervals alone
         parts.append(steps.assign(kind=kind))
     steps = pd.concat(parts).set_index(_KEYS).reindex(kinds.index)
     columns = ["gpu", "range", "kernel_count"]

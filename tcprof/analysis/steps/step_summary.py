@@ -9,7 +9,8 @@ from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.analysis.steps.iterations import reach_to_next
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
-from tcprof.frames import POWER, STEP_SUMMARY, STEPS
+from tcprof.frames import STEP_SUMMARY, STEPS
+from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
 _PLACE = ["gpu", "range", "gpu_start_ns"]
@@ -61,10 +62,13 @@ def summarize_steps(
     instances: pd.DataFrame,
     activities: pd.DataFrame,
     functions: Functions,
-    source: str,
-    power: pd.DataFrame | None = None,
+    samples: Samples | None = None,
 ) -> pd.DataFrame:
-    """The steps that figures are over, see ``tcprof.frames.STEP_SUMMARY``; ``power`` as in ``POWER``, if known."""
+    """The steps that figures are over, see ``tcprof.frames.STEP_SUMMARY``.
+
+    Args:
+        samples: What the functions are of: intervals hold its rounding, and the mean power is its. None for neither.
+    """
     if iterations.empty:
         return STEP_SUMMARY.empty()
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns"]
@@ -75,8 +79,7 @@ def summarize_steps(
             timed = time_steps(iterations, instances, int(str(gpu)))
             to_next = timed["step_ns"][timed["counted"] & timed["step_ns"].notna()].to_numpy(np.float64)
             work = rows_of_gpu(activities, int(str(gpu)))
-            sampled = rows_of_gpu(POWER.empty() if power is None else power, int(str(gpu)))
-            rows.append(_summarize(int(str(gpu)), steps, to_next, work, functions, source == "rounded", sampled))
+            rows.append(_summarize(int(str(gpu)), steps, to_next, work, functions, samples))
     return STEP_SUMMARY.conform(pd.DataFrame(rows)) if rows else STEP_SUMMARY.empty()
 
 
@@ -86,8 +89,7 @@ def _summarize(
     to_next: Floats,
     activities: pd.DataFrame,
     functions: Functions,
-    rounded: bool,
-    power: pd.DataFrame,
+    samples: Samples | None,
 ) -> dict[str, float]:
     number, kind, first, last = (steps[name].to_numpy() for name in ("number", "kind", "gpu_start_ns", "gpu_end_ns"))
     reach = reach_to_next(number, kind, first.astype(np.float64), last.astype(np.float64))
@@ -100,6 +102,7 @@ def _summarize(
     none = np.zeros(count, dtype=np.int64)
     interval = bootstrap_interval(none, each["active_ns"].to_numpy(), each["covered_ns"].to_numpy(), 1)
     whole = _windows(gpu, inside.start, inside.end, np.zeros(len(inside.start), dtype=np.int64))
+    rounded = samples is not None and samples.tensor_source == "rounded"
     sampled = tensor_columns(whole, 1, functions, rounded, interval)
     own = measure(_windows(gpu, start, last, none), 1, functions)
     names = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "coverage_pct")
@@ -113,7 +116,7 @@ def _summarize(
         "idle_ns": inside.known_ns - float(busy.integral(inside.start, inside.end).sum()),
         **{name: float(sampled[name][0]) for name in names},
         "window_active_pct": float(mean_columns(own)["tensor_active_mean_pct"][0]),
-        "power_w": _mean_power(power, inside),
+        "power_w": np.nan if samples is None else _mean_power(rows_of_gpu(samples.power, gpu), inside),
     }
 
 

@@ -15,6 +15,7 @@ from tcprof.analysis.steps.iterations import counted_paths, find_iterations
 from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS, KINDS
+from tcprof.sources import Samples
 
 KEYS = ["gpu", "domain", "path", "depth"]
 Kin = tuple[int, str]  # depth and name: the steps of all epochs are kin
@@ -282,7 +283,8 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
 
 def with_iterations(analysis: Analysis, iterations: pd.DataFrame, **others: pd.DataFrame) -> Analysis:
     """The recording with these iterations, as of one kind, and with other frames where they change."""
-    functions, source = tensor_functions(analysis.samples), analysis.tensor_source
-    summary = summarize_steps(iterations, analysis.instances, analysis.activities, functions, source)
+    functions, observed = tensor_functions(analysis.samples), analysis.observed
+    samples = Samples(analysis.samples, analysis.tensor_source, observed.shared_pipe, observed.lost_ns)
+    summary = summarize_steps(iterations, analysis.instances, analysis.activities, functions, samples)
     iterations = ITERATIONS.conform(iterations)
     return replace(analysis, iterations=iterations, kinds=KINDS.empty(), step_summary=summary, **others)
