@@ -186,8 +186,8 @@ def test_a_redacted_copy_has_the_power_and_nothing_of_other_events(tmp_path: Pat
     assert values == {35, 77, *IDENT}
 
 
-def test_a_copy_that_could_not_say_whose_it_is_has_no_power(tmp_path: Path) -> None:
-    source = host([1, 0]).power(IDENT).power([77] * 3, place=1).samples([0, 50, 100]).write(tmp_path)
-    assert not power_of(source).empty
+@pytest.mark.parametrize("builder", [host([1, 0]), host([0]).gpu(1)], ids=["other order", "one without"])
+def test_a_copy_that_could_not_say_whose_it_is_has_no_power(tmp_path: Path, builder: TraceBuilder) -> None:
+    source = builder.power(IDENT).power([77] * 3, place=1).samples([0, 50, 100]).write(tmp_path)
     redact(source, tmp_path / "copy.sqlite")
     assert power_of(tmp_path / "copy.sqlite").empty

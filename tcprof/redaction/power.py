@@ -27,9 +27,9 @@ def power_types(tables: dict[str, sa.Table]) -> sa.Select[Any]:
     So there are none unless the GPUs' numbers, which it has, are in this order as well.
     """
     fields, one, other = tables[schema.GENERIC_FIELDS.name].c, *(tables[schema.GPUS.name].alias() for _ in range(2))
-    is_out_of_order = sa.exists().where(
-        one.c.id < other.c.id, one.c.busLocation != "", one.c.busLocation >= other.c.busLocation
-    )
+    place, next_place = (sa.func.coalesce(each.c.busLocation, "") for each in (one, other))
+    is_wrong = sa.or_((place == "") != (next_place == ""), sa.and_(place != "", place >= next_place))
+    is_out_of_order = sa.exists().where(one.c.id < other.c.id, is_wrong)
     named = sa.select(fields.typeId).where(fields.fieldNameId.in_(power_names(tables)), sa.not_(is_out_of_order))
     return named.group_by(fields.typeId).having(
         sa.func.count(fields.fieldNameId.distinct()) == len(schema.POWER_FIELDS)
