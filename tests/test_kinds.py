@@ -211,6 +211,19 @@ def test_each_gpu_has_its_own_first_kind(read):
     assert analysis.iterations.groupby("gpu")["counted"].sum().tolist() == [8, 8]
 
 
+def test_a_first_step_that_is_like_those_of_another_gpu_is_no_kind_of_its_gpu(read):
+    trace = loop([TRAIN] * 8).gpu(1)
+    for number in range(8):  # a rank whose library chooses another kernel once it has warmed up
+        start = 50 + number * 3_250
+        launched = start - 49
+        for name, (length, blocks) in TRAIN.items():
+            chosen = "other_gemm" if number and name == "gemm" else name
+            trace.kernel(chosen, start, start + length, launched=launched, device=1, gridX=blocks)
+            start += length
+    analysis = read(trace)
+    assert analysis.iterations.groupby("gpu")["counted"].sum().tolist() == [8, 8]
+
+
 def test_without_the_fit_kinds_are_the_same(read):
     trace = loop(([PREFILL] + [DECODE] * 9) * 3)
     assert kinds_of(read(trace, kernels=True)) == kinds_of(read(trace))

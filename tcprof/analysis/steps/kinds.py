@@ -66,8 +66,8 @@ def count_iterations(
 ) -> tuple[pd.DataFrame, Ints]:
     """Iterations with the kind of each and their warm-up; and for each activity the row of its iteration, -1 for none.
 
-    The kind with most time is the first, those that occur but once follow the others. Iterations of ranges with
-    different names are of different kinds.
+    On each GPU the kind with most time is the first, those that occur but once follow the others. Iterations of ranges
+    with different names are of different kinds.
     """
     iterations = find_iterations(instances, hierarchy.paths, activities, wanted)
     iteration_of = iterations_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), iterations)
@@ -77,6 +77,16 @@ def count_iterations(
 
 
 def _find_kinds(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
+    """Those of each GPU by themselves: what a rank does first may be what another one does all the time."""
+    kinds = np.zeros(len(iterations), dtype=np.int64)
+    for rows in iterations.groupby("gpu").indices.values():
+        place = np.full(len(iterations) + 1, -1)  # the last one is of what is in no iteration
+        place[rows] = np.arange(len(rows))
+        kinds[rows] = _find_kinds_of_gpu(iterations.iloc[rows], place[iteration_of], activities)
+    return kinds
+
+
+def _find_kinds_of_gpu(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
     if len(iterations) < 2:
         return np.zeros(len(iterations), dtype=np.int64)
     rows = np.flatnonzero((iteration_of >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy())
