@@ -547,7 +547,7 @@ def test_no_scheduler_answers(monkeypatch) -> None:
         executors.dask("tcp://127.0.0.1:9")
 
 
-# On two H100s, and on two H200s
+# On two H100s, and on two and four H200s
 
 
 @pytest.mark.parametrize(
@@ -556,6 +556,10 @@ def test_no_scheduler_answers(monkeypatch) -> None:
         ("base", "No rank holds the others up"),
         ("fsdp", "No rank holds the others up"),
         ("h200-base", "No rank holds the others up"),
+        ("h200-fsdp", "No rank holds the others up"),
+        ("h200x4-base", "No rank holds the others up"),
+        ("h200x4-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP.* take 6\.15 ms less"),
+        ("h200-neighbour", r"Rank 1 holds the others up.*: the same kernels take 28\.5 % longer .* take 21\.8 ms less"),
         ("h200-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP, .* take 6\.80 ms less"),
         ("h200-input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, .* take 8\.10 ms less"),
         ("more-work", r"Rank 1 holds the others up.*: it has more work: 19\.7 % more FLOP, mostly in GPT\.blocks"),
@@ -570,7 +574,15 @@ def test_recorded_jobs(job: str, verdict: str) -> None:
 
 @pytest.mark.parametrize(
     ("job", "gained_ms"),
-    [("more-work", 3.9), ("input", 12.0), ("neighbour", 13.5), ("h200-more-work", 8.2), ("h200-input", 9.5)],
+    [
+        ("more-work", 3.9),
+        ("input", 12.0),
+        ("neighbour", 13.5),
+        ("h200-more-work", 8.2),
+        ("h200-input", 9.5),
+        ("h200-neighbour", 23.4),
+        ("h200x4-more-work", 7.5),
+    ],
 )
 def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: str, gained_ms: float) -> None:
     slow = join_ranks(read_job(FIXTURES / "jobs" / job)).ranks.iloc[1]
