@@ -168,7 +168,7 @@ def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
             builder.kernel("gemm", start, start + 320 * US, launched=at + place * 10 * US)
         builder.launch(at + 260 * US, 1000 + number, returned=at + 985 * US, name=SYNCHRONIZE)
     step, advice = read(builder, tmp_path)
-    assert step.share_pct(step.host.wait_ns) == pytest.approx(72, abs=2)
+    assert step.share_pct(step.host.waits["time_ns"].sum()) == pytest.approx(72, abs=2)
     assert (
         advice["synchronizing-calls"].sentence
         == "Synchronizing calls leave the GPU idle for 40.0 µs of each 995 µs step"

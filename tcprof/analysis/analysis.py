@@ -107,6 +107,14 @@ class Analysis:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
+    def counted_iterations(self, gpu: int) -> pd.DataFrame:
+        """The iterations of a GPU that figures are over."""
+        return self.iterations[(self.iterations["gpu"] == gpu) & self.iterations["counted"]]
+
+    def whole_capture(self, gpu: int) -> pd.DataFrame:
+        """The row of ``ranges`` for all of a GPU's capture; empty where it has none."""
+        return self.ranges[(self.ranges["gpu"] == gpu) & (self.ranges["depth"] == 0)]
+
     def column(self, frame: str, name: str) -> npt.NDArray[Any]:
         """A column of one of the frames above; of a saved analysis no other is read for it."""
         values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()

@@ -20,7 +20,6 @@ class Lanes:
 
     host: pd.DataFrame
     gpu: pd.DataFrame  # bars from the instances' first activity on the GPU to their last
-    merged_ns: float  # instances shorter than this may share a bar with their neighbours; 0 where each has its own
     hidden: int  # instances that are not drawn, since they are nested too deep, or since even shared bars are too many
 
 
@@ -28,18 +27,16 @@ def choose_lanes(analysis: Analysis, gpu: int, most: int) -> Lanes:
     """The bars for one GPU: one for each instance, or where these are too many, one for short neighbours together."""
     instances = analysis.instances[analysis.instances["gpu"] == gpu]
     named = instances.join(analysis.paths[["path", "name", "depth"]], on="path_id")
-    bars, merged_ns, hidden = {}, 0.0, 0
+    bars, hidden = {}, 0
     for window in ("host", "gpu"):
         start, end = f"{window}_start_ns", f"{window}_end_ns"
         timed = named[named[start].notna()]
         timed = timed.assign(start_ns=timed[start].astype(float), end_ns=timed[end].astype(float))
         shallow = timed[timed["depth"] <= MOST_DEPTHS]
-        width = _merge_width(shallow, most)
-        merged = _merge(shallow, width)
+        merged = _merge(shallow, _merge_width(shallow, most))
         bars[window] = merged.nlargest(most, "length_ns").sort_values("start_ns", ignore_index=True)
-        merged_ns = max(merged_ns, width)
         hidden += len(timed) - int(bars[window]["count"].sum())
-    return Lanes(bars["host"], bars["gpu"], merged_ns, hidden)
+    return Lanes(bars["host"], bars["gpu"], hidden)
 
 
 def _merge_width(rows: pd.DataFrame, most: int) -> float:

@@ -37,8 +37,7 @@ class Host:
 
     # Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes
     cpu_ns: float
-    wait_ns: float  # time in which it does
-    waits: pd.DataFrame  # the same by what is called, how often in a step, and in which range; empty for none
+    waits: pd.DataFrame  # time in which it does, by what is called, how often, and in which range; empty for none
     # Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range that
     # launches nothing, or the launch was there before
     idle_ns: Mapping[str, float]
@@ -75,7 +74,6 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     several = launches["process"].nunique() != 1
     return Host(
         cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
-        wait_ns=wait_ns / count,
         waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
         work=work / count,

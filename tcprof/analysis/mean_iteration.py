@@ -64,7 +64,7 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    rows = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
+    rows = analysis.counted_iterations(gpu)
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
     found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
@@ -145,7 +145,7 @@ class TypicalIteration:
 
 def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
     """What is typical of the iterations of a GPU; nothing where none but warm-up has work on it."""
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
+    iterations = analysis.counted_iterations(gpu)
     rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None

@@ -51,8 +51,8 @@ def has_steps(comparison: Comparison, gpu: int) -> bool:
 
 
 def _list_steady(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    iterations = analysis.iterations
-    return iterations[(iterations["gpu"] == gpu) & iterations["counted"] & (iterations["gpu_window_ns"] > 0)]
+    iterations = analysis.counted_iterations(gpu)
+    return iterations[iterations["gpu_window_ns"] > 0]
 
 
 def _find_step(analysis: Analysis, gpu: int, row: Ints) -> TypicalStep:

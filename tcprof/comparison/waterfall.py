@@ -158,8 +158,7 @@ def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
     if not spans.whole:
         steps = analysis.step_summary
         return float(steps["window_active_pct"][steps["gpu"] == gpu].sum(min_count=1)) / 100
-    captures = analysis.ranges[(analysis.ranges["depth"] == 0) & (analysis.ranges["gpu"] == gpu)]
-    return float(captures["tensor_active_mean_pct"].sum(min_count=1)) / 100
+    return float(analysis.whole_capture(gpu)["tensor_active_mean_pct"].sum(min_count=1)) / 100
 
 
 def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tuple[str, str, str, float, float, float]]:

@@ -100,7 +100,7 @@ class IterationFigures:
 
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
+    iterations = analysis.counted_iterations(gpu)
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     if steps.empty:
         return None

@@ -83,8 +83,7 @@ def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
     figures = found.figures
     idle = "GPU idle" if found.idle_is_known else "no traced work"
     if figures is None:
-        rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
-        row = rows.iloc[0]
+        row = analysis.whole_capture(found.gpu).iloc[0]
         active, idle_pct = float(row[HEADLINE.name]), measure_idle(analysis, row)
         first, last = f"Whole capture {units.format_ns(row['window_ns'])}", "no steps"
     else:

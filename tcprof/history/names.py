@@ -37,28 +37,11 @@ def find_runs(store: "Store", name: str) -> "pd.DataFrame":
     """
     from tcprof.history.run import SPLITTING
 
-    found, runs = _OF_COMMIT.fullmatch(name), store.runs()
-    if found:
-        runs = runs[runs["commit"].str.startswith(found["commit"].lower())]
-        if runs.empty:
-            raise InputError(
-                f"{store.name} has no run of commit {found['commit']}.", "'tcprof history list' lists all."
-            )
-        if (commits := runs["commit"].unique()).size > 1:
-            raise InputError(f"{found['commit']} are the first digits of {len(commits)} commits.", "Give more of them.")
-        return _of_one_program(runs, name, found["program"])
+    if found := _OF_COMMIT.fullmatch(name):
+        return _of_one_program(_of_commit(store, found["commit"]), name, found["program"])
     found = _OF_BRANCH.fullmatch(name)
     assert found is not None  # see ``names_runs``
-    branches = runs["branch"]
-    runs = runs[branches == found["branch"]]
-    if runs.empty:
-        known = [one_line(each, 40) for each in branches.unique()[:_LISTED] if each]
-        others = f"It has runs of {', '.join(known)}. " if known else ""
-        raise NoRunError(
-            f"{store.name} has no run of {one_line(found['branch'], 80)} yet.",
-            f"{others}Add one: tcprof history add RECORDING --branch {one_line(found['branch'], 80)} --keep",
-        )
-    runs = _of_one_program(runs, name, found["program"])
+    runs = _of_one_program(_of_branch(store, found["branch"]), name, found["program"])
     facts = list(SPLITTING)
     alike = runs[facts].fillna(-1).eq(runs[facts].iloc[-1].fillna(-1)).all(axis=1)
     runs, back = runs[alike], int(found.group("back") or 1)
@@ -88,6 +71,29 @@ def write_runs(store: "Store", name: str, folder: Path) -> Path:
         file.write_bytes(saved)
         target = target if len(runs) > 1 else file
     return target
+
+
+def _of_commit(store: "Store", commit: str) -> "pd.DataFrame":
+    runs = store.runs()
+    runs = runs[runs["commit"].str.startswith(commit.lower())]
+    if runs.empty:
+        raise InputError(f"{store.name} has no run of commit {commit}.", "'tcprof history list' lists all.")
+    if (commits := runs["commit"].unique()).size > 1:
+        raise InputError(f"{commit} are the first digits of {len(commits)} commits.", "Give more of them.")
+    return runs
+
+
+def _of_branch(store: "Store", branch: str) -> "pd.DataFrame":
+    runs = store.runs()
+    found = runs[runs["branch"] == branch]
+    if found.empty:
+        known = [one_line(each, 40) for each in runs["branch"].unique()[:_LISTED] if each]
+        others = f"It has runs of {', '.join(known)}. " if known else ""
+        raise NoRunError(
+            f"{store.name} has no run of {one_line(branch, 80)} yet.",
+            f"{others}Add one: tcprof history add RECORDING --branch {one_line(branch, 80)} --keep",
+        )
+    return found
 
 
 def _of_one_program(runs: "pd.DataFrame", name: str, program: str | None) -> "pd.DataFrame":

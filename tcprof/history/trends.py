@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -63,6 +64,25 @@ def read_trends(
         UsageError: There is no such branch, program or metric.
     """
     check_metrics(metrics)
+    found = _join_points(store, _choose_runs(store, branch, program))
+    accepted = set(store.accepted()["commit"])
+    trends = find_trends(
+        [
+            (points["value"].to_numpy(), points["commit"].tolist(), _find_accepted(points, accepted))
+            for _, points in found
+        ]
+    )
+    together = [SeriesTrend(*each, trend) for each, trend in zip(found, trends, strict=True)]
+    wanted = [each for each in together if not metrics or each.series["metric"] in metrics]
+    return sorted(wanted, key=_order)
+
+
+def _order(trend: SeriesTrend) -> tuple[Any, ...]:
+    scope, metric = trend.series["scope"], str(trend.series["metric"])
+    return scope != STEP, scope, trend.series["gpu"], list(METRICS).index(metric)
+
+
+def _choose_runs(store: Store, branch: str | None, program: str | None) -> pd.DataFrame:
     runs = store.runs()
     branch = _choose_branch(runs) if branch is None and len(runs) else branch
     runs = runs[runs["branch"] == branch] if branch is not None else runs
@@ -74,26 +94,7 @@ def read_trends(
         raise UsageError(f"The store has no run of the program {program!r}.", f"Programs: {known}.")
     if chosen.empty:
         raise InputError(f"The store {store.name} is empty.", "Add a run: tcprof history add RECORDING")
-    found = _join_points(store, chosen)
-    accepted = set(store.accepted()["commit"])
-    trends = find_trends(
-        [
-            (points["value"].to_numpy(), points["commit"].tolist(), _find_accepted(points, accepted))
-            for _, points in found
-        ]
-    )
-    together = [SeriesTrend(*each, trend) for each, trend in zip(found, trends, strict=True)]
-    wanted = [each for each in together if not metrics or each.series["metric"] in metrics]
-    order = list(METRICS)
-    return sorted(
-        wanted,
-        key=lambda each: (
-            each.series["scope"] != STEP,
-            each.series["scope"],
-            each.series["gpu"],
-            order.index(str(each.series["metric"])),
-        ),
-    )
+    return chosen
 
 
 def _choose_branch(runs: pd.DataFrame) -> str:

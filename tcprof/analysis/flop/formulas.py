@@ -80,20 +80,15 @@ def _packed(function: Callable[..., float], places: int, offsets: int) -> Formul
     return formula
 
 
+_KERNELS = ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
 # By the op's name, without an underscore of one that works in place.
 WHOLE: dict[str, Formula] = {
     **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _places(_multiply, 0, 1)),
     **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _places(_multiply, 1, 2)),
     "aten::bmm": _places(_multiply_stacks, 0, 1),
     "aten::baddbmm": _places(_multiply_stacks, 1, 2),
-    **{
-        f"aten::_scaled_dot_product_{kind}": _places(_attend, 0, 1, 2)
-        for kind in ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
-    },
-    **{
-        f"aten::_scaled_dot_product_{kind}_backward": _places(_attend_backward, 0, 1, 2, 3)
-        for kind in ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
-    },
+    **{f"aten::_scaled_dot_product_{kind}": _places(_attend, 0, 1, 2) for kind in _KERNELS},
+    **{f"aten::_scaled_dot_product_{kind}_backward": _places(_attend_backward, 0, 1, 2, 3) for kind in _KERNELS},
     "aten::_flash_attention_forward": _packed(_attend, 3, 3),
     "aten::_efficient_attention_forward": _packed(_attend, 3, 4),
     "aten::_flash_attention_backward": _packed(_attend_backward, 4, 6),

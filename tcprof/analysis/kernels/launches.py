@@ -79,14 +79,8 @@ def fit_kernels(
         if not len(rows):
             continue
         kernels = pick_rows(activities, of_kind & is_mine)
-        start, end = kernels["start_ns"].to_numpy(), kernels["end_ns"].to_numpy()
-        code = kernels["name"].cat.codes.to_numpy(np.int64)
-        geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
-        early = find_early(kernels)
-        classes = classify(code, geometry, end - start - early)
-        opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
-        begin = start + early
-        launches = Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early)
+        code, geometry = (kernels[name].cat.codes.to_numpy(np.int64) for name in ("name", "launch_geometry"))
+        launches, classes = _classify(kernels, code, geometry)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
             mine = rows_of_gpu(samples, gpu)
             offset_ns = errors.get(gpu, UNMEASURED_OFFSET_NS)
@@ -99,6 +93,15 @@ def fit_kernels(
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
         parts.append(_with_flop(frame, fitted[gpu].capacity, names, code, chip))
     return KernelFit(FITTED.concat(parts), fitted, bool(samples["tensor_active_pct"].notna().any()))
+
+
+def _classify(kernels: pd.DataFrame, code: Ints, geometry: Ints) -> tuple[Launches, Classes]:
+    """The launches of one GPU, without what they wait for others; ``code`` is of names."""
+    early = find_early(kernels)
+    begin, end = kernels["start_ns"].to_numpy() + early, kernels["end_ns"].to_numpy()
+    classes = classify(code, geometry, end - begin)
+    opaque = np.bincount(classes.kind, (kernels["kind"] == "graph").to_numpy()) > 0
+    return Launches(begin, np.maximum(end, begin + 1), classes.kind, classes.weight, opaque, early), classes
 
 
 def _fit_gpu(

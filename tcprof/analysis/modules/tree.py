@@ -30,24 +30,14 @@ MOST_APART = 0.1  # how far the kernel time of a layer may be from the median of
 _MOST_PARTS = 4  # of the numbers of layers that a name lists
 _NUMBERED = re.compile(r"(?P<stem>(?:.*[.\s#:])?)(?P<number>\d{1,9})", re.DOTALL)  # in a list or a sequence of modules
 _SUMS = (
-    "kernel_count",
-    "kernel_ns",
-    "own_kernel_ns",
-    "share_pct",
-    "tensor_cycles",
-    "tensor_flop",
-    "useful_flop",
-    "lost_ns",
+    *("kernel_count", "kernel_ns", "own_kernel_ns", "share_pct"),
+    *("tensor_cycles", "tensor_flop", "useful_flop", "lost_ns"),
 )
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
-_MEANS = (
-    *_ACTIVE,
-    "tensor_kernel_share_pct",
-    "unresolved_kernel_share_pct",
-    "tensor_peak_pct",
-    "hfu_pct",
-    "mfu_pct",
-)  # over the kernel time
+_MEANS = (  # over the kernel time
+    *(*_ACTIVE, "tensor_kernel_share_pct", "unresolved_kernel_share_pct"),
+    *("tensor_peak_pct", "hfu_pct", "mfu_pct"),
+)
 _UNCOVERED = "uncovered_cycles_pct"  # over the cycles
 
 

@@ -131,8 +131,7 @@ def _inflation(group: Ints, score: Floats, count: Ints, undo: Callable[[Floats],
         # Kendall 1954; Marriott and Pope 1954: it is too low by (1 + 3 r) / n.
         correlation = np.where(count > 3, (count * found + 1) / np.maximum(count - 3, 1), 0)
         correlation = undo(np.clip(np.nan_to_num(correlation), 0, LARGEST_CORRELATION))
-        rank = np.arange(len(group)) - (np.cumsum(count) - count)[group]
-        batch = group * BATCHES + rank * BATCHES // np.maximum(count, 1)[group]
+        batch = group * BATCHES + places_in_runs(count) * BATCHES // np.maximum(count, 1)[group]
         sums = np.bincount(batch, score, minlength=groups * BATCHES).reshape(groups, BATCHES)
         batched = (sums**2).sum(axis=1) / (BATCHES - 1) / (count / BATCHES * square)
     batched = np.where(count >= FEWEST_FOR_BATCHES, np.nan_to_num(batched, nan=1.0), 1)

@@ -68,7 +68,7 @@ def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Span
 
 
 def _iteration_spans(analysis: Analysis, gpu: int) -> Spans:
-    iterations = analysis.iterations[(analysis.iterations["gpu"] == gpu) & analysis.iterations["counted"]]
+    iterations = analysis.counted_iterations(gpu)
     windows = _instances(analysis, gpu).reindex(iterations["range"])[["gpu_start_ns", "gpu_end_ns"]].dropna()
     start, end = windows.to_numpy(np.int64).reshape(-1, 2).T
     return Spans(start, end, whole=False)

@@ -228,7 +228,21 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     }
     busy = combine_deviations(kernels, copies, none, none)
     over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": busy}
-    length_ns = {"host": host, "gpu": span, "busy": span - idle}[window]
+    mean, active_s, cycles = _border_deviations(
+        known, {"host": host, "gpu": span, "busy": span - idle}[window], period_ns, rounded
+    )
+    found["tensor_active_mean_pct"] = (over[window], mean)
+    for name in ("tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct"):
+        found[name] = (over[window], none)  # FLOP are of kernels, which no border cuts
+    # Of the same forward and backward passes, runs on an H200 read and wrote 0.01 to 0.5 % more or less.
+    found["dram_bytes"] = (work, none)
+    return found | {"tensor_active_s": (work, active_s), "tensor_cycles": (work, cycles)}
+
+
+def _border_deviations(
+    known: Mapping[str, Floats], length_ns: Floats, period_ns: float, rounded: bool
+) -> tuple[Floats, Floats, Floats]:
+    """What samples at the borders of windows add to the mean of Tensor Active, its seconds, and the cycles."""
     highest = np.maximum(known["tensor_active_peak_pct"], known["tensor_active_mean_pct"])  # short windows have no peak
     border_ns = BORDER * np.nan_to_num(period_ns) * highest / 100
     if rounded:
@@ -237,12 +251,7 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
         mean = np.where(length_ns > 0, 100 * border_ns / length_ns, 0)
         active_ns = 1e9 * known["tensor_active_s"]
         cycles = np.where(active_ns > 0, border_ns * known["tensor_cycles"] / active_ns, 0)
-    found["tensor_active_mean_pct"] = (over[window], mean)
-    for name in ("tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct"):
-        found[name] = (over[window], none)  # FLOP are of kernels, which no border cuts
-    # Of the same forward and backward passes, runs on an H200 read and wrote 0.01 to 0.5 % more or less.
-    found["dram_bytes"] = (work, none)
-    return found | {"tensor_active_s": (work, 1e-9 * border_ns), "tensor_cycles": (work, cycles)}
+    return mean, 1e-9 * border_ns, cycles
 
 
 def combine_deviations(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:

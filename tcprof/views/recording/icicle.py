@@ -84,8 +84,7 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> Place:
         count = f"mean of {units.format_count(mean.count)}"
         selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
         return Place("range", f"{figures.name} ({count})", pool_tensor_active(figures.rows)[0], selects)
-    whole = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["depth"] == 0)]
-    return Place("range", "All work on the GPU", float(whole[HEADLINE.name].iloc[0]))
+    return Place("range", "All work on the GPU", float(analysis.whole_capture(gpu)[HEADLINE.name].iloc[0]))
 
 
 def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
