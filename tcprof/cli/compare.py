@@ -57,13 +57,11 @@ SidesArgument = Annotated[
         help="The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings "
         "of one program, or NAME for NAME-1, NAME-2 and so on; or runs of a store: main@latest, main@-5.. for the last "
         "five, commit:HASH. LABEL=PATH gives it another name.",
-        show_default=False,
     ),
 ]
-PageOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write an HTML page.", show_default=False)]
+PageOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write an HTML page.")]
 MapOption = Annotated[
-    list[str] | None,
-    typer.Option("--map", metavar="OLD=NEW", help="A range that was renamed since the baseline.", show_default=False),
+    list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="A range that was renamed since the baseline.")
 ]
 GateOption = Annotated[
     list[str] | None,
@@ -71,7 +69,6 @@ GateOption = Annotated[
         "--fail-if",
         metavar="CONDITION",
         help="Exit with status 1 if this holds, such as 'time > +5%' or 'tensor_active[step / forward] < 30'.",
-        show_default=False,
     ),
 ]
 GateFileOption = Annotated[
@@ -80,7 +77,6 @@ GateFileOption = Annotated[
         "--gate",
         metavar="FILE",
         help="Read such conditions from [tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
-        show_default=False,
     ),
 ]
 MismatchOption = Annotated[

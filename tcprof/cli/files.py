@@ -48,8 +48,7 @@ FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof
 def report(
     recording: RecordingArgument,
     output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The page; by default RECORDING.html in this folder.", show_default=False),
+        Path | None, typer.Option("-o", "--output", help="The page; by default RECORDING.html in this folder.")
     ] = None,
     window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
@@ -93,10 +92,7 @@ def report(
 def save(
     recording: RecordingArgument,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The file; by default RECORDING.tcprof in this folder.", show_default=False
-        ),
+        Path | None, typer.Option("-o", "--output", help="The file; by default RECORDING.tcprof in this folder.")
     ] = None,
     window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
@@ -126,7 +122,6 @@ def export(
             "-o",
             "--output",
             help="Folder for the frames, created if absent; with --figure, the file to draw: .svg, .png or .html.",
-            show_default=False,
         ),
     ] = None,
     window: WindowOption = "gpu",
@@ -138,12 +133,10 @@ def export(
             "--chrome-trace",
             metavar="FILE",
             help="Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
-            show_default=False,
         ),
     ] = None,
     figure: Annotated[
-        FigureName | None,
-        typer.Option("--figure", help="Draw this figure of the page in place of the frames.", show_default=False),
+        FigureName | None, typer.Option("--figure", help="Draw this figure of the page in place of the frames.")
     ] = None,
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
@@ -225,10 +218,7 @@ def redact(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o",
-            "--output",
-            help="The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording.",
-            show_default=False,
+            "-o", "--output", help="The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording."
         ),
     ] = None,
     force: ForceOption = False,

@@ -44,63 +44,47 @@ StoreOption = Annotated[
         "the project.",
         envvar="TCPROF_STORE",
         show_envvar=True,
-        show_default=False,
     ),
 ]
-BranchOption = Annotated[
-    str | None, typer.Option("--branch", metavar="NAME", help="Only runs of this branch.", show_default=False)
-]
+BranchOption = Annotated[str | None, typer.Option("--branch", metavar="NAME", help="Only runs of this branch.")]
 MetricOption = Annotated[
-    list[str] | None,
-    typer.Option("--metric", metavar="NAME", help="Only this figure, such as step_ns.", show_default=False),
+    list[str] | None, typer.Option("--metric", metavar="NAME", help="Only this figure, such as step_ns.")
 ]
 RunArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="Its number; or BRANCH@latest, BRANCH@-2 for the one before, commit:HASH.",
-        show_default=False,
-    ),
+    str, typer.Argument(metavar="RUN", help="Its number; or BRANCH@latest, BRANCH@-2 for the one before, commit:HASH.")
 ]
 
 
 @history.command(epilog="Examples: tcprof history add run.nsys-rep --keep;  tcprof history add runs/ --config batch=64")
 def add(
     recordings: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.", show_default=False
-        ),
+        list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.")
     ],
     commit: Annotated[
-        str | None,
-        typer.Option("--commit", metavar="HASH", help="The commit; by default git's HEAD.", show_default=False),
+        str | None, typer.Option("--commit", metavar="HASH", help="The commit; by default git's HEAD.")
     ] = None,
     commit_time: Annotated[
         str | None,
         typer.Option(
-            "--commit-time", metavar="TIME", help="When it was committed, in ISO 8601; by default as git says.",
-            show_default=False,
+            "--commit-time", metavar="TIME", help="When it was committed, in ISO 8601; by default as git says."
         ),
     ] = None,
     branch: Annotated[
-        str | None, typer.Option("--branch", metavar="NAME", help="The branch; by default git's.", show_default=False)
+        str | None, typer.Option("--branch", metavar="NAME", help="The branch; by default git's.")
     ] = None,
-    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="A name of your own.", show_default=False)] = "",
+    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="A name of your own.")] = "",
     program: Annotated[
-        str, typer.Option("--program", metavar="NAME", help="The program; by default as recorded.", show_default=False)
+        str, typer.Option("--program", metavar="NAME", help="The program; by default as recorded.")
     ] = "",
     config: Annotated[
         list[str] | None,
         typer.Option(
-            "--config", metavar="KEY=VALUE", help="What the program was given; other values start another series.",
-            show_default=False,
+            "--config", metavar="KEY=VALUE", help="What the program was given; other values start another series."
         ),
     ] = None,
     power_limit: Annotated[
         float | None,
-        typer.Option("--power-limit", metavar="WATTS", min=1, help="The GPUs' power limit; it splits series.",
-                     show_default=False),
+        typer.Option("--power-limit", metavar="WATTS", min=1, help="The GPUs' power limit; it splits series."),
     ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Also keep the analyses, for commands on main@latest and the like.")
@@ -110,7 +94,7 @@ def add(
     output: OutputOption = None,
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Add recordings to a store, each once.
 
     A recording, its copies and its saved analysis are one run, however often they are added. Commit, commit time
@@ -191,7 +175,6 @@ def export(
             "--for",
             metavar="TOOL",
             help="Format of another tool: bmf (Bencher) and github-action-benchmark get the newest run, otava all.",
-            show_default=False,
         ),
     ] = None,
     metric: MetricOption = None,
@@ -225,8 +208,7 @@ def export(
 
 @history.command(epilog="Example: tcprof history rm 12")
 def rm(
-    runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.", show_default=False)],
-    store: StoreOption = None,
+    runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.")], store: StoreOption = None
 ) -> None:
     """Remove runs with their points and analyses, such as those of a disturbed machine."""
     opened = open_existing(store)

@@ -66,7 +66,6 @@ RecordingArgument = Annotated[
         callback=find_stored,
         metavar="RECORDING",
         help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of PyTorch or JAX.",
-        show_default=False,
     ),
 ]
 WindowOption = Annotated[
@@ -84,7 +83,6 @@ WarmUpOption = Annotated[
         metavar="N|all",
         help="Exclude the first N steps from the figures per range, or count all of them; by default, tcprof "
         "excludes the warm-up that it detects.",
-        show_default=False,
     ),
 ]
 PeakOption = Annotated[
@@ -94,7 +92,6 @@ PeakOption = Annotated[
         metavar="TFLOPS",
         help="Peak in 10^12 FLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the "
         "boost clock.",
-        show_default=False,
     ),
 ]
 ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
@@ -105,10 +102,7 @@ RowLimitOption = Annotated[
 ScreenLimitOption = Annotated[
     int | None,
     typer.Option(
-        "--limit",
-        min=1,
-        help="Number of rows in each table; by default up to 5, so that all fits on 30 lines.",
-        show_default=False,
+        "--limit", min=1, help="Number of rows in each table; by default up to 5, so that all fits on 30 lines."
     ),
 ]
 OutputOption = Annotated[
@@ -117,7 +111,6 @@ OutputOption = Annotated[
         "-o",
         "--output",
         help="Write to this file instead of the terminal; a name without a suffix gets that of the format.",
-        show_default=False,
     ),
 ]
 EveryOption = Annotated[
@@ -128,29 +121,22 @@ WideOption = Annotated[
     bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
 ]
 NsysOption = Annotated[
-    Path | None,
-    typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_default=False, show_envvar=True),
+    Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
 ]
-GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.", show_default=False)]
-FilterOption = Annotated[
-    str | None, typer.Option("--filter", metavar="REGEX", help="Only names that match.", show_default=False)
-]
+GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.")]
+FilterOption = Annotated[str | None, typer.Option("--filter", metavar="REGEX", help="Only names that match.")]
 NcuOption = Annotated[
     str | None,
     typer.Option(
         "--ncu",
         metavar="REGEX",
         help="Print only the Nsight Compute command that profiles the longest matching kernel.",
-        show_default=False,
     ),
 ]
 DepthOption = Annotated[
-    int | None,
-    typer.Option(
-        "--depth", min=0, help="Only ranges up to this nesting depth; 1 is the outermost.", show_default=False
-    ),
+    int | None, typer.Option("--depth", min=0, help="Only ranges up to this nesting depth; 1 is the outermost.")
 ]
-TitleOption = Annotated[str | None, typer.Option("--title", help="Title of the page.", show_default=False)]
+TitleOption = Annotated[str | None, typer.Option("--title", help="Title of the page.")]
 ThemeOption = Annotated[Theme, typer.Option("--theme", help="Colours of the page; auto follows the reader's system.")]
 PlotlyOption = Annotated[
     PlotlyScript,

@@ -47,7 +47,6 @@ ReportOption = Annotated[
         "--output",
         help="The report; by default SCRIPT.nsys-rep in this folder. As for nsys, %q{NAME} is the environment variable "
         "NAME, %h the host, %p the process number, %n the next free number.",
-        show_default=False,
     ),
 ]
 GpusOption = Annotated[str, typer.Option("--gpus", help="GPUs to sample: all, none, or numbers such as 0,2.")]
@@ -79,21 +78,16 @@ CaptureEndOption = Annotated[
     ),
 ]
 DelayOption = Annotated[
-    float | None,
-    typer.Option("--delay", metavar="SECONDS", help="Start recording after this time.", show_default=False),
+    float | None, typer.Option("--delay", metavar="SECONDS", help="Start recording after this time.")
 ]
 DurationOption = Annotated[
-    float | None,
-    typer.Option(
-        "--duration", metavar="SECONDS", help="Record for this long, then end the program.", show_default=False
-    ),
+    float | None, typer.Option("--duration", metavar="SECONDS", help="Record for this long, then end the program.")
 ]
 GraphOption = Annotated[
     GraphTrace | None,
     typer.Option(
         "--cuda-graph-trace",
         help="Record CUDA graphs as a whole (graph, nsys's default) or kernel by kernel (node, which is slower).",
-        show_default=False,
     ),
 ]
 AnnotateOption = Annotated[
@@ -121,7 +115,6 @@ PythonOption = Annotated[
         "--python",
         metavar="PATH",
         help="The Python that runs a script or a module; by default that of the active environment.",
-        show_default=False,
     ),
 ]
 JobOption = Annotated[
@@ -130,7 +123,6 @@ JobOption = Annotated[
         "--job",
         metavar="NAME",
         help="The job ID that recordings of one job share; by default, the ID from torchrun, Slurm, PBS or LSF.",
-        show_default=False,
     ),
 ]
 DryRunOption = Annotated[

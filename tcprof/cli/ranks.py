@@ -26,7 +26,6 @@ RecordingsArgument = Annotated[
     typer.Argument(
         metavar="DIR|FILE...",
         help="The recordings or saved analyses of a job, one or several ranks each; or folders with them.",
-        show_default=False,
     ),
 ]
 RankFromOption = Annotated[
@@ -35,7 +34,6 @@ RankFromOption = Annotated[
         "--rank-from",
         metavar="REGEX",
         help="Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank.",
-        show_default=False,
     ),
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.", show_default="all cores")]
@@ -47,7 +45,6 @@ DaskOption = Annotated[
         help="Read on the workers of this Dask scheduler, which must reach the recordings: an address, a scheduler "
         "file, or local.",
         envvar="DASK_SCHEDULER_ADDRESS",
-        show_default=False,
     ),
 ]
 PerStepOption = Annotated[
@@ -56,7 +53,6 @@ PerStepOption = Annotated[
         "--per-step",
         metavar="TEXT",
         help="What one step of the whole job processes, such as '4096 tokens' or '256 images'; gives throughput.",
-        show_default=False,
     ),
 ]
 SaveOption = Annotated[
@@ -65,7 +61,6 @@ SaveOption = Annotated[
         "--save",
         metavar="FOLDER",
         help="Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them.",
-        show_default=False,
     ),
 ]
 

@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from tcprof.views.document import Document
 
 ProgramOption = Annotated[
-    str | None,
-    typer.Option(
-        "--program", metavar="NAME", help="The program; by default that of the newest run.", show_default=False
-    ),
+    str | None, typer.Option("--program", metavar="NAME", help="The program; by default that of the newest run.")
 ]
 
 
@@ -43,7 +40,6 @@ BranchOption = Annotated[
         "--branch",
         metavar="NAME",
         help="The branch; by default the one that is checked out, else main or master, else that of most runs.",
-        show_default=False,
     ),
 ]
 
@@ -157,10 +153,8 @@ def _is_there(folder: Path, run: "pd.Series[object]") -> bool:
 
 @history.command(epilog="Example: tcprof history accept 4f2a91c --why 'a larger model'")
 def accept(
-    commit: Annotated[
-        str, typer.Argument(metavar="COMMIT", help="The commit, or its first digits.", show_default=False)
-    ],
-    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.", show_default=False)],
+    commit: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or its first digits.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.")],
     store: StoreOption = None,
 ) -> None:
     """Accept the change that came with a commit: its level is the baseline from there on."""

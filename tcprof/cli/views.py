@@ -266,7 +266,6 @@ def timeline(
             help=(
                 "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time."
             ),
-            show_default=False,
         ),
     ] = None,
     warm_up: WarmUpOption = None,
