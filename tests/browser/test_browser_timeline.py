@@ -377,9 +377,9 @@ def test_bars_are_read_and_tables_can_be_computed(timeline):
     opened = timeline("recorded")
     analysis = tcprof.read(FIXTURE)
     found = opened.evaluate(
-        "() => { const { gpus: [{ kernels, ranges }], kernelCount } = window.tcprof.data;"
-        " const mine = [...kernels.id].map((id, i) => id < kernelCount ? kernels.end[i] - kernels.start[i] : 0);"
-        " return [mine.reduce((a, b) => a + b), kernels.id.length, ranges.id.length, kernels.start.constructor.name]; }"
+        "() => { const { gpus: [{ lanes: { host, work } }], header: { works } } = window.tcprof.subjects;"
+        " const mine = [...work.id].map((id, i) => id < works.kernels ? work.end[i] - work.start[i] : 0);"
+        " return [mine.reduce((a, b) => a + b), work.id.length, host.id.length, work.start.constructor.name]; }"
     )
     assert found[0] == pytest.approx(analysis.kernels["total_ns"].sum() * 1e-9)
     assert found[1:] == [len(analysis.activities), len(analysis.instances), "Float64Array"]

@@ -1,4 +1,5 @@
 /** Light or dark: as the system has it until the page's maker or its reader chooses. */
+import { onPrint } from "./dom";
 
 const KEPT = "tcprof-theme";
 const root = document.documentElement;
@@ -19,8 +20,11 @@ let keptForScreen: string | null = null;
 
 /** Paper is light: figures are drawn for it before the page's style is that of print. To be called before all else. */
 export function followPaper(): void {
-  addEventListener("beforeprint", () => { keptForScreen ??= darkStyle().media; darkStyle().media = "not all"; });
-  addEventListener("afterprint", () => { darkStyle().media = keptForScreen ?? darkStyle().media; keptForScreen = null; });
+  onPrint((isPrinted) => {
+    if (isPrinted) keptForScreen ??= darkStyle().media;
+    darkStyle().media = isPrinted ? "not all" : keptForScreen ?? darkStyle().media;
+    if (!isPrinted) keptForScreen = null;
+  });
 }
 
 const darkStyle = () => document.getElementById("dark-colors") as HTMLStyleElement;
@@ -55,7 +59,7 @@ function applyTheme(theme: Theme): void {
 export function onColors(call: () => void): void {
   new MutationObserver(call).observe(root, { attributeFilter: ["data-theme"] });
   systemDark.addEventListener("change", call);
-  for (const event of ["beforeprint", "afterprint"]) addEventListener(event, call);
+  onPrint(call);
 }
 
 /** A colour of the page's style sheet, such as "--ink". */

@@ -16,7 +16,7 @@ export function csvLine(cells: Cells): string {
 
 /** Save rows as a file, named after the page and what they are. */
 export function saveCsv(name: string, rows: readonly Cells[]): void {
-  const page = find("h1", HTMLElement).textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
+  const page = find("h1").textContent.replaceAll(/[^\w.-]+/g, "_").slice(0, 60);
   const url = URL.createObjectURL(new Blob([rows.map(csvLine).join("\r\n")], { type: "text/csv" }));
   download(url, `${page}-${name}.csv`);
   setTimeout(() => URL.revokeObjectURL(url), 1000);

@@ -1,11 +1,11 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
 import { onColors, readColor } from "./colors";
-import { find, findAll } from "./dom";
+import { find, findAll, onPrint } from "./dom";
 import { timeTicks } from "./format";
 import { coarsePointer, narrowScreen } from "./media";
-import { hasItems, keepLabels, type Figure, type PlotElement } from "./plotly";
+import { hasItems, keepLabels, type Figure, type Layout, type PlotElement } from "./plotly";
 
-const CONFIG = {
+export const CONFIG = {
   responsive: true,
   displaylogo: false,
   scrollZoom: false,
@@ -83,13 +83,11 @@ function afterOpening(): void {
 /** On paper there is less width than in the window. */
 function onPaper(): void {
   // With the timeline: what is wider than the paper makes a browser shrink the whole page.
-  const resize = (width: string, change: object) => {
+  onPrint((isPrinted) => {
     const printed = findAll<PlotElement>("[data-figure], #timeline");
-    printed.forEach((plot) => { plot.style.width = width; });
-    relayout(printed, change);
-  };
-  addEventListener("beforeprint", () => resize(`${PAPER}px`, { autosize: false, width: PAPER }));
-  addEventListener("afterprint", () => resize("", { autosize: true, width: null }));
+    printed.forEach((plot) => { plot.style.width = isPrinted ? `${PAPER}px` : ""; });
+    relayout(printed, { autosize: !isPrinted, width: isPrinted ? PAPER : null });
+  });
 }
 
 const pause = () => new Promise<void>((done) => { setTimeout(done); });
@@ -115,10 +113,9 @@ async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
-  keepLabels(figure.layout);
-  for (const [path, value] of Object.entries(appearance())) put(figure.layout, path.split("."), value);
-    await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
-  if (plot.parentElement) find(".undrawn", HTMLElement, plot.parentElement).remove();
+  dress(figure.layout);
+  await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
+  if (plot.parentElement) find(".undrawn", plot.parentElement).remove();
   if (figure.layout.meta?.seconds) {
     plot.on("plotly_relayout", (change) => {
       const [low, high] = plot._fullLayout!.xaxis.range;
@@ -128,6 +125,12 @@ async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
     });
   }
   follow(plot, figure);
+}
+
+/** Give a figure that is to be drawn the page's colours. */
+export function dress(layout: Layout): void {
+  keepLabels(layout);
+  for (const [path, value] of Object.entries(appearance())) put(layout, path.split("."), value);
 }
 
 /** The page lends its figures the colour of its text, and less margin where it is narrow. */

@@ -1,5 +1,5 @@
 /** Trees of ranges that can be folded. */
-import { find } from "./dom";
+import { element, find } from "./dom";
 import { foldedRows } from "./rows";
 import { nameOf, rowsOf } from "./table";
 
@@ -12,7 +12,7 @@ export function makeFoldable(table: HTMLTableElement): void {
   const closed = rows.map(() => false);
   function fold(place: number, isClosed: boolean): void {
     closed[place] = isClosed;
-    find("button.fold", HTMLButtonElement, rows[place]).setAttribute("aria-expanded", String(!isClosed));
+    find<HTMLButtonElement>("button.fold", rows[place]).setAttribute("aria-expanded", String(!isClosed));
   }
   function show(): void {
     foldedRows(depths, closed).forEach((folded, place) => rows[place].classList.toggle("folded", folded));
@@ -20,7 +20,7 @@ export function makeFoldable(table: HTMLTableElement): void {
   rows.forEach((row, place) => {
     const depth = depths[place];
     if (depth < 1 || !(depths[place + 1] > depth)) return;
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "fold" });
+    const button = element("button", { type: "button", className: "fold" });
     button.setAttribute("aria-label", `Ranges within ${nameOf(row)}`);
     button.addEventListener("click", () => { fold(place, !closed[place]); show(); });
     row.cells[0].prepend(button);

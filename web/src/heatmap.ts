@@ -34,8 +34,8 @@ export async function startHeatmap(): Promise<void> {
   if (!element) return;
   const { header, read } = await unpack<Header>(document.getElementById(element.dataset.heatmap!)!.textContent);
   const values = header.metrics.map(({ values: number }) => read(number, Float64Array));
-  const [canvas, cell] = [find("canvas", HTMLCanvasElement, element), find("[data-cell]", HTMLElement, element)];
-  const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find(name, HTMLSelectElement, element));
+  const [canvas, cell] = [find<HTMLCanvasElement>("canvas", element), find("[data-cell]", element)];
+  const [metricOf, orderOf] = ["[data-metric]", "[data-order]"].map((name) => find<HTMLSelectElement>(name, element));
   const columns = header.steps.length;
   const cursor = { row: 0, column: 0, isSet: false };
   const metric = () => header.metrics[Number(metricOf.value)];
@@ -110,10 +110,10 @@ export async function startHeatmap(): Promise<void> {
 
   function show(): void {
     const { low, high, unit } = metric();
-    find("[data-low]", HTMLElement, element!).textContent = format(low, unit);
-    find("[data-high]", HTMLElement, element!).textContent = format(high, unit);
+    find("[data-low]", element!).textContent = format(low, unit);
+    find("[data-high]", element!).textContent = format(high, unit);
     const ends = metric().bad ? "var(--kept), var(--loss)" : "var(--loss), var(--kept)";
-    find(".swatch", HTMLElement, element!).style.background = `linear-gradient(90deg, ${ends})`;
+    find(".swatch", element!).style.background = `linear-gradient(90deg, ${ends})`;
     draw();
   }
 
@@ -143,11 +143,11 @@ export async function startHeatmap(): Promise<void> {
     moveTo(cursor.row + step[0], cursor.column + step[1]);
   });
   for (const choice of [metricOf, orderOf]) choice.addEventListener("change", show);
-  new ResizeObserver(draw).observe(find(".table-tools", HTMLElement, element));
+  new ResizeObserver(draw).observe(find(".table-tools", element));
   new MutationObserver(show).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   systemDark.addEventListener("change", show);
   show();
-  find(".undrawn", HTMLElement, element).remove();
+  find(".undrawn", element).remove();
 }
 
 /** Red, green and blue of a colour such as #d81b60. */

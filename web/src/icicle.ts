@@ -1,6 +1,6 @@
 /** Icicles: time in parts of parts, as rows of bars that are buttons. A click zooms and selects. */
 import { isDark, onColors, type Painted, type Theme } from "./colors";
-import { find, findAll } from "./dom";
+import { element as make, find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
 import { chainOf, KINDS, layOut, turnAround, type Bar, type Order, type Tree } from "./icicle_tree";
 import { onSelection, select } from "./selection";
@@ -30,9 +30,9 @@ export function startIcicles(): void {
 
 function startIcicle(element: HTMLElement): void {
   const data = JSON.parse(document.getElementById(element.dataset.icicle!)!.textContent) as Data;
-  const [bars, places] = [find(".bars", HTMLElement, element), find(".places", HTMLElement, element)];
-  const title = find("h4", HTMLElement, places);
-  const below = find(".bars", HTMLElement, places);
+  const [bars, places] = [find(".bars", element), find(".places", element)];
+  const title = find("h4", places);
+  const below = find(".bars", places);
   const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element.querySelector<HTMLSelectElement>(name));
   let focus = 0;
   let kernel = "";
@@ -71,13 +71,13 @@ function startIcicle(element: HTMLElement): void {
   });
   new ResizeObserver(show).observe(bars);
   onColors(show);
-  find(".undrawn", HTMLElement, element).remove();
+  find(".undrawn", element).remove();
 }
 
 /** Links of Python and of this script escape other letters. */
 function normal(link: string): string {
   const selection = parseSelection(link);
-  return selection ? toFragment({ selection, view: null }) : link;
+  return selection ? toFragment({ selection }) : link;
 }
 
 export const nodeOf = (target: EventTarget | null) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
@@ -102,7 +102,7 @@ function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Look, pixels
   const colors = data.colors[isDark() ? "dark" : "light"];
   const last = colors.length - 1;
   const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
-  const bar = Object.assign(document.createElement("button"), {
+  const bar = make("button", {
     type: "button", className: `bar-${kind}`, tabIndex: -1, title: [...describe(tree, node, data.unit), ...data.more?.(node) ?? []].join("\n"),
     textContent: width * pixels >= LEAST_LABEL ? name : "",
   });

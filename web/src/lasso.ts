@@ -1,6 +1,6 @@
 /** Clicks in figures select what is clicked; a lasso or a box around circles their kernels: alone in the table, marked in
  * the timeline and in all figures. */
-import { find, findAll } from "./dom";
+import { element, find, findAll } from "./dom";
 import { formatCount } from "./format";
 import { hasItems, type Figure, type PlotElement } from "./plotly";
 import { onSelection, select } from "./selection";
@@ -13,8 +13,7 @@ export function startLasso(plot: PlotElement, figure: Figure): void {
     if (data.meta?.selects) select(parseSelection(customdata as string), { from: "figure" });
   });
   if (!hasItems(figure)) return;
-  const said = Object.assign(document.createElement("p"), { className: "note chosen" });
-  said.setAttribute("role", "status");
+  const said = element("p", { className: "note chosen", role: "status" });
   plot.after(said);
   plot.on("plotly_selected", (event) => {
     const ids = event?.points.map(({ data, pointNumber }) => data.meta?.items?.[pointNumber] ?? -1).filter((id) => id >= 0);
@@ -57,12 +56,11 @@ export function followLasso(subjects: Subjects, drawn: Promise<unknown>): void {
 
 /** Say below a figure, which may be far from both, what the table and the timeline show. */
 function tell(plot: PlotElement, text: string | null, launches: number): void {
-  const said = find(".chosen", HTMLElement, plot.parentElement!);
+  const said = find(".chosen", plot.parentElement!);
   if (!text) { said.replaceChildren(); return; }
-  const link = (href: string, textContent: string) => Object.assign(document.createElement("a"), { href, textContent });
-  const all = Object.assign(document.createElement("button"), { type: "button", textContent: "All kernels" });
+  const all = element("button", { type: "button" }, "All kernels");
   all.addEventListener("click", () => select(null, { from: "figure" }));
   said.replaceChildren(
-    link("#part-table", text), "; ",
-    link("#explore", `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`), " ", all);
+    element("a", { href: "#part-table" }, text), "; ",
+    element("a", { href: "#explore" }, `${formatCount(launches)} launch${launches === 1 ? " is" : "es are"} marked in the timeline`), " ", all);
 }

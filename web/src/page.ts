@@ -1,6 +1,6 @@
 /** What all pages have: their colours, the parts that open, and paper. */
 import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
-import { find, findAll, whenParsed } from "./dom";
+import { find, findAll, onPrint, whenParsed } from "./dom";
 import { openLinkedParts } from "./links";
 
 /** Start these once the page is parsed, and then what is its own. */
@@ -22,7 +22,7 @@ export async function markDrawn(drawn: readonly Promise<unknown>[]): Promise<voi
 }
 
 function startThemeButton(): void {
-  const button = find("button.theme", HTMLButtonElement);
+  const button = find<HTMLButtonElement>("button.theme");
   const label = () => {
     button.textContent = isDark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Show the page in ${isDark() ? "light" : "dark"} colours`);
@@ -38,13 +38,9 @@ function startThemeButton(): void {
 /** On paper everything is open. */
 function openOnPaper(): void {
   let closed: HTMLDetailsElement[] = [];
-  addEventListener("beforeprint", () => {
-    const found = findAll<HTMLDetailsElement>("details:not([open])");
-    found.forEach((part) => { part.open = true; });
-    closed.push(...found);
-  });
-  addEventListener("afterprint", () => {
-    closed.forEach((part) => { part.open = false; });
-    closed = [];
+  onPrint((isPrinted) => {
+    if (isPrinted) closed.push(...findAll<HTMLDetailsElement>("details:not([open])"));
+    closed.forEach((part) => { part.open = isPrinted; });
+    if (!isPrinted) closed = [];
   });
 }

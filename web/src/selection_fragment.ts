@@ -22,7 +22,8 @@ export interface PageState {
   view: View | null;
 }
 
-export function toFragment({ selection, view }: PageState): string {
+/** The fragment of a state; without a view, of what is selected alone. */
+export function toFragment({ selection, view }: Pick<PageState, "selection"> & Partial<PageState>): string {
   const fields = selection ? fieldsOf(selection) : [];
   if (view) fields.push(["view", pairText(view)]);
   return fields.map(([name, value]) => `${name}=${encode(value)}`).join("&");
@@ -39,25 +40,19 @@ export function fromFragment(fragment: string): PageState {
   return { selection: selectionOf(fields), view: pairOf(fields.get("view")) };
 }
 
-/** A selection from a page's attribute: a fragment, or the object itself as JSON; null where it is neither. */
+/** The selection of a fragment, such as a page's attribute holds; null where it is none. */
 export function parseSelection(text: string): Selection | null {
-  if (!text.trimStart().startsWith("{")) return fromFragment(text).selection;
-  try {
-    const { kind, start, end, number, name, instance, ids, ...rest } = JSON.parse(text) as Record<string, unknown>;
-    const first = kind === "window" ? `${String(start)},${String(end)}` : kind === "iteration" ? number : Array.isArray(ids) ? ids.join(",") : name;
-    const fields = Object.entries({ [String(kind)]: first, instance: typeof instance === "number" ? instance + 1 : instance, ...rest }).filter(([, value]) => value !== undefined);
-    return selectionOf(new Map(fields.map(([field, value]) => [field, String(value)])));
-  } catch { return null; }
+  return fromFragment(text).selection;
 }
 
 export function isSame(a: Selection | null, b: Selection | null): boolean {
-  return toFragment({ selection: a, view: null }) === toFragment({ selection: b, view: null });
+  return toFragment({ selection: a }) === toFragment({ selection: b });
 }
 
 /** A text that is the same for all instances of a range, a kernel or another thing, and for nothing else. */
 export function nameOfSame(selection: Selection): string {
   const { instance: _, ...any } = { instance: 0, ...selection };
-  return toFragment({ selection: any, view: null });
+  return toFragment({ selection: any });
 }
 
 function fieldsOf(selection: Selection): [string, string][] {

@@ -1,6 +1,6 @@
 /** Tables whose rows are all in the page: sorting and saving; and figures, which are saved alike. */
 import { figureRows, saveCsv, type Cells } from "./csv";
-import { findAll, keepInPlace } from "./dom";
+import { element, findAll, keepInPlace } from "./dom";
 import type { Figure } from "./plotly";
 import { compareRows, type Direction } from "./rows";
 import { nameOf, rowsOf } from "./table";
@@ -29,7 +29,7 @@ function startNames(table: HTMLTableElement): void {
     if (!head || head.querySelector(".whole-name")) return;
     keepInPlace(head, () => table.querySelector(".whole-name")?.remove());
     if (!head.title || head.title === nameOf(head.closest("tr")!)) return;
-    head.append(Object.assign(document.createElement("span"), { className: "whole-name", textContent: head.title }));
+    head.append(element("span", { className: "whole-name" }, head.title));
   });
 }
 

@@ -63,15 +63,15 @@ function offerBaselines(): void {
 }
 
 function currentContent(): Content {
-  return { title: find("h1", HTMLElement).textContent, head: sideNames().outerHTML, body: find("main", HTMLElement).innerHTML };
+  return { title: find("h1").textContent, head: sideNames().outerHTML, body: find("main").innerHTML };
 }
 
-const sideNames = () => find(".side-names", HTMLElement);
+const sideNames = () => find(".side-names");
 
 function replaceContent({ title, head, body }: Content): void {
   for (const plot of findAll("[data-figure]")) Plotly.purge(plot);
-  find("h1 bdi", HTMLElement).textContent = title;
+  find("h1 bdi").textContent = title;
   document.title = `${title} – tcprof`;
   sideNames().outerHTML = head;
-  find("main", HTMLElement).innerHTML = body;
+  find("main").innerHTML = body;
 }

@@ -19,6 +19,6 @@ function filter(table: HTMLTableElement, wanted: string): void {
   }
   table.dataset.filtered = wanted;
   flatten(table);
-  const count = find(`[data-count="${table.id}"]`, HTMLElement);
+  const count = find(`[data-count="${table.id}"]`);
   count.textContent = wanted ? `${shown} of ${rows.length} rows` : "";
 }

@@ -1,5 +1,5 @@
 /** The kernels of chosen parts of a change: chosen above their table, or by a click on a bar; the address keeps them. */
-import { find, findAll } from "../dom";
+import { element, find, findAll } from "../dom";
 import type { Figure, PlotElement, Trace } from "../plotly";
 import { rowsOf } from "../table";
 import { choose, currentlyChosen } from "./chosen";
@@ -81,7 +81,7 @@ const tableOf = ({ side, gpu }: Parts) => `table-kernels-${side}-${gpu}`;
 /** Show the rows of these groups alone, all of them for none, and tell how many these are. */
 function showGroups(choice: HTMLSelectElement, groups: readonly string[]): number {
   const table = document.getElementById(choice.dataset.groups!) as HTMLTableElement;
-  find(`option[value="${SEVERAL}"]`, HTMLOptionElement, choice).hidden = groups.length < 2;
+  find<HTMLOptionElement>(`option[value="${SEVERAL}"]`, choice).hidden = groups.length < 2;
   choice.value = groups.length > 1 ? SEVERAL : groups[0] ?? EVERYTHING;
   let shown = 0;
   for (const row of rowsOf(table)) {
@@ -99,7 +99,7 @@ function showInFigure(plot: PlotElement, choice: HTMLSelectElement, groups: read
   const chooses = (data: Trace) => data.meta?.chooses === table && groupsOfBars(data).some(({ length }) => length);
   const traces = (plot.data ?? []).flatMap((data, place) => (chooses(data) ? [place] : []));
   if (!traces.length) return;
-  const said = find(".chosen", HTMLElement, plot.parentElement!);
+  const said = find(".chosen", plot.parentElement!);
   if (!groups.length && !said.textContent) return;
   const isMarked = (names: string[]) => {
     const known = names.filter((name) => options(choice).includes(name));
@@ -107,7 +107,6 @@ function showInFigure(plot: PlotElement, choice: HTMLSelectElement, groups: read
   };
   const markedOf = (trace: number) => groupsOfBars(plot.data![trace]).flatMap((names, bar) => (isMarked(names) ? [bar] : []));
   void Plotly.restyle(plot, { selectedpoints: traces.map((trace) => (groups.length ? markedOf(trace) : null)) }, traces);
-  const link = Object.assign(document.createElement("a"), { href: `#caption-${table}` });
-  link.textContent = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";
-  said.replaceChildren(link);
+  const text = groups.length ? `The table shows ${rows} of its kernels: ${groups.join(", ")}` : "The table shows all kernels";
+  said.replaceChildren(element("a", { href: `#caption-${table}` }, text));
 }

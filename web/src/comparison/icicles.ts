@@ -1,6 +1,6 @@
 /** Two icicles on one scale of time, and what their blocks differ by; see tcprof/views/comparison/icicle.py. */
 import { onColors } from "../colors";
-import { find, findAll } from "../dom";
+import { element, find, findAll } from "../dom";
 import { formatSeconds } from "../format";
 import { drawBars, moveFocus, nodeOf, type Look } from "../icicle";
 import { chainOf, KINDS, type Tree } from "../icicle_tree";
@@ -30,8 +30,8 @@ export function startComparedIcicles(): void {
 function startOne(element: HTMLElement): void {
   const data = JSON.parse(document.getElementById(element.dataset.compared!)!.textContent) as Data;
   const [boxes, lengths] = [findAll(".bars", element), findAll("[data-length]", element)];
-  const changes = find(".changes", HTMLElement, element);
-  const order = find("[data-order]", HTMLSelectElement, element);
+  const changes = find(".changes", element);
+  const order = find<HTMLSelectElement>("[data-order]", element);
   const times = data.sides.map(({ time }) => time);
   const look = { ...data, more: (node: number) => [describeChange(data, node)] };
   let focus = 0;
@@ -63,7 +63,7 @@ function startOne(element: HTMLElement): void {
   order.addEventListener("change", show);
   new ResizeObserver(show).observe(element);
   onColors(() => { if (element.isConnected) show(); }); // another baseline may have been chosen
-  find(".undrawn", HTMLElement, element).remove();
+  find(".undrawn", element).remove();
 }
 
 const nameOn = ({ sides, texts }: Data, side: number, node: number) => texts[sides[side].name[node]];
@@ -100,27 +100,23 @@ function showChanges(list: HTMLElement, data: Data, focus: number): void {
     if (each === whole) row.className = "whole";
     return row;
   });
-  if (count) rows.push(Object.assign(document.createElement("li"), { className: "rest", textContent: `${count} smaller differences: ${formatChange(rest)}` }));
+  if (count) rows.push(element("li", { className: "rest" }, `${count} smaller differences: ${formatChange(rest)}`));
   list.replaceChildren(...rows);
 }
 
 function makeRow(data: Data, { node, change }: Change, largest: number): HTMLElement {
-  const row = document.createElement("li");
-  const button = Object.assign(document.createElement("button"), { type: "button" });
-  const name = Object.assign(document.createElement("bdi"), { textContent: data.texts[data.sides[data.sides[1].time[node] ? 1 : 0].name[node]] });
-  const bar = Object.assign(document.createElement("span"), { className: `scale ${classesOf(data, node).join(" ")}` });
   const size = 50 * Math.abs(change) / largest;
-  const fill = document.createElement("i");
+  const fill = element("i");
   Object.assign(fill.style, { left: `${change < 0 ? 50 - size : 50}%`, width: `${size}%` });
-  bar.append(fill);
-  const text = Object.assign(document.createElement("b"), { textContent: formatChange(change, data.mark[node]) });
   const [base, added] = data.sides.map(({ time }) => time[node]);
   const times = base && added ? `${formatSeconds(base * 1e-9)} → ${formatSeconds(added * 1e-9)}` : describeChange(data, node);
-  const small = Object.assign(document.createElement("small"), { textContent: times });
+  const button = element("button", { type: "button" },
+    element("bdi", {}, data.texts[data.sides[data.sides[1].time[node] ? 1 : 0].name[node]]),
+    element("span", { className: `scale ${classesOf(data, node).join(" ")}` }, fill),
+    element("b", {}, formatChange(change, data.mark[node])),
+    element("small", {}, times));
   button.dataset.node = String(node);
-  button.append(name, bar, text, small);
-  row.append(button);
-  return row;
+  return element("li", {}, button);
 }
 
 /** Outline a block wherever it is drawn. */
@@ -136,7 +132,7 @@ function selectRow(element: HTMLElement, data: Data, node: number): void {
   const paths = chainOf({ ...data, ...data.sides[0] }, node).map((each) => data.texts[data.link[each]]).filter(Boolean).reverse();
   const found = paths.map((path) => rows.find((row) => (row.cells[0].title || nameOf(row)) === path)).find(Boolean);
   rows.forEach((row) => { if (row !== found) row.removeAttribute("aria-current"); });
-  const [said, link] = [find("[role=status]", HTMLElement, element), find(".chosen-block button", HTMLButtonElement, element)];
+  const [said, link] = [find("[role=status]", element), find<HTMLButtonElement>(".chosen-block button", element)];
   const kind = KINDS[data.kind[node]];
   said.textContent = `${data.texts[data.sides[data.sides[1].time[node] ? 1 : 0].name[node]]}: ${describeChange(data, node)}.${kind === "class" || kind === "idle" ? " Its row is that of the block around it." : ""}`;
   link.hidden = !found;
@@ -152,7 +148,7 @@ function selectRow(element: HTMLElement, data: Data, node: number): void {
 /** Unfold what a row lies in, leave a search that hides it, and bring it into view within its table. */
 function reveal(table: HTMLTableElement, row: HTMLTableRowElement): void {
   if (row.hidden) {
-    const search = find(`[data-filter="${table.id}"]`, HTMLInputElement);
+    const search = find<HTMLInputElement>(`[data-filter="${table.id}"]`);
     search.value = "";
     search.dispatchEvent(new Event("input"));
   }
@@ -160,7 +156,7 @@ function reveal(table: HTMLTableElement, row: HTMLTableRowElement): void {
     const closed = rowsOf(table).slice(0, rowsOf(table).indexOf(row)).reverse()
       .find((each) => !each.classList.contains("folded") && each.querySelector('.fold[aria-expanded="false"]'));
     if (!closed) break;
-    find(".fold", HTMLButtonElement, closed).click();
+    find<HTMLButtonElement>(".fold", closed).click();
   }
   const box = table.closest(".table-box");
   if (box) box.scrollTop = row.offsetTop - box.clientHeight / 2;

@@ -1,6 +1,6 @@
 /** The head and the rows of the table, as elements. Names are text. */
+import { element } from "../dom";
 import { formatSeconds } from "../format";
-import { element } from "../panel/panel";
 import type { Column } from "./data";
 import type { Key, Model, Seen } from "./model";
 
@@ -41,9 +41,9 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
   };
   table.caption!.textContent = caption;
   const widths = columns.map(({ column }) => (column ? widthOf(column) : 11));
-  const name = element("col", {});
+  const name = element("col");
   table.querySelector("colgroup")!.replaceChildren(name, ...widths.map((width) => {
-    const made = element("col", {});
+    const made = element("col");
     made.style.width = `${width}ch`;
     return made;
   }));
@@ -111,7 +111,7 @@ function makeCell(model: Model, row: number, { column, words }: Shown): HTMLTabl
   const cell = element("td", { className: words ? "word" : "" });
   const bar = column.bar?.[row] ?? -1;
   if (bar >= 0) {
-    const length = element("i", {});
+    const length = element("i");
     length.style.width = `${bar}%`;
     cell.append(element("span", { className: column.columns[0] === "lost_time_ns" ? "bar lost" : "bar", ariaHidden: "true" }, length));
   }

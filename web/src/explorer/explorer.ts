@@ -1,9 +1,8 @@
 /** The table of a page's modules, ranges and kernels: its rows, and what they and the rest of the page tell each other. */
 import type { Cells } from "../csv";
-import { find, keepInPlace } from "../dom";
+import { element, find, isPlain, keepInPlace, onPrint } from "../dom";
 import { formatSeconds } from "../format";
 import { countWithin } from "../intervals";
-import { element } from "../panel/panel";
 import { onSelection, select, type Selection } from "../selection";
 import { nameOfSame } from "../selection_fragment";
 import type { Timeline, WindowChange } from "../timeline/timeline";
@@ -37,8 +36,8 @@ export class Explorer {
     this.#timeline = timeline;
     this.#told = told;
     [{ gpu: this.#gpu, by: this.#by }] = groupings;
-    this.#table = find("table", HTMLTableElement, box);
-    this.#rows = new VirtualRows(find(".table-box", HTMLElement, box), this.#table.tBodies[0], (place) => this.#makeRow(place));
+    this.#table = find<HTMLTableElement>("table", box);
+    this.#rows = new VirtualRows(find(".table-box", box), this.#table.tBodies[0], (place) => this.#makeRow(place));
     this.#listen();
     this.#show();
   }
@@ -146,8 +145,7 @@ export class Explorer {
       clearTimeout(waiting);
       waiting = setTimeout(() => { this.#window = detail; this.#within = this.#countWithin(); this.#mark(); this.#redraw(); }, PAUSE);
     });
-    addEventListener("beforeprint", () => this.#print(true));
-    addEventListener("afterprint", () => this.#print(false));
+    onPrint((isPrinted) => this.#print(isPrinted));
   }
 
   #print(isPrinted: boolean): void {
@@ -172,7 +170,7 @@ export class Explorer {
   }
 
   #press(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target !== this.#table) return;
+    if (!isPlain(event) || event.target !== this.#table) return;
     const { open, depth } = this.#seen[this.#cursor] ?? { open: undefined, depth: 0 };
     const around = () => { for (let at = this.#cursor; at > 0; at--) if (this.#seen[at].depth < depth) return at; return 0; };
     const moves: Record<string, () => void> = {
@@ -232,12 +230,13 @@ export class Explorer {
 
   /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
   #countWithin(): Marks["within"] {
-    const gpu = this.#timeline?.data?.gpus.find((each) => each.gpu === this.#gpu);
+    const gpu = this.#timeline?.subjects?.gpus.find((each) => each.gpu === this.#gpu);
     if (!gpu || !this.#window || this.#window.whole) return null;
     const { start, end } = this.#window;
-    const [onCpu, onGpu, inKernels] = [gpu.ranges, gpu.windows, gpu.kernels].map((each) => countWithin(each, start, end));
+    const { host, windows, work } = gpu.lanes;
+    const [onCpu, onGpu, inKernels] = [host, windows, work].map((each) => countWithin(each, start, end));
     const haveWork: boolean[] = []; // by id
-    for (const id of gpu.windows.id) haveWork[id] = true;
+    for (const id of windows.id) haveWork[id] = true;
     return (row) => {
       const { rows: { kind, item } } = this.model.grouping;
       if (this.model.isSite(row) || (kind[row] !== "range" && kind[row] !== "kernel")) return undefined;

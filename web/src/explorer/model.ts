@@ -114,12 +114,8 @@ export class Model {
 
   /** How many rows have what is asked for, and of how many. */
   count(): { found: number; all: number } {
-    const counts = (row: number) => this.isFiltered || !this.isSite(row);
-    let [found, all] = [0, 0];
-    for (let row = 0; row < this.#found.length; row++) {
-      if (this.isFiltered ? this.isSite(row) : counts(row)) { all++; found += this.#found[row]; }
-    }
-    return { found, all };
+    const counted = this.#found.filter((_, row) => this.isSite(row) === this.isFiltered);
+    return { found: counted.filter(Boolean).length, all: counted.length };
   }
 
   toggle(row: number): void {

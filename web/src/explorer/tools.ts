@@ -1,9 +1,9 @@
 /** The tools above the table: what it is grouped by, what is asked for, its columns, and saving it. */
+import { closeFromOutside } from "../columns";
 import { saveCsv } from "../csv";
-import { find, findAll } from "../dom";
+import { element, find, findAll } from "../dom";
 import { formatCount } from "../format";
 import { onSelection } from "../selection";
-import { element } from "../panel/panel";
 import type { Timeline } from "../timeline/timeline";
 import { readGroupings, type Grouping } from "./data";
 import { columnBox, Explorer } from "./explorer";
@@ -29,7 +29,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
   for (const button of findAll<HTMLButtonElement>("[data-group-by]", box)) {
     button.addEventListener("click", () => explorer.groupBy(button.dataset.groupBy as Grouping["by"]));
   }
-  const search = find("input[type=search]", HTMLInputElement, box);
+  const search = find<HTMLInputElement>("input[type=search]", box);
   search.addEventListener("input", () => explorer.ask({ words: search.value.trim() }));
   for (const button of findAll<HTMLButtonElement>("[data-phase]", box)) {
     const phase = button.dataset.phase!;
@@ -40,21 +40,21 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
       explorer.ask({ phases });
     });
   }
-  find("[data-no-tensor]", HTMLButtonElement, box)
+  find<HTMLButtonElement>("[data-no-tensor]", box)
     .addEventListener("click", () => explorer.ask({ noTensor: !explorer.model.wanted.noTensor }));
   for (const [key, name] of [["timeClass", "class"], ["precision", "precision"]] as const) {
-    const choice = find(`[data-choose=${name}]`, HTMLSelectElement, box);
+    const choice = find<HTMLSelectElement>(`[data-choose=${name}]`, box);
     const values = [...new Set(groupings.flatMap(({ sites }) => sites[key]))].filter(Boolean).sort();
     choice.append(...values.map((value) => element("option", { value }, key === "precision" ? value.toUpperCase() : value)));
     choice.parentElement!.hidden = values.length < 2;
     choice.addEventListener("change", () => explorer.ask({ [key]: choice.value }));
   }
-  find("[data-flat]", HTMLButtonElement, box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
-  find("[data-save]", HTMLButtonElement, box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
-  find("[data-all]", HTMLButtonElement, box).addEventListener("click", () => {
+  find("[data-flat]", box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
+  find("[data-save]", box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
+  find("[data-all]", box).addEventListener("click", () => {
     explorer.ask({ phases: new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null });
   });
-  startColumns(find(".columns", HTMLDetailsElement, box));
+  closeFromOutside(find(".columns", box));
   onSelection(({ selection }) => {
     if (selection?.kind === "kernels") {
       explorer.groupBy("kernel");
@@ -74,35 +74,23 @@ function update(box: HTMLElement, explorer: Explorer): void {
     press(button, by === grouping.by);
   }
   findAll("[data-phase]", box).forEach((button) => press(button, wanted.phases.has(button.dataset.phase!)));
-  press(find("[data-no-tensor]", HTMLElement, box), wanted.noTensor);
-  press(find("[data-flat]", HTMLElement, box), isFlat);
-  find("[data-choose=class]", HTMLSelectElement, box).value = wanted.timeClass;
-  find("[data-choose=precision]", HTMLSelectElement, box).value = wanted.precision;
-  const search = find("input[type=search]", HTMLInputElement, box);
+  press(find("[data-no-tensor]", box), wanted.noTensor);
+  press(find("[data-flat]", box), isFlat);
+  find<HTMLSelectElement>("[data-choose=class]", box).value = wanted.timeClass;
+  find<HTMLSelectElement>("[data-choose=precision]", box).value = wanted.precision;
+  const search = find<HTMLInputElement>("input[type=search]", box);
   if (search.value.trim() !== wanted.words) search.value = wanted.words;
-  find("[data-all]", HTMLElement, box).hidden = !isFiltered && !wanted.words;
+  find("[data-all]", box).hidden = !isFiltered && !wanted.words;
   const { found, all } = model.count();
-  find("output", HTMLElement, box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places`
+  find("output", box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places`
     : wanted.words ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
-  find(".explorer-notes", HTMLElement, box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
-  find(".columns summary", HTMLElement, box).textContent =
+  find(".explorer-notes", box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
+  find(".columns summary", box).textContent =
     `Columns (${grouping.columns.filter(({ title }) => explorer.isShown(title)).length} of ${grouping.columns.length})`;
-  const list = find(".columns div", HTMLElement, box);
+  const list = find(".columns div", box);
   if (list.dataset.of === grouping.name) return;
   list.dataset.of = grouping.name;
   list.replaceChildren(...grouping.columns.map(({ title, meaning }) => columnBox(explorer, title, meaning)));
-  find(".meanings", HTMLElement, box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) =>
+  find(".meanings", box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, meaning))));
-}
-
-function startColumns(chooser: HTMLDetailsElement): void {
-  chooser.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !chooser.open) return;
-    chooser.open = false;
-    find("summary", HTMLElement, chooser).focus();
-    event.stopPropagation();
-  });
-  document.addEventListener("click", ({ target }) => {
-    if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
-  });
 }

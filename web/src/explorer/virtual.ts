@@ -2,6 +2,7 @@
  *
  * With one height the place of a row is a product, and this is all there is to it: 1.5 kB minified, where
  * @tanstack/virtual-core, which measures rows of any height, has 33. */
+import { element } from "../dom";
 
 export const ROW = 24; // pixels
 const AROUND = 12; // rows beyond the window, on either side
@@ -83,9 +84,7 @@ export class VirtualRows {
 }
 
 function makeSpacer(): HTMLTableRowElement {
-  const row = Object.assign(document.createElement("tr"), { className: "spacer" });
-  row.setAttribute("aria-hidden", "true");
-  return row;
+  return element("tr", { className: "spacer", ariaHidden: "true" });
 }
 
 function stretch(spacer: HTMLElement, rows: number): void {

@@ -5,13 +5,11 @@ import type { Timeline } from "../timeline/timeline";
 
 export function startGpuChoice(timeline: Timeline, subjects: Subjects): void {
   const buttons = findAll<HTMLButtonElement>("[data-show-gpu]");
-  const show = (chosen: number) => {
-    buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === chosen)));
-  };
   for (const button of buttons) {
     const gpu = subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
     if (gpu) button.addEventListener("click", () => timeline.showGpu(gpu));
   }
-  document.addEventListener("tcprof:gpu", ({ detail }) => show(detail));
-  if (subjects.gpus.length > 1) show(subjects.gpus[0].gpu);
+  document.addEventListener("tcprof:gpu", ({ detail }) => {
+    buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset.showGpu) === detail)));
+  });
 }

@@ -1,7 +1,7 @@
 /** The panel at the bottom that tells of what is selected. */
-import { find } from "../dom";
+import { element, find, onPageKey } from "../dom";
 import { formatPercent, formatSeconds } from "../format";
-import { currentSelection, onSelection, select, type Selection } from "../selection";
+import { currentSelection, onSelection, select } from "../selection";
 import { toFragment } from "../selection_fragment";
 import type { Subjects } from "../timeline/subjects";
 import { tell, type ClassTime, type Line, type Told } from "./told";
@@ -11,7 +11,7 @@ const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longes
 
 /** Show the panel for whatever is selected, and close it with that. */
 export function startPanel(subjects: Subjects): void {
-  const panel = find("aside.panel", HTMLElement);
+  const panel = find("aside.panel");
   let steps = NOWHERE;
   const step = (name: keyof Steps) => { if (steps[name]) select(steps[name], { from: "panel" }); };
   onSelection(({ selection }) => {
@@ -20,15 +20,13 @@ export function startPanel(subjects: Subjects): void {
     steps = told ? told.steps : NOWHERE;
     show(panel, told);
   });
-  find(".panel-close", HTMLButtonElement, panel).addEventListener("click", () => select(null, { from: "panel" }));
+  find(".panel-close", panel).addEventListener("click", () => select(null, { from: "panel" }));
   for (const name of Object.values(KEYS)) {
-    find(`[data-step=${name}]`, HTMLButtonElement, panel).addEventListener("click", () => step(name));
+    find(`[data-step=${name}]`, panel).addEventListener("click", () => step(name));
   }
-  document.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, dialog, [role=option]");
-    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !currentSelection()) return;
-    if (event.key === "Escape") select(null, { from: "keyboard" });
-    else if (event.key in KEYS) step(KEYS[event.key]);
+  onPageKey(({ key }) => {
+    if (key === "Escape" && currentSelection()) select(null, { from: "keyboard" });
+    else if (key in KEYS) step(KEYS[key]);
   });
 }
 
@@ -39,11 +37,11 @@ function show(panel: HTMLElement, told: Told | null): void {
 }
 
 function fill(panel: HTMLElement, told: Told): void {
-  find(".panel-kind", HTMLElement, panel).textContent = told.kind;
-  find(".panel-title bdi", HTMLElement, panel).textContent = withoutMark(told.title);
-  find(".panel-steps", HTMLElement, panel).hidden = !Object.values(told.steps).some(Boolean);
+  find(".panel-kind", panel).textContent = told.kind;
+  find(".panel-title bdi", panel).textContent = withoutMark(told.title);
+  find(".panel-steps", panel).hidden = !Object.values(told.steps).some(Boolean);
   for (const [name, target] of Object.entries(told.steps)) {
-    find(`[data-step=${name}]`, HTMLButtonElement, panel).disabled = !target;
+    find<HTMLButtonElement>(`[data-step=${name}]`, panel).disabled = !target;
   }
   const facts = element("dl", { className: "panel-facts" },
     ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
@@ -52,7 +50,7 @@ function fill(panel: HTMLElement, told: Told): void {
     element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
     ...(more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []),
   ));
-  const body = find(".panel-body", HTMLElement, panel);
+  const body = find(".panel-body", panel);
   body.replaceChildren(element("div", {}, facts, ...classBar(told.classes, told.classesTitle)), ...lists);
   body.scrollTop = 0;
 }
@@ -81,24 +79,11 @@ function lineItem({ name, note, selection }: Line): HTMLElement {
   const said = element("span", { className: "line-note" }, note);
   if (!selection) return element("li", {}, element("bdi", {}, withoutMark(name)), said);
   const button = element("button", { type: "button", className: "line" }, element("bdi", {}, withoutMark(name)));
-  button.dataset.select = fragmentOf(selection);
+  button.dataset.select = toFragment({ selection });
   return element("li", {}, button, said);
 }
 
 /** A name as it is read: without the mark that tells it from others that are read alike. */
 export function withoutMark(name: string): string {
   return name.replace(/~[0-9a-f]{8}$/, "");
-}
-
-function fragmentOf(selection: Selection): string {
-  return toFragment({ selection, view: null });
-}
-
-/** An element with properties and content; names are text. */
-export function element<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag, properties: Partial<HTMLElementTagNameMap[Tag]>, ...content: (Node | string)[]
-): HTMLElementTagNameMap[Tag] {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...content);
-  return made;
 }

@@ -1,21 +1,18 @@
 /** One search over ranges, modules and kernels: what is chosen of its results is selected. */
-import { find } from "../dom";
+import { element, find } from "../dom";
 import { select, type Selection } from "../selection";
+import type { Totals } from "../timeline/details";
 import type { Gpu } from "../timeline/gpus";
 import type { Subjects } from "../timeline/subjects";
-import { element, withoutMark } from "./panel";
+import { withoutMark } from "./panel";
 
 const MOST = 12;
 
-interface Found {
-  name: string;
-  noun: string;
-  selection: Selection;
-}
+type Found = Selection & { name: string };
 
 export function startSearch(subjects: Subjects, currentGpu: () => Gpu): void {
-  const input = find("#find", HTMLInputElement);
-  const list = find("#found", HTMLElement);
+  const input = find<HTMLInputElement>("#find");
+  const list = find("#found");
   let found: Found[] = [];
   let at = -1;
   const close = () => { list.hidden = true; input.setAttribute("aria-expanded", "false"); mark(-1); };
@@ -29,7 +26,7 @@ export function startSearch(subjects: Subjects, currentGpu: () => Gpu): void {
   const choose = (place: number) => {
     const chosen = found[place];
     close();
-    if (chosen) select(chosen.selection, { from: "search" });
+    if (chosen) select(chosen, { from: "search" });
   };
   input.addEventListener("input", () => {
     found = search(subjects, currentGpu(), input.value.trim().toLowerCase());
@@ -59,21 +56,17 @@ function search({ header }: Subjects, gpu: Gpu, wanted: string): Found[] {
   const words = wanted.split(/\s+/).filter(Boolean);
   if (!words.length) return [];
   const { paths, kernels, modules } = gpu.details;
-  const all: [string, "range" | "module" | "kernel", string][] = [
-    ...header.links.ranges.filter((_, id) => paths.rowOf.has(id)).map((name) => [name, "range", "range"] as const),
-    ...modules.names.map((name) => [name, "module", "module"] as const),
-    ...header.links.kernels.filter((_, id) => kernels.rowOf.has(id)).map((name) => [name, "kernel", "kernel"] as const),
-  ].map((each) => [...each]);
-  const hits = all.filter(([name]) => words.every((word) => name.toLowerCase().includes(word)));
-  const rank = ([name]: (typeof hits)[number]) => (name.toLowerCase().startsWith(words[0]) ? 0 : 1);
-  hits.sort((a, b) => rank(a) - rank(b));
-  return hits.slice(0, MOST).map(([name, kind, noun]) => ({ name, noun, selection: { kind, gpu: gpu.gpu, name } }));
+  const known = (names: readonly string[], { rowOf }: Totals) => names.filter((_, id) => rowOf.has(id));
+  const all = { range: known(header.links.ranges, paths), module: modules.names, kernel: known(header.links.kernels, kernels) };
+  const hits = (["range", "module", "kernel"] as const).flatMap((kind) => all[kind].map((name): Found => ({ kind, gpu: gpu.gpu, name })))
+    .filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));
+  const rank = ({ name }: Found) => (name.toLowerCase().startsWith(words[0]) ? 0 : 1);
+  return hits.sort((a, b) => rank(a) - rank(b)).slice(0, MOST);
 }
 
-function option({ name, noun }: Found, place: number): HTMLElement {
-  const line = element("li", { id: `found-${place}`, role: "option" }, element("bdi", {}, withoutMark(name)));
-  line.append(element("span", { className: "line-note" }, noun));
-  return line;
+function option({ name, kind }: Found, place: number): HTMLElement {
+  return element("li", { id: `found-${place}`, role: "option" },
+    element("bdi", {}, withoutMark(name)), element("span", { className: "line-note" }, kind));
 }
 
 function nothing(wanted: string): HTMLElement[] {

@@ -1,10 +1,10 @@
 /** The strip that stays in view: all of the recording, with the timeline's window and the selection in it. */
 import { onColors, readColor } from "../colors";
-import { find } from "../dom";
+import { element, find, onKeys } from "../dom";
 import { formatSeconds } from "../format";
 import { onSelection, select } from "../selection";
 import type { Gpu } from "../timeline/gpus";
-import { penOf } from "../timeline/paint";
+import { penOn } from "../timeline/paint";
 import { windowOf } from "../timeline/samples";
 import type { Shown } from "../timeline/shown";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
@@ -14,9 +14,9 @@ const TICKS = 4; // pixels of the row of the selection's instances
 
 /** Draw the strip, and let it be dragged: the window moves; beside it, or where all is shown, a drag selects a window. */
 export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => Gpu): void {
-  const strip = find(".strip", HTMLElement);
-  const map = find(".strip-map", HTMLElement, strip);
-  const canvas = find("canvas", HTMLCanvasElement, map);
+  const strip = find(".strip");
+  const map = find(".strip-map", strip);
+  const canvas = find<HTMLCanvasElement>("canvas", map);
   let subject: Subject | null = null;
   let brushed: Span | null = null;
   let waiting = 0;
@@ -31,7 +31,7 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   };
   const drawAnew = () => { curve = null; draw(); };
   strip.hidden = false;
-  find("[data-whole]", HTMLButtonElement, strip).addEventListener("click", shown.showAll);
+  find("[data-whole]", strip).addEventListener("click", shown.showAll);
   document.documentElement.classList.add("with-strip"); // which leaves space above what is scrolled to
   onSelection(({ selection }) => { subject = selection && subjects.find(selection); draw(); });
   document.addEventListener("tcprof:window", draw);
@@ -39,14 +39,17 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   new ResizeObserver(drawAnew).observe(map);
   onColors(drawAnew);
   followPointer(map, shown, currentGpu, (span) => { brushed = span; draw(); });
-  followKeys(map, shown);
+  onKeys(map, {
+    ArrowLeft: () => shown.move(-0.4), ArrowRight: () => shown.move(0.4), Home: shown.showAll,
+    ArrowUp: () => shown.zoom(0.5), ArrowDown: () => shown.zoom(2),
+  });
 }
 
 function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole }: Shown): void {
   const text = isWhole ? `all that is drawn, ${formatSeconds(length)}`
     : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
-  find(".strip-text", HTMLElement, strip).textContent = isWhole ? "" : `Shown: ${text}`;
-  find("[data-whole]", HTMLButtonElement, strip).hidden = isWhole;
+  find(".strip-text", strip).textContent = isWhole ? "" : `Shown: ${text}`;
+  find("[data-whole]", strip).hidden = isWhole;
   map.setAttribute("aria-valuenow", String(Math.round((100 * ((low + high) / 2 - whole[0])) / length)));
   map.setAttribute("aria-valuetext", text);
 }
@@ -93,18 +96,6 @@ function centre(shown: Shown, time: number): void {
   if (!shown.isWhole) shown.set(time - half, time + half);
 }
 
-function followKeys(map: HTMLElement, shown: Shown): void {
-  const actions: Record<string, () => void> = {
-    ArrowLeft: () => shown.move(-0.4), ArrowRight: () => shown.move(0.4), Home: shown.showAll,
-    ArrowUp: () => shown.zoom(0.5), ArrowDown: () => shown.zoom(2),
-  };
-  map.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in actions)) return;
-    event.preventDefault();
-    actions[event.key]();
-  });
-}
-
 function drawMap(
   canvas: HTMLCanvasElement, curve: HTMLCanvasElement, shown: Shown, brushed: Span | null,
   markSelected: (pixels: Uint8Array, pixelAt: (time: number) => number) => void,
@@ -122,17 +113,12 @@ function drawMap(
 
 /** An empty canvas of the size that another one is shown at. */
 function prepare(canvas: HTMLCanvasElement, { clientWidth: width, clientHeight: height }: HTMLCanvasElement) {
-  const ratio = window.devicePixelRatio || 1;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const pen = penOf(canvas);
-  pen.scale(ratio, ratio);
-  return { pen, width, height };
+  return { pen: penOn(canvas, { width, height, ratio: devicePixelRatio || 1 }), width, height };
 }
 
 /** Of all that was recorded: when the GPU worked, so that little Tensor Active has a place, too; and Tensor Active. */
 function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, shown: Shown): HTMLCanvasElement {
-  const canvas = document.createElement("canvas");
+  const canvas = element("canvas");
   const size = prepare(canvas, shownAt);
   addCurve(size, gpu.curves.get("GR Active"), shown, "--line", [0, 1]);
   addCurve(size, gpu.curves.get("Tensor Active"), shown, "--bar", [0.35, 1]);

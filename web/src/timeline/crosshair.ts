@@ -5,7 +5,7 @@ import type { Drawing } from "./drawing";
 
 export function followCrosshair(plot: HTMLElement, drawing: Drawing): void {
   const stage = plot.parentElement!;
-  const line = find(".crosshair", HTMLElement, stage);
+  const line = find(".crosshair", stage);
   stage.addEventListener("pointermove", (event) => {
     const { l, t, w, h } = drawing.axes;
     const x = event.clientX - stage.getBoundingClientRect().left;

@@ -2,10 +2,11 @@
  *
  * Plotly's traces have no points: it takes longer for them than all else does. */
 import { isDark, readColor } from "../colors";
-import { find } from "../dom";
+import { element, find } from "../dom";
+import { CONFIG, dress } from "../figures";
 import { formatSeconds, timeTicks } from "../format";
-import { coarsePointer, narrowScreen } from "../media";
-import { keepLabels, type FullLayout, type PlotElement, type Trace } from "../plotly";
+import { coarsePointer } from "../media";
+import type { FullLayout, PlotElement, Trace } from "../plotly";
 import type { Gpu } from "./gpus";
 import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";
 import type { Header, TimelineFigure, TimelineTrace } from "./header";
@@ -14,13 +15,9 @@ import { fillLanes, type FilledLanes, type Place } from "./lanes";
 import { paint, penOf, type Frame } from "./paint";
 import type { Shown } from "./shown";
 
-const CONFIG = {
-  responsive: true,
-  displaylogo: false,
+const TOOLS = {
   doubleClick: false,
-  plotlyServerURL: "",
-  showSendToCloud: false,
-  modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"],
+  modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"],
 };
 const BINS = 4000; // of all curves together
 const LEAST_BINS = 150; // of each curve
@@ -62,7 +59,7 @@ export class Drawing {
   constructor(plot: PlotElement, box: HTMLElement, header: Header, gpus: readonly Gpu[], shown: Shown) {
     this.#plot = plot;
     this.#box = box;
-    this.#canvas = find("canvas", HTMLCanvasElement, box);
+    this.#canvas = find<HTMLCanvasElement>("canvas", box);
     this.#header = header;
     this.#gpus = gpus;
     this.#shown = shown;
@@ -125,7 +122,7 @@ export class Drawing {
       await Plotly.relayout(this.#plot, { "xaxis.range": range });
     }
     Plotly.Fx.unhover(this.#plot); // what was told of is elsewhere now, until the pointer moves
-    find(".shown", HTMLElement, this.#box).textContent = isWhole
+    find(".shown", this.#box).textContent = isWhole
       ? `all that is drawn, ${formatSeconds(high - low)}`
       : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
     this.#plot.dataset.window = `${low} ${high}`;
@@ -234,11 +231,10 @@ export class Drawing {
     const axes = new Image();
     axes.src = await Plotly.toImage(this.#plot, { format: "png", width, height, scale });
     await axes.decode();
-    const whole = Object.assign(document.createElement("canvas"), { width: scale * width, height: scale * height });
+    const [whole, below] = [element("canvas", { width: scale * width, height: scale * height }), element("canvas")];
     const pen = penOf(whole);
     pen.fillStyle = getComputedStyle(document.body).backgroundColor;
     pen.fillRect(0, 0, whole.width, whole.height);
-    const below = document.createElement("canvas");
     this.#paint(this.#layout.xaxis.range, below, scale);
     for (const layer of [below, axes]) pen.drawImage(layer, 0, 0, whole.width, whole.height);
     return whole.toDataURL();
@@ -271,23 +267,12 @@ export class Drawing {
   /** Let plotly draw all that is its own. */
   async #layOut(): Promise<void> {
     this.#ink = readColor("--focus");
-    keepLabels(this.figure.layout);
-    this.figure.layout.xaxis.ticklabeloverflow = "allow"; // see ticks
-    Object.assign(this.figure.layout, this.#appearance());
+    const { layout, layout: { dragmode } } = this.figure;
+    dress(layout);
+    if (dragmode && !coarsePointer.matches) layout.dragmode = dragmode; // as the reader chose
+    layout.xaxis.ticklabeloverflow = "allow"; // see ticks
     for (const trace of this.figure.data) trace.x ||= trace.y = [null]; // without a point it has no place in the legend
-    await Plotly.react(this.#plot, this.figure.data, this.figure.layout, CONFIG);
-  }
-
-  #appearance(): object {
-    return {
-      font: { ...this.figure.layout.font, color: readColor("--ink"), size: narrowScreen.matches ? 11 : 12 },
-      hoverlabel: {
-        bgcolor: readColor("--card"), bordercolor: readColor("--soft"), font: { color: readColor("--ink") },
-        align: "left", namelength: -1,
-      },
-      modebar: { bgcolor: "rgba(0,0,0,0)", color: readColor("--soft"), activecolor: readColor("--accent") },
-      dragmode: coarsePointer.matches ? false : this.figure.layout.dragmode || "zoom",
-    };
+    await Plotly.react(this.#plot, this.figure.data, layout, { ...CONFIG, ...TOOLS });
   }
 }
 

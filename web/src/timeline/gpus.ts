@@ -1,7 +1,6 @@
 /** What the packed data holds of each GPU, as typed arrays. */
-import type { Intervals } from "../intervals";
 import { makeRows, type PlacedBars, type Row } from "./bars";
-import type { Header, PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
+import type { PackedBars, PackedGpu, PackedRanges, PackedTrack } from "./header";
 import { endsOf, makeTrack, once, type Level } from "./samples";
 import { readDetails, type Details } from "./details";
 import type { ReadArray } from "./unpack";
@@ -89,33 +88,4 @@ function readPercents(steps: Float32Array, step: number): Float32Array {
 
 function readRanges(read: ReadArray, packed: PackedRanges, step: number): RangeBars {
   return { ...readBars(read, packed, step), kernels: read(packed.kernels, Uint32Array) };
-}
-
-/** What the rest of the page may know of the timeline's data. */
-export interface TimelineData {
-  gpus: GpuIntervals[];
-  names: { kernels: readonly string[]; ranges: readonly string[] };
-  /** Ids of kernels are below it, those of copies not. */
-  kernelCount: number;
-  /** What the page's address calls the ranges and the kernels, by id. */
-  links: Header["links"];
-}
-
-/** Intervals on one GPU: kernels and copies, ranges on the CPU, and where the ranges' work is on the GPU. */
-export interface GpuIntervals {
-  gpu: number;
-  kernels: Intervals;
-  ranges: Intervals;
-  windows: Intervals;
-}
-
-export function describeData(header: Header, gpus: readonly Gpu[]): TimelineData {
-  const part = ({ start, end, id, merged }: Intervals) => ({ start, end, id, merged });
-  return {
-    gpus: gpus.map(({ gpu, lanes: { host, windows, work } }) =>
-      ({ gpu, kernels: part(work), ranges: part(host), windows: part(windows) })),
-    names: { kernels: header.works.names, ranges: header.paths.names },
-    kernelCount: header.works.kernels,
-    links: header.links,
-  };
 }

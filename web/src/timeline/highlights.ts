@@ -27,7 +27,7 @@ export function highlightsOf(subjects: Subjects, subject: Subject): Highlights {
   const { host, windows, work, streamRows } = gpu.lanes;
   const onCpu = (subject.parts ?? [subject]).filter(({ selection }) => selection.kind === "range").flatMap((range): Outlined[] => {
     const bars = range.instances.subarray(Math.max(range.at, 0), range.at < 0 ? undefined : range.at + 1);
-    const onGpu = Int32Array.from(bars, (bar) => subjects.windowBar(gpu, bar) ?? -1).filter((bar) => bar >= 0).sort();
+    const onGpu = Int32Array.from(bars, (bar) => subjects.windowBar(gpu, bar)).filter((bar) => bar >= 0).sort();
     return [{ lane: host, bars, rows: 1 }, { lane: windows, bars: onGpu, rows: 1 }];
   });
   const launched = kind === "kernel" && at >= 0 ? gpu.details.launched[instances[at]] : NaN;

@@ -14,7 +14,7 @@ export function tellOfPointed(plot: PlotElement, drawing: Drawing): void {
         x: found.x, y: found.y, text: found.say(), textAlign: "left", color: readColor("--card"), borderColor: readColor("--soft"),
         fontColor: readColor("--ink"),
       };
-      const layer = find(".hoverlayer", SVGGElement, plot);
+      const layer = find<SVGGElement>(".hoverlayer", plot);
       Plotly.Fx.loneHover(label, { container: layer, outerContainer: layer.ownerSVGElement!, gd: plot });
     }
     return false;

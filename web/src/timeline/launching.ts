@@ -26,7 +26,7 @@ export class Launches {
     const { places, times } = this.order();
     const isWithin = new Uint8Array(this.#launched.length);
     for (let i = 0, next = 0; i < some.length; i++) {
-      next = firstAtLeast(times, start[some[i]], next);
+      while (next < times.length && times[next] < start[some[i]]) next++;
       while (next < times.length && times[next] < end[some[i]]) isWithin[places[next++]] = 1;
     }
     return placesOf(isWithin, 1);
@@ -42,22 +42,6 @@ export class Launches {
     }
     return this.#sorted;
   }
-}
-
-/** The first place, not before another one, of an ascending value that is no less than a limit: most are near. */
-function firstAtLeast(values: Float64Array, limit: number, from: number): number {
-  let to = from;
-  for (let step = 1; to < values.length && values[to] < limit; step *= 2) {
-    from = to + 1;
-    to += step;
-  }
-  to = Math.min(to, values.length);
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (values[middle] < limit) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }
 
 /** The ranges that were open at a time, the innermost first. */

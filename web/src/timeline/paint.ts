@@ -89,19 +89,25 @@ function paintLanes(
 }
 
 /** An empty canvas of a size in CSS pixels, on which nothing is drawn outside the axes. */
-function prepare(canvas: HTMLCanvasElement, { width, height, ratio }: Size, frame: Frame): CanvasRenderingContext2D {
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  canvas.style.width = `${width}px`;
-  canvas.style.height = `${height}px`;
-  const pen = penOf(canvas);
-  pen.scale(ratio, ratio);
+function prepare(canvas: HTMLCanvasElement, size: Size, frame: Frame): CanvasRenderingContext2D {
+  canvas.style.width = `${size.width}px`;
+  canvas.style.height = `${size.height}px`;
+  const pen = penOn(canvas, size);
   pen.beginPath();
   pen.rect(frame.left, frame.top, frame.width, frame.height);
   pen.clip();
   pen.font = FONT;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+  return pen;
+}
+
+/** Empty a canvas of a size in CSS pixels, in which its pen draws. */
+export function penOn(canvas: HTMLCanvasElement, { width, height, ratio }: Size): CanvasRenderingContext2D {
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = penOf(canvas);
+  pen.scale(ratio, ratio);
   return pen;
 }
 

@@ -113,13 +113,12 @@ export class Subjects {
   /** Where the work of a range's bar on the CPU is on the GPU; where it has none, its time on the CPU. */
   windowOf(gpu: Gpu, bar: number): Span {
     const window = this.windowBar(gpu, bar);
-    return window === undefined ? spanOf(gpu.lanes.host, bar) : spanOf(gpu.lanes.windows, window);
+    return window < 0 ? spanOf(gpu.lanes.host, bar) : spanOf(gpu.lanes.windows, window);
   }
 
-  /** The bar of its work on the GPU, of a range's bar on the CPU. */
-  windowBar(gpu: Gpu, bar: number): number | undefined {
-    const window = this.#of(gpu).windowOf[bar];
-    return window < 0 ? undefined : window;
+  /** The bar of its work on the GPU, of a range's bar on the CPU; -1 for none. */
+  windowBar(gpu: Gpu, bar: number): number {
+    return this.#of(gpu).windowOf[bar];
   }
 
   #window(gpu: Gpu, selection: Selection & { kind: "window" }): Subject {

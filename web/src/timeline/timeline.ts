@@ -1,11 +1,11 @@
 /** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
 import { systemDark } from "../colors";
-import { download, find, findAll, whenParsed } from "../dom";
+import { download, find, findAll, onKeys, onPrint, whenParsed } from "../dom";
 import { narrowScreen } from "../media";
 import type { PlotElement, Trace } from "../plotly";
 import { keepView, onSelection, select, type Change } from "../selection";
 import { Drawing } from "./drawing";
-import { describeData, readGpu, type Gpu, type TimelineData } from "./gpus";
+import { readGpu, type Gpu } from "./gpus";
 import type { Header } from "./header";
 import { followCrosshair } from "./crosshair";
 import { busyPart } from "./busy";
@@ -20,8 +20,6 @@ import { unpack } from "./unpack";
 export interface Timeline {
   /** Resolves when it is drawn, or cannot be. */
   drawn: Promise<void>;
-  /** Null until it has been read. */
-  data: TimelineData | null;
   /** Moves it to these seconds of a GPU, with a margin. Does nothing before it has been read. */
   showWindow(gpu: number, start: number, end: number): void;
   /** What can be selected, and the window; null until it has been read. */
@@ -58,11 +56,11 @@ export function startTimeline(): Timeline | null {
   const plot = document.getElementById("timeline") as PlotElement | null;
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
-  const message = find(".undrawn", HTMLElement, box);
-  const timeline: Timeline = { drawn: Promise.resolve(), data: null, showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [], curves: () => [] };
+  const message = find(".undrawn", box);
+  const timeline: Timeline = { drawn: Promise.resolve(), showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [], curves: () => [] };
   timeline.drawn = start(timeline, plot, box).then(() => {
     message.remove();
-    find(".timeline-tools", HTMLElement, box).hidden = false;
+    find(".timeline-tools", box).hidden = false;
     plot.dataset.drawn = "true";
   }).catch((error: Error) => {
     message.textContent = `The timeline cannot be drawn: ${error.message}.`;
@@ -84,7 +82,6 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   });
   const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
-  timeline.data = describeData(header, gpus);
   const subjects = new Subjects(header, gpus);
   Object.assign(timeline, { subjects, shown, gpu: gpus[0] });
   timeline.labels = () => drawing.places.map(({ say }) => say());
@@ -152,7 +149,7 @@ function goTo(box: HTMLElement): void {
 }
 
 async function readData() {
-  const packed = find("#timeline-data", HTMLScriptElement);
+  const packed = find<HTMLScriptElement>("#timeline-data");
   if (typeof DecompressionStream === "undefined") {
     throw new Error("this browser is too old: it has no DecompressionStream (Chrome 80, Firefox 113, Safari 16.4)");
   }
@@ -196,11 +193,10 @@ function listenToPointer(plot: PlotElement, drawing: Drawing, subjects: Subjects
 }
 
 const LEAST_DRAG = 4; // pixels that are no click
-const KEYS: Record<string, string> = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole" };
 
 /** The timeline's buttons and keys, and the wheel. */
 function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, shown: Shown): void {
-  const actions: Record<string, () => void> = {
+  const actions = {
     in: () => shown.zoom(0.5),
     out: () => shown.zoom(2),
     left: () => shown.move(-0.4),
@@ -209,12 +205,10 @@ function listenToReader(plot: HTMLElement, box: HTMLElement, drawing: Drawing, s
     picture: () => void drawing.picture().then((picture) => download(picture, "tcprof-timeline.png")),
   };
   for (const button of findAll<HTMLButtonElement>("button[data-action]", box)) {
-    button.addEventListener("click", actions[button.dataset.action!]);
+    button.addEventListener("click", actions[button.dataset.action as keyof typeof actions]);
   }
-  box.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return;
-    event.preventDefault();
-    actions[KEYS[event.key]]();
+  onKeys(box, {
+    "+": actions.in, "=": actions.in, "-": actions.out, ArrowLeft: actions.left, ArrowRight: actions.right, 0: actions.whole,
   });
   plot.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
@@ -231,7 +225,7 @@ function listenToScale(box: HTMLElement, gpus: Gpu[], highest: number, drawing: 
   button?.addEventListener("click", () => {
     const isZoomed = button.getAttribute("aria-pressed") !== "true";
     button.setAttribute("aria-pressed", String(isZoomed));
-    find("[data-scale-top]", HTMLElement, box).textContent = isZoomed ? button.dataset.scale! : "100 %";
+    find("[data-scale-top]", box).textContent = isZoomed ? button.dataset.scale! : "100 %";
     for (const { lanes } of gpus) lanes.scaleTop = isZoomed ? highest : 100;
     drawing.scheduleAnew();
   });
@@ -246,6 +240,5 @@ function listenToPage(plot: HTMLElement, drawing: Drawing): void {
   }).observe(plot);
   new MutationObserver(drawing.scheduleAnew).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   for (const query of [systemDark, narrowScreen]) query.addEventListener("change", drawing.scheduleAnew);
-  addEventListener("beforeprint", () => drawing.print(true));
-  addEventListener("afterprint", () => drawing.print(false));
+  onPrint(drawing.print);
 }
