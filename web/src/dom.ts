@@ -21,6 +21,11 @@ export function element<Tag extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
+/** Show whether a button is pressed. */
+export function press(button: HTMLElement, isPressed: boolean): void {
+  button.setAttribute("aria-pressed", String(isPressed));
+}
+
 /** Whether a key alone was pressed, as those of the page are. */
 export function isPlain({ ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
   return !ctrlKey && !metaKey && !altKey;

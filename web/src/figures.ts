@@ -30,7 +30,7 @@ const PAPER = 690;
  * @param follow - Is given each that is drawn, with the figure: what a page does with clicks in it.
  * @returns A promise for each that it is drawn.
  */
-export function startFigures(before: Promise<void>, follow: Follow): Promise<void>[] {
+export function startFigures(before: Promise<unknown>, follow: Follow): Promise<void>[] {
   const plots = findPlots();
   let last = before;
   const drawn = plots.map((plot) => {

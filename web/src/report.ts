@@ -33,14 +33,14 @@ function pinPane(): void {
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
 function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   const { subjects, shown } = timeline;
-  if (!subjects || !shown) return;
+  window.tcprof = timeline;
   subjects.findings = readFindings();
   followLasso(subjects, figures);
   onSelection(({ selection, from }) => {
     if (selection?.kind === "finding" && from === "address") openAround(`finding-${selection.name}`);
   });
-  const currentGpu = () => timeline.gpu ?? subjects.gpus[0];
-  startGpuChoice(timeline, subjects);
+  const currentGpu = () => timeline.gpu;
+  startGpuChoice(timeline);
   startPanel(subjects);
   startKeys();
   startStrip(subjects, shown, currentGpu);
@@ -49,15 +49,18 @@ function startSelecting(timeline: Timeline, figures: Promise<unknown>): void {
   setTimeout(() => subjects.prepare());
 }
 
-const timeline = startTimeline(); // unpacks its data while the browser reads plotly's script
-if (timeline) window.tcprof = timeline;
+let timeline: Timeline | null = null;
+const drawing = startTimeline(); // unpacks its data while the browser reads plotly's script
 startPage(() => {
   pinPane();
   fitFigures();
   startTables((id) => (timeline && id === "timeline" ? figureRows({ data: timeline.curves() }) : null));
   startIcicles();
-  const drawn = startFigures(timeline?.drawn ?? Promise.resolve(), startLasso);
-  const explored = startExplorer(timeline);
-  void timeline?.drawn.then(() => explored).then(() => startSelecting(timeline, Promise.all(drawn)));
-  void markDrawn([...drawn, explored, ...(timeline ? [timeline.drawn] : [])]);
+  const drawn = startFigures(drawing, startLasso);
+  const explored = startExplorer(drawing);
+  const selecting = Promise.all([drawing, explored]).then(([found]) => {
+    timeline = found;
+    if (found) startSelecting(found, Promise.all(drawn));
+  });
+  void markDrawn([...drawn, selecting]);
 });

@@ -7,7 +7,7 @@ import { onSelection, select, type Selection } from "../selection";
 import { nameOfSame } from "../selection_fragment";
 import type { Timeline, WindowChange } from "../timeline/timeline";
 import type { Grouping, Kind } from "./data";
-import { makeHead, makeRow, markRow, shownColumns, type Marks } from "./drawing";
+import { makeHead, makeRow, markRow, shownColumns, type Marks, type Shown } from "./drawing";
 import { Model, type Key, type Seen } from "./model";
 import { VirtualRows } from "./virtual";
 
@@ -24,6 +24,7 @@ export class Explorer {
   #gpu: number;
   #by: Grouping["by"];
   #seen: Seen[] = [];
+  #columns: readonly Shown[] = [];
   #selection: Selection | null = null;
   #marks: Marks = { current: new Set(), holding: new Set(), within: null };
   #window: WindowChange | null = null;
@@ -95,8 +96,8 @@ export class Explorer {
   #show(): void {
     const { model } = this;
     this.#seen = model.seen();
-    const columns = shownColumns(model, (title) => this.isShown(title));
-    makeHead(this.#table, model, columns, (key) => this.#sortBy(key));
+    this.#columns = shownColumns(model, (title) => this.isShown(title));
+    makeHead(this.#table, model, this.#columns, (key) => this.#sortBy(key));
     this.#table.setAttribute("aria-rowcount", String(this.#seen.length + 1));
     this.#rows.show(this.#seen.length);
     this.#pointAt(Math.min(this.#cursor, this.#seen.length - 1));
@@ -114,8 +115,7 @@ export class Explorer {
   }
 
   #makeRow(place: number): HTMLTableRowElement {
-    const columns = shownColumns(this.model, (title) => this.isShown(title));
-    const row = makeRow(this.model, this.#seen[place], place, columns);
+    const row = makeRow(this.model, this.#seen[place], place, this.#columns);
     markRow(row, this.#seen[place], this.#marks);
     row.classList.toggle("cursor", place === this.#cursor);
     return row;
@@ -208,14 +208,14 @@ export class Explorer {
     const mine = kind[row];
     if (!mine) return null;
     if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
-    const name = this.#timeline?.subjects?.nameOf(mine, gpu, item[row]);
+    const name = this.#timeline?.subjects.nameOf(mine, gpu, item[row]);
     return name === undefined ? null : { kind: mine, gpu, name };
   }
 
   /** Find the rows of what is selected, those that these lie in, and what is in the timeline's window. */
   #mark(): void {
     const { grouping: { rows, gpu } } = this.model;
-    const subject = this.#selection && this.#timeline?.subjects?.find(this.#selection);
+    const subject = this.#selection && this.#timeline?.subjects.find(this.#selection);
     const several = subject ? [subject, ...(subject.parts ?? [])].filter((each) => each.gpu.gpu === gpu) : [];
     const wanted = new Set(several.map(({ selection, id }) => `${selection.kind} ${id}`));
     const together = this.#selection?.kind === "modules" ? nameOfSame(this.#selection) : null;
@@ -230,7 +230,7 @@ export class Explorer {
 
   /** Of what the timeline's window holds of each row: how often, and how long; null where it shows all. */
   #countWithin(): Marks["within"] {
-    const gpu = this.#timeline?.subjects?.gpus.find((each) => each.gpu === this.#gpu);
+    const gpu = this.#timeline?.subjects.gpus.find((each) => each.gpu === this.#gpu);
     if (!gpu || !this.#window || this.#window.whole) return null;
     const { start, end } = this.#window;
     const { host, windows, work } = gpu.lanes;

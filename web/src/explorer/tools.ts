@@ -1,22 +1,21 @@
 /** The tools above the table: what it is grouped by, what is asked for, its columns, and saving it. */
 import { closeFromOutside } from "../columns";
 import { saveCsv } from "../csv";
-import { element, find, findAll } from "../dom";
+import { element, find, findAll, press } from "../dom";
 import { formatCount } from "../format";
 import { onSelection } from "../selection";
 import type { Timeline } from "../timeline/timeline";
 import { readGroupings, type Grouping } from "./data";
 import { columnBox, Explorer } from "./explorer";
-
-const NOUNS = { module: "Modules", range: "Ranges", kernel: "Kernels" };
+import { EVERYTHING } from "./model";
 
 /** Start the table of a page, if it has one; resolves when it is drawn. */
-export async function startExplorer(timeline: Timeline | null): Promise<void> {
+export async function startExplorer(drawing: Promise<Timeline | null>): Promise<void> {
   const box = document.querySelector<HTMLElement>(".explorer");
   const packed = document.getElementById("explorer-data");
   if (!box || !packed) return;
   const groupings = await readGroupings(packed);
-  await timeline?.drawn; // its names are what the rows select
+  const timeline = await drawing; // its names are what the rows select
   const tell = () => { if (explorer) update(box, explorer); };
   let explorer: Explorer | null = null;
   explorer = new Explorer(box, groupings, timeline, tell);
@@ -51,9 +50,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
   }
   find("[data-flat]", box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
   find("[data-save]", box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
-  find("[data-all]", box).addEventListener("click", () => {
-    explorer.ask({ phases: new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null });
-  });
+  find("[data-all]", box).addEventListener("click", () => explorer.ask(EVERYTHING));
   closeFromOutside(find(".columns", box));
   onSelection(({ selection }) => {
     if (selection?.kind === "kernels") {
@@ -66,11 +63,9 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
 /** Let the tools show what the table shows. */
 function update(box: HTMLElement, explorer: Explorer): void {
   const { model: { grouping, wanted, isFiltered, isFlat }, model, ways } = explorer;
-  const press = (button: HTMLElement, isPressed: boolean) => button.setAttribute("aria-pressed", String(isPressed));
   for (const button of findAll("[data-group-by]", box)) {
     const by = button.dataset.groupBy as Grouping["by"];
     button.hidden = !ways.includes(by);
-    button.textContent = NOUNS[by];
     press(button, by === grouping.by);
   }
   findAll("[data-phase]", box).forEach((button) => press(button, wanted.phases.has(button.dataset.phase!)));

@@ -45,9 +45,8 @@ export function startStrip(subjects: Subjects, shown: Shown, currentGpu: () => G
   });
 }
 
-function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole }: Shown): void {
-  const text = isWhole ? `all that is drawn, ${formatSeconds(length)}`
-    : `${formatSeconds(high - low)} of ${formatSeconds(length)}, from ${formatSeconds(low)} on`;
+function describe(strip: HTMLElement, map: HTMLElement, { low, high, whole, length, isWhole, said }: Shown): void {
+  const text = isWhole ? said : `${said}, from ${formatSeconds(low)} on`;
   find(".strip-text", strip).textContent = isWhole ? "" : `Shown: ${text}`;
   find("[data-whole]", strip).hidden = isWhole;
   map.setAttribute("aria-valuenow", String(Math.round((100 * ((low + high) / 2 - whole[0])) / length)));

@@ -4,7 +4,7 @@
 import { isDark, readColor } from "../colors";
 import { element, find } from "../dom";
 import { CONFIG, dress } from "../figures";
-import { formatSeconds, timeTicks } from "../format";
+import { timeTicks } from "../format";
 import { coarsePointer } from "../media";
 import type { FullLayout, PlotElement, Trace } from "../plotly";
 import type { Gpu } from "./gpus";
@@ -109,7 +109,7 @@ export class Drawing {
   /** Draw the window that is to be shown. */
   readonly draw = async (): Promise<void> => {
     this.#waiting = 0;
-    const { low, high, length, isWhole } = this.#shown;
+    const { low, high } = this.#shown;
     this.#fill([low, high]);
     const ticks = this.#ticks(low, high);
     const range: [number, number] = [low, high];
@@ -122,9 +122,7 @@ export class Drawing {
       await Plotly.relayout(this.#plot, { "xaxis.range": range });
     }
     Plotly.Fx.unhover(this.#plot); // what was told of is elsewhere now, until the pointer moves
-    find(".shown", this.#box).textContent = isWhole
-      ? `all that is drawn, ${formatSeconds(high - low)}`
-      : `${formatSeconds(high - low)} of ${formatSeconds(length)}`;
+    find(".shown", this.#box).textContent = this.#shown.said;
     this.#plot.dataset.window = `${low} ${high}`;
   };
 

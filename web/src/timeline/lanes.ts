@@ -45,28 +45,11 @@ interface Span {
   middle: number;
 }
 
-/** What is gathered while lanes are filled. */
-class Filling {
-  readonly bars: FilledLanes["bars"] = new Map();
-  readonly fitted: FittedName[] = [];
-  readonly places: Place[] = [];
-  readonly lanes: Lanes;
-  readonly names: Names;
-  readonly view: View;
-
-  constructor(lanes: Lanes, names: Names, view: View) {
-    this.lanes = lanes;
-    this.names = names;
-    this.view = view;
-  }
-
-  paint({ color }: Look, left: number, right: number, top: number, bottom: number): void {
-    getOrAdd(this.bars, color, () => []).push(left, right, top, bottom);
-  }
-
-  point(left: number, right: number, { top, bottom }: Span, say: () => string): void {
-    this.places.push({ left, right, top, bottom, say });
-  }
+/** What is gathered while lanes are filled, and from what. */
+interface Filling extends FilledLanes {
+  lanes: Lanes;
+  header: Names;
+  view: View;
 }
 
 type Describe = (bar: number) => string;
@@ -81,21 +64,18 @@ export function fillLanes(lanes: Lanes, names: Names, view: View, isWhole = fals
   const key = [view.low, view.high, view.pixel, view.theme, lanes.scaleTop].join();
   const known = kept.get(lanes);
   if (known?.key === key) return known.filled;
-  const filling = new Filling(lanes, names, view);
+  const filling: Filling = { bars: new Map(), names: [], places: [], lanes, header: names, view };
   fillRanges(filling, lanes.host, "on the CPU");
   fillRanges(filling, lanes.windows, "on the GPU, first activity to last,");
   fillWork(filling, lanes.work);
-  const filled = { bars: filling.bars, names: filling.fitted, places: filling.places };
-  if (isWhole) kept.set(lanes, { key, filled });
-  return filled;
+  if (isWhole) kept.set(lanes, { key, filled: filling });
+  return filling;
 }
 
-function getOrAdd<Key, Found>(map: Map<Key, Found>, key: Key, make: () => Found): Found {
-  const found = map.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  map.set(key, made);
-  return made;
+function paint({ bars }: Filling, { color }: Look, left: number, right: number, top: number, bottom: number): void {
+  let edges = bars.get(color);
+  if (!edges) bars.set(color, edges = []);
+  edges.push(left, right, top, bottom);
 }
 
 /** A bar that begins in a row and is so many rows high. */
@@ -111,13 +91,13 @@ function addWide(
   const right = Math.min(bars.end[bar], view.high + view.pixel);
   const pixels = (right - left) / view.pixel;
   const apart = pixels > 3 ? 0.4 * view.pixel : 0; // so that neighbours can be told apart
-  filling.paint(look, left + apart, right - apart, span.top, span.bottom);
-  if (pixels > 24) filling.fitted.push({ left, right, middle: span.middle, cuts, color: look.text });
-  filling.point(left, right, span, () => describe(bar));
+  paint(filling, look, left + apart, right - apart, span.top, span.bottom);
+  if (pixels > 24) filling.names.push({ left, right, middle: span.middle, cuts, color: look.text });
+  filling.places.push({ left, right, top: span.top, bottom: span.bottom, say: () => describe(bar) });
 }
 
 /** The colour of a range: the last one is for unknown. */
-function rangeLook({ lanes, names, view }: Filling, percent: number): Look {
+function rangeLook({ lanes, header: names, view }: Filling, percent: number): Look {
   const colors = names.rangeColors[view.theme];
   const last = colors.length - 1;
   const step = Math.min(last - 1, Math.floor((last * percent) / lanes.scaleTop));
@@ -129,7 +109,7 @@ function describeMerged({ merged }: Bars, bar: number): string {
   return merged[bar] > 1 ? `, ${merged[bar]} short ones drawn as one` : "";
 }
 
-function describeRange({ names }: Filling, bars: RangeBars, bar: number, where: string): string {
+function describeRange({ header: names }: Filling, bars: RangeBars, bar: number, where: string): string {
   const { tensor_active_mean_pct: active, coverage_pct: coverage } = bars.percents;
   return `<b>${names.paths.names[bars.id[bar]]}</b>${describeMerged(bars, bar)}<br>${where} from ` +
     `${formatMoment(bars.start[bar])}, for ${formatSeconds(bars.end[bar] - bars.start[bar])}<br>` +
@@ -156,7 +136,7 @@ class Bins {
 }
 
 function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
-  const { names, view } = filling;
+  const { header: names, view } = filling;
   const active = bars.percents.tensor_active_mean_pct;
   const { merged } = bars;
   const describe: Describe = (bar) => describeRange(filling, bars, bar, where);
@@ -183,16 +163,16 @@ function fillRanges(filling: Filling, bars: RangeBars, where: string): void {
 function addRangeBin(
   filling: Filling, bars: RangeBars, span: Span, bin: number, bins: Bins, mean: number, describe: Describe,
 ): void {
-  const { view, names } = filling;
+  const { view, header: names } = filling;
   const left = view.low + bin * view.narrow;
-  filling.paint(rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
+  paint(filling, rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
   const first = bins.first[bin];
   const say = () => (bins.bars[bin] === 1 ? describe(first) : `<b>${bins.count[bin]} short ranges</b>, the first ` +
     `${names.paths.names[bars.id[first]]}<br>Tensor Active mean ${formatPercent(mean)}`);
-  filling.point(left, left + view.narrow, span, say);
+  filling.places.push({ left, right: left + view.narrow, top: span.top, bottom: span.bottom, say });
 }
 
-function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars, bar: number): string {
+function describeWork({ lanes, header: { works, classes } }: Filling, bars: Bars, bar: number): string {
   const id = bars.id[bar];
   const active = bars.percents.tensor_active_pct[bar];
   const [low, high] = [works.low[id], works.high[id]];
@@ -205,7 +185,7 @@ function describeWork({ lanes, names: { works, classes } }: Filling, bars: Bars,
 }
 
 function fillWork(filling: Filling, bars: Bars): void {
-  const { view, lanes, names: { works, classes } } = filling;
+  const { view, lanes, header: { works, classes } } = filling;
   const { id, merged } = bars;
   const describe: Describe = (bar) => describeWork(filling, bars, bar);
   const idle = classes[classes.length - 1];
@@ -213,7 +193,7 @@ function fillWork(filling: Filling, bars: Bars): void {
     const bins = new Bins(view);
     const time = new Float64Array(bins.size * classes.length); // of each bin by class
     const span = spanOf(row, lanes.streamRows);
-    filling.paint(idle, view.low, view.high, span.top, span.bottom);
+    paint(filling, idle, view.low, view.high, span.top, span.bottom);
     scanRow(bars, members, view,
       (bar) => addWide(filling, bars, bar, span, classes[works.class[id[bar]]], works.cuts[id[bar]], describe),
       (bin, bar, seconds) => {
@@ -230,19 +210,19 @@ function fillWork(filling: Filling, bars: Bars): void {
 
 /** Short work of one bin: the height of each colour is its share of the time. */
 function stackBin(filling: Filling, span: Span, bin: number, bins: Bins, byClass: Float64Array, describe: Describe): void {
-  const { view, names: { classes } } = filling;
+  const { view, header: { classes } } = filling;
   const left = view.low + bin * view.narrow;
   const busy = byClass.reduce((sum, time) => sum + time, 0);
   const height = (span.bottom - span.top) / Math.max(busy, view.narrow);
   let { bottom } = span;
   byClass.forEach((time, place) => {
     if (!time) return;
-    filling.paint(classes[place], left, left + view.narrow, bottom - height * time, bottom);
+    paint(filling, classes[place], left, left + view.narrow, bottom - height * time, bottom);
     bottom -= height * time;
   });
   const shares = () => Array.from(byClass, (time, place) => [classes[place].name, time] as const)
     .filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent((100 * time) / view.narrow)}`);
   const say = () => (bins.bars[bin] === 1 ? describe(bins.first[bin]) : `<b>${bins.count[bin]} short kernels and copies</b><br>in ` +
     `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`);
-  filling.point(left, left + view.narrow, span, say);
+  filling.places.push({ left, right: left + view.narrow, top: span.top, bottom: span.bottom, say });
 }

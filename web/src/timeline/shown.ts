@@ -1,5 +1,5 @@
 /** The window that the timeline shows. */
-
+import { formatSeconds } from "../format";
 import type { Span } from "./subjects";
 
 const SHORTEST = 100e-9; // seconds of a window
@@ -38,6 +38,11 @@ export class Shown {
   /** Seconds of all that was recorded. */
   get length(): number {
     return this.whole[1] - this.whole[0];
+  }
+
+  /** How much of the recording the window shows, in words. */
+  get said(): string {
+    return this.isWhole ? `all that is drawn, ${formatSeconds(this.length)}` : `${formatSeconds(this.high - this.low)} of ${formatSeconds(this.length)}`;
   }
 
   /** Show this window: not shorter than the shortest, and within the whole. */

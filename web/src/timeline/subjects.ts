@@ -79,11 +79,7 @@ export class Subjects {
       case "kernel": return this.#kernel(gpu, selection);
       case "iteration": return this.#iteration(gpu, selection);
       case "module": return this.#module(gpu, selection);
-      case "kernels": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
-      case "modules": {
-        const subject = this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
-        return subject && { ...subject, place: subject.parts?.find(({ place }) => place)?.place ?? null };
-      }
+      case "kernels": case "modules": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
     }
   }
 
@@ -175,12 +171,11 @@ export class Subjects {
 
   #finding(selection: Selection & { kind: "finding" }): Subject | null {
     const finding = this.findings.get(selection.name);
-    const subject = this.#several(selection, finding?.about ?? []);
-    const place = subject?.parts?.find((part) => part.place)?.place ?? null;
-    return subject && finding ? { ...subject, place, finding } : null;
+    const subject = finding && this.#several(selection, finding.about);
+    return subject ? { ...subject, finding } : null;
   }
 
-  /** Several things of one GPU as one, with the work of all. */
+  /** Several things of one GPU as one, with the work of all; kernels from a figure have no place that stands for them. */
   #several(selection: Selection, about: readonly Selection[]): Subject | null {
     const found = about.map((each) => this.find(each)).filter((part) => part !== null);
     if (!found.length) return null;
@@ -191,7 +186,8 @@ export class Subjects {
       for (const part of parts) part.work().forEach((bar) => { isMine[bar] = 1; });
       return placesOf(isMine, 1);
     };
-    return { selection, gpu, id: -1, place: null, ...NOWHERE, work, parts };
+    const place = selection.kind === "kernels" ? null : parts.find((part) => part.place)?.place ?? null;
+    return { selection, gpu, id: -1, place, ...NOWHERE, work, parts };
   }
 
   #named({ gpu }: Gpu, kind: Several, ids: readonly number[]): Selection[] {

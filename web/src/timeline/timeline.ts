@@ -1,6 +1,6 @@
 /** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
 import { systemDark } from "../colors";
-import { download, find, findAll, onKeys, onPrint, whenParsed } from "../dom";
+import { download, find, findAll, onKeys, onPrint, press, whenParsed } from "../dom";
 import { narrowScreen } from "../media";
 import type { PlotElement, Trace } from "../plotly";
 import { keepView, onSelection, select, type Change } from "../selection";
@@ -18,15 +18,13 @@ import { unpack } from "./unpack";
 
 /** What the rest of the page sees of the timeline. */
 export interface Timeline {
-  /** Resolves when it is drawn, or cannot be. */
-  drawn: Promise<void>;
-  /** Moves it to these seconds of a GPU, with a margin. Does nothing before it has been read. */
+  /** Moves it to these seconds of a GPU, with a margin. */
   showWindow(gpu: number, start: number, end: number): void;
-  /** What can be selected, and the window; null until it has been read. */
-  subjects: Subjects | null;
-  shown: Shown | null;
+  /** What can be selected, and the window. */
+  subjects: Subjects;
+  shown: Shown;
   /** The GPU that is shown. */
-  gpu: Gpu | null;
+  gpu: Gpu;
   /** Show another one. */
   showGpu(gpu: Gpu): void;
   /** All that the pointer would find in the lanes of the window that is shown. */
@@ -51,25 +49,26 @@ declare global {
   }
 }
 
-/** Start the page's timeline; null where the page has none. */
-export function startTimeline(): Timeline | null {
+/** Draw the page's timeline; null where the page has none, or it cannot be drawn. */
+export async function startTimeline(): Promise<Timeline | null> {
   const plot = document.getElementById("timeline") as PlotElement | null;
   if (!plot) return null;
   const box = plot.closest<HTMLElement>(".timeline")!;
   const message = find(".undrawn", box);
-  const timeline: Timeline = { drawn: Promise.resolve(), showWindow: () => {}, subjects: null, shown: null, gpu: null, showGpu: () => {}, labels: () => [], curves: () => [] };
-  timeline.drawn = start(timeline, plot, box).then(() => {
+  try {
+    const timeline = await start(plot, box);
     message.remove();
     find(".timeline-tools", box).hidden = false;
     plot.dataset.drawn = "true";
-  }).catch((error: Error) => {
-    message.textContent = `The timeline cannot be drawn: ${error.message}.`;
+    return timeline;
+  } catch (error) {
+    message.textContent = `The timeline cannot be drawn: ${(error as Error).message}.`;
     plot.dataset.drawn = "failed";
-  });
-  return timeline;
+    return null;
+  }
 }
 
-async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): Promise<void> {
+async function start(plot: PlotElement, box: HTMLElement): Promise<Timeline> {
   const { header, read } = await readData();
   const gpus = header.gpus.map((gpu) => readGpu(read, gpu));
   const [{ layout }] = header.figures;
@@ -82,19 +81,22 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   });
   const drawing = new Drawing(plot, box, header, gpus, shown);
   await new Promise<void>((done) => { whenParsed(done); });
-  const subjects = new Subjects(header, gpus);
-  Object.assign(timeline, { subjects, shown, gpu: gpus[0] });
-  timeline.labels = () => drawing.places.map(({ say }) => say());
-  timeline.curves = () => drawing.points;
-  timeline.showGpu = (gpu) => {
-    if (gpu === timeline.gpu) return;
-    timeline.gpu = gpu;
-    drawing.showGpu(gpu);
-    document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
-  };
-  timeline.showWindow = (gpu, begin, end) => {
-    timeline.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
-    shown.show({ start: begin, end });
+  const timeline: Timeline = {
+    subjects: new Subjects(header, gpus),
+    shown,
+    gpu: gpus[0],
+    labels: () => drawing.places.map(({ say }) => say()),
+    curves: () => drawing.points,
+    showGpu(gpu) {
+      if (gpu === timeline.gpu) return;
+      timeline.gpu = gpu;
+      drawing.showGpu(gpu);
+      document.dispatchEvent(new CustomEvent("tcprof:gpu", { detail: gpu.gpu }));
+    },
+    showWindow(gpu, start, end) {
+      timeline.showGpu(gpus.find((each) => each.gpu === gpu) ?? gpus[0]);
+      shown.show({ start, end });
+    },
   };
   await drawing.draw();
   performance.mark("timeline drawn");
@@ -102,22 +104,23 @@ async function start(timeline: Timeline, plot: PlotElement, box: HTMLElement): P
   listenToScale(box, gpus, header.highestRange, drawing);
   listenToReader(plot, box, drawing, shown);
   listenToPage(plot, drawing);
-  listenToPointer(plot, drawing, subjects);
+  listenToPointer(plot, drawing, timeline.subjects);
   if (!shown.isWhole) shown.showHome(); // so that all that follows the window knows of it
   onSelection((change) => {
-    follow(change, shown, drawing, timeline);
+    follow(change, drawing, timeline);
     if (change.from === "element" && change.selection) goTo(box);
   });
   drawing.followAxes();
+  return timeline;
 }
 
 /** Show what is selected, and the window that an address asks for. What is selected here is in view already. */
-function follow({ selection, view, from }: Change, shown: Shown, drawing: Drawing, timeline: Timeline): void {
-  const { subjects } = timeline;
-  const subject = selection && subjects?.find(selection);
+function follow({ selection, view, from }: Change, drawing: Drawing, timeline: Timeline): void {
+  const { subjects, shown } = timeline;
+  const subject = selection && subjects.find(selection);
   const place = subject?.place ?? null;
   if (subject) timeline.showGpu(subject.gpu);
-  drawing.highlights = subject && subjects ? highlightsOf(subjects, subject) : null;
+  drawing.highlights = subject && highlightsOf(subjects, subject);
   shown.mark = place && [place.start, place.end];
   if (from === "address" && view) shown.set(...view);
   else if (subject && place && from !== "timeline") shown.show(place, withLaunch(subject, place), SAMPLES * samplePeriod(subject.gpu));
@@ -224,7 +227,7 @@ function listenToScale(box: HTMLElement, gpus: Gpu[], highest: number, drawing: 
   const button = box.querySelector<HTMLButtonElement>("button[data-scale]");
   button?.addEventListener("click", () => {
     const isZoomed = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(isZoomed));
+    press(button, isZoomed);
     find("[data-scale-top]", box).textContent = isZoomed ? button.dataset.scale! : "100 %";
     for (const { lanes } of gpus) lanes.scaleTop = isZoomed ? highest : 100;
     drawing.scheduleAnew();
