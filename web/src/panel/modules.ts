@@ -3,7 +3,8 @@ import { formatCount, formatPercent, formatSeconds } from "../format";
 import type { Totals } from "../timeline/details";
 import { activeOf, modulesWithin } from "../timeline/launching";
 import type { Subject } from "../timeline/subjects";
-import type { Line, Told } from "./told";
+import { listOf, type List } from "./lines";
+import type { Told } from "./told";
 
 /** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
 export function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject): Told["facts"] {
@@ -20,16 +21,15 @@ export function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject
 }
 
 /** The modules that launch a kernel, by phase, each with its share of the kernel's time in all of them. */
-export function launchingModules({ gpu, id }: Subject, most: number): Told["lists"][number] {
+export function launchingModules({ gpu, id }: Subject): List {
   const { modules } = gpu.details;
   const mine = modules.own.filter(({ share }) => share.id === id).sort((a, b) => b.share.seconds - a.share.seconds);
   const whole = mine.reduce((sum, { share }) => sum + share.seconds, 0);
-  const lines = mine.slice(0, most).map(({ module, phase, share: { count, seconds } }): Line => {
+  return listOf("Modules that launch it", mine, ({ module, phase, share: { count, seconds } }) => {
     const name = modules.names[modules.rowOf.get(module) ?? -1] ?? "";
     const note = `${phase}: ${formatPercent((100 * seconds) / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;
     return { name, note, selection: name ? { kind: "module", gpu: gpu.gpu, name } : null };
   });
-  return { title: "Modules that launch it", lines, more: mine.length - lines.length };
 }
 
 /** The figures of one thing, by their names; NaN where unknown. */

@@ -4,8 +4,9 @@ import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select } from "../selection";
 import { toFragment } from "../selection_fragment";
 import type { Subjects } from "../timeline/subjects";
-import { tell, type ClassTime, type Line, type Told } from "./told";
+import type { Line } from "./lines";
 import { NOWHERE, type Steps } from "./steps";
+import { tell, type ClassTime, type Told } from "./told";
 
 const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", a: "least" };
 

@@ -1,10 +1,10 @@
 /** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
-import type { Selection } from "../selection_fragment";
 import type { Figures } from "../timeline/details";
 import { activeOf, busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
+import { listOf, type List } from "./lines";
 import { figureOf, launchingModules, phaseFacts, sumOf } from "./modules";
 import { stepsOf, type Steps } from "./steps";
 
@@ -15,13 +15,6 @@ export interface ClassTime {
   seconds: number;
 }
 
-/** A line that selects something. */
-export interface Line {
-  name: string;
-  note: string;
-  selection: Selection | null;
-}
-
 export interface Told {
   title: string;
   kind: string;
@@ -29,11 +22,9 @@ export interface Told {
   /** Time of its work by class, idle time last, and what their sum is compared with. */
   classes: ClassTime[];
   classesTitle: string;
-  lists: { title: string; lines: Line[]; more: number }[];
+  lists: List[];
   steps: Steps;
 }
-
-const MOST_LINES = 8;
 
 export function tell(subjects: Subjects, subject: Subject): Told {
   const { selection, gpu, at, instances } = subject;
@@ -218,7 +209,7 @@ function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes"
   return { classes, classesTitle: title };
 }
 
-function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
+function listsOf(subjects: Subjects, subject: Subject): List[] {
   const lists = aboutLists(subject);
   if (subject.selection.kind !== "kernel") {
     const { kind } = subject.selection;
@@ -230,35 +221,32 @@ function listsOf(subjects: Subjects, subject: Subject): Told["lists"] {
 }
 
 /** What a finding is about, or modules that are folded, by kind. */
-function aboutLists({ parts = [] }: Subject): Told["lists"] {
+function aboutLists({ parts = [] }: Subject): List[] {
   const titles = { range: "Ranges", module: "Modules" };
   return (["range", "module"] as const).map((kind) => {
     const mine = parts.filter(({ selection }) => selection.kind === kind);
-    const lines = mine.slice(0, MOST_LINES).map(({ selection }) =>
-      ({ name: "name" in selection ? selection.name : "", note: "", selection }));
-    return { title: titles[kind], lines, more: mine.length - lines.length };
+    return listOf(titles[kind], mine, ({ selection }) => ({ name: "name" in selection ? selection.name : "", note: "", selection }));
   });
 }
 
-function workList({ header }: Subjects, subject: Subject, title: string): Told["lists"][number] {
+function workList({ header }: Subjects, subject: Subject, title: string): List {
   const { gpu } = subject;
   const shares = subject.selection.kind === "module" ? sumModule([subject.id], gpu.details.modules)
     : subject.selection.kind === "modules" ? sumModule(subject.parts!.map(({ id }) => id), gpu.details.modules)
     : sumWork(gpu.lanes.work, gpu.lanes.work.percents.tensor_active_pct, subject.work());
-  const lines = shares.slice(0, MOST_LINES).map(({ id, count, seconds, activeSeconds }) => {
+  return listOf(title, shares, ({ id, count, seconds, activeSeconds }) => {
     const active = Number.isNaN(activeSeconds) ? "" : `, Tensor Active ${formatPercent((100 * activeSeconds) / seconds)}`;
     const name = header.links.kernels[id];
     return {
       name: name ?? header.works.cuts[id].at(-1) ?? "",
       note: `${formatCount(count)} ×, ${formatSeconds(seconds)}${active}`,
-      selection: name === undefined ? null : { kind: "kernel" as const, gpu: gpu.gpu, name },
+      selection: name === undefined ? null : { kind: "kernel", gpu: gpu.gpu, name },
     };
   });
-  return { title, lines, more: shares.length - lines.length };
 }
 
 /** The ranges that launched it: those around one launch, the innermost first; of several launches the innermost of each. */
-function launcherLists(subjects: Subjects, subject: Subject): Told["lists"] {
+function launcherLists(subjects: Subjects, subject: Subject): List[] {
   const { selection: { kind }, gpu, at, instances, host } = subject;
   const ranges = gpu.lanes.host;
   const open = (time: number) => (Number.isNaN(time) ? [] : openAt(ranges, ranges.rows, time));
@@ -279,9 +267,8 @@ function launcherLists(subjects: Subjects, subject: Subject): Told["lists"] {
     if (inner !== undefined) counts.set(ranges.id[inner], (counts.get(ranges.id[inner]) ?? 0) + gpu.lanes.work.merged[bar]);
   }
   const all = [...counts].sort((a, b) => b[1] - a[1]);
-  const lines = all.slice(0, MOST_LINES).map(([id, count]) => {
+  return [launchingModules(subject), listOf("Launched in", all, ([id, count]) => {
     const name = subjects.header.links.ranges[id];
-    return { name, note: `${formatCount(count)} launches`, selection: { kind: "range" as const, gpu: gpu.gpu, name } };
-  });
-  return [launchingModules(subject, MOST_LINES), { title: "Launched in", lines, more: all.length - lines.length }];
+    return { name, note: `${formatCount(count)} launches`, selection: { kind: "range", gpu: gpu.gpu, name } };
+  })];
 }
