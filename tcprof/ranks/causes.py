@@ -19,7 +19,7 @@ _REASONS = {
     "input": "its GPU waits for input",
     "transfer": "its transfers take longer once all ranks have arrived: a slower link",
 }
-_OTHER_WORK = "another program runs on its GPU, or work that was not traced, while its own work is not running"
+_OTHER_WORK = "another program runs on its GPU, or work that was not traced"
 _CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
 
 
@@ -96,7 +96,7 @@ class Causes:
             reason = self._explain_compute(own, others)
         elif largest == "starved":  # of launches
             is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * more["starved"]
-            reason = _OTHER_WORK if is_other else self._explain_cpu(own)
+            reason = f"{_OTHER_WORK}, while its own work is not running" if is_other else self._explain_cpu(own)
         else:
             reason = _REASONS[largest]
         return f"{reason} ({units.format_signed_ns(more[largest])} a step)"
@@ -121,10 +121,10 @@ class Causes:
         slowest = max(by_class, key=lambda name: by_class[name], default="")
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
         clock = " at the same clock" if np.isfinite(slower_clock) else ""
-        return (
-            f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: "
-            "look for another program on its GPU, or a GPU that is slower"
-        )
+        # Beside its kernels other work cannot be seen; between them it can.
+        is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * own["idle_ns"] > 0
+        why = _OTHER_WORK if is_other else "look for another program on its GPU, or a GPU that is slower"
+        return f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: {why}"
 
     def _explain_cpu(self, own: "pd.Series[float]") -> str:
         idle = self._idle_by_path.differences(own["rank"])
@@ -145,8 +145,11 @@ def _describe_clock(row: "pd.Series[float]") -> str:
 def _name_places(modules: "pd.Series[float]", kernels: "pd.Series[float]") -> str:
     """Where most of a difference is: modules where they are known, else kernels."""
     named = modules[modules.index != ""]
-    chosen = named if named.sum() > modules.sum() / 2 else kernels
+    chosen, what = (named, "modules") if named.sum() > modules.sum() / 2 else (kernels, "kernels")
     shown = [
         f"{one_line(str(name))[:60]} {units.format_signed_ns(more)}" for name, more in chosen.head(_PLACES).items()
     ]
-    return f", mostly in {' and '.join(shown)}" if shown else ""
+    if not shown:
+        return ""
+    is_most = chosen.head(_PLACES).sum() >= _EXPLAINS * chosen.sum()
+    return f", mostly in {' and '.join(shown)}" if is_most else f", spread over its {what}, most in {shown[0]}"
