@@ -1,6 +1,7 @@
 """The page of a comparison as text: what it says of two sides and of more, and hostile names as text."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -40,6 +41,8 @@ from tcprof.views.document import Section, Summary
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.tables import Table
 
+_RATIOS = {"": 0.5, "_low": 0.4, "_high": 0.6}
+
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
@@ -70,17 +73,50 @@ class TestTwoSides:
         assert said in plain(page)
         assert "base → opt" in page.text
 
-    def test_the_headline_has_few_words_and_the_sides_come_first(self):
+    def test_the_headline_is_a_short_sentence_and_the_sides_come_first(self):
         base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
         found = judge_comparison(compare(Side("eager", (base,)), Side("compiled", (new,))))
         document = view_comparison_page([found])
         (summary,) = (part for part in document.parts if isinstance(part, Summary))
-        assert summary.verdict[0] == "compiled is 1.26x faster (1.24x to 1.28x):"
+        times = "Median step time 10.4 ms → 8.21 ms."
+        assert summary.verdict[:2] == ("compiled is 1.26x faster (1.24x to 1.28x).", times)
         assert " ".join(summary.verdict) == " ".join(found.gpus[0].sentences), "and it says the same"
-        assert len(summary.verdict[0].split()) <= 12
         first = next(part for part in document.parts if isinstance(part, Section))
         assert first.parts[0].name == "sides-0"
         assert [row.name for row in first.parts[0].rows] == ["eager", "compiled"]
+
+    @pytest.mark.parametrize(
+        ("changes", "headline", "times"),
+        [
+            ({"verdict": "lower"}, "opt is 2.00x faster (1.67x to 2.50x).", "Median step time 2.00 ms → 1.00 ms."),
+            ({"verdict": "="}, "No difference: both sides take equally long.", "Median step time 2.00 ms → 1.00 ms."),
+            ({"verdict": "~"}, "Inconclusive: 0.500x as long (0.400x to 0.600x).", "Median step time 2.00 ms → 1."),
+            ({"verdict": "~", "ratio": 1.0}, "No difference shown: 1.00x as long (0.400x to 0.600x).", "Median step"),
+            (
+                {"verdict": "", "ratio_low": math.nan, "not_judged": "why"},
+                "Inconclusive: the difference has no interval.",
+                "Median step time 2.00 ms → 1.00 ms: why.",
+            ),
+            ({"base": math.nan}, "Cannot compare: the time of a side is unknown.", "Median time on the CPU – → 1.00"),
+            (
+                {"verdict": "~", "mean_verdict": "lower", "mean_base": 3e6, "mean_new": 1.5e6},
+                "By the mean, opt is 2.00x faster (1.67x to 2.50x).",
+                "Mean step time 3.00 ms → 1.50 ms. Some steps take less time.",
+            ),
+        ],
+    )
+    def test_every_headline_is_a_short_sentence(self, steps, changes, headline, times):
+        ratios = {f"{mean}ratio{end}": value for mean in ("", "mean_") for end, value in _RATIOS.items()}
+        same = {"mean_verdict": changes.get("verdict", ""), "base": 2e6, "new": 1e6}
+        rows = steps.rows.copy()
+        times_of_steps = rows["quantity"].isin(["step_ns", "gpu_window_ns", "host_ns"])
+        judged = times_of_steps & (rows["path"] == steps.iteration_path)
+        for name, value in {**ratios, **same, **changes}.items():
+            rows.loc[judged, name] = value
+        verdict = judge_change(dataclasses.replace(steps, rows=rows), 0)
+        assert len(verdict.head.split()) <= 12
+        assert verdict.head == headline
+        assert verdict.rest.startswith(times)
 
     @pytest.mark.slow
     def test_no_line_ends_between_a_number_and_its_unit(self, steps):

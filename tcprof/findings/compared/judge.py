@@ -85,7 +85,7 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
     doubt, gpus = _describe_doubt(comparison, sides), list_gpus(comparison)
     return ComparedFindings(
         comparison=comparison,
-        gpus=tuple(ComparedGpu(gpu, _judge_gpu(comparison, gpu, doubt)) for gpu in gpus),
+        gpus=tuple(ComparedGpu(gpu, _judge_gpu(comparison, gpu, *doubt)) for gpu in gpus),
         cautions=find_cautions(comparison),
         base=sides["base"],
         new=sides["new"],
@@ -93,10 +93,10 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
     )
 
 
-def _judge_gpu(comparison: Comparison, gpu: int, doubt: str) -> Verdict:
+def _judge_gpu(comparison: Comparison, gpu: int, doubt: str, why: str) -> Verdict:
     """What doubts the verdict comes first."""
     found = judge_change(comparison, gpu)
-    return Verdict(doubt, "", found.sentences) if doubt else found
+    return Verdict(doubt, why, found.sentences) if doubt else found
 
 
 def judge_gate(
@@ -133,15 +133,15 @@ def _judge_side(side: Side) -> tuple[Finding, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> str:
-    """Why the sides cannot be compared, or are unreliable, in a sentence; the findings say more. Empty for neither."""
+def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[str, str]:
+    """That the sides cannot be compared, or are unreliable, and why; the findings say more. Empty for neither."""
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        return f"Cannot compare: the GPUs differ, {models[0]} and {models[1]}."
+        return "Cannot compare: the GPUs differ.", f"They are {models[0]} and {models[1]}."
     if find_shared(comparison):
-        return "Cannot compare: both sides have the same recording."
+        return "Cannot compare: both sides have the same recording.", ""
     faulty = [name for name, found in sides.items() if any(each.severity == Severity.FAULT for each in found)]
-    return f"Unreliable: see the faults of {' and '.join(faulty)}." if faulty else ""
+    return f"Unreliable: see the faults of {' and '.join(faulty)}." if faulty else "", ""
 
 
 def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:

@@ -25,15 +25,15 @@ Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON`
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the iterations of a GPU show: a sentence that may be cut in two, and further ones."""
+    """What the iterations of a GPU show, in whole sentences."""
 
     head: str  # few words, which are read at a glance
-    rest: str  # of its sentence: the times that it is of, or what is said of these; may be empty
-    more: tuple[str, ...] = ()  # further sentences
+    rest: str  # on the same line: the times that it is of, and what is said of these; may be empty
+    more: tuple[str, ...] = ()  # each on its own line
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The most important one first."""
+        """Those of each line, the most important one first."""
         return (f"{self.head} {self.rest}".strip(), *self.more)
 
 
@@ -114,20 +114,22 @@ def name_time(row: Row) -> str:
 
 
 def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """How the time changed: the head of a sentence, its rest, and further sentences."""
+    """How the time changed: the head, its times, and further sentences."""
     row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
-    time = name_time(row) if comparison.iteration_path else f"{name_time(row)} of the whole capture"
+    iterates, time = bool(comparison.iteration_path), name_time(row)
+    shown = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
+    shown += f" {_times(row)}"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return f"Cannot compare: the {time} is not known on both sides", f"({_times(row)})."
-    mean, median = of_means(row), f"median {time}" if comparison.iteration_path else time
+        return "Cannot compare: the time of a side is unknown.", f"{shown}."
+    mean = of_means(row)
     if is_shown(mean) and not is_shown(row):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
         same = "unchanged" if abs(row["ratio"] - 1) < ALIKE else "inconclusive"
-        said = f"By the mean, {name} {_changed(mean)}:", f"{_times(mean)}. Some steps {some}."
+        said = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
         return *said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
     if not is_shown(row):
-        return _not_shown(row, median)
-    said = f"{name} {_changed(row)}:", f"{median} {_times(row)}."
+        return _not_shown(row, shown)
+    said = f"{name} {_changed(row)}.", f"{shown}."
     if not mean_differs(row):
         return *said, *_survives(row)
     told = _changed(mean) if is_shown(mean) else f"shows no difference ({_interval(mean)})"
@@ -156,15 +158,16 @@ def _changed(row: Row) -> str:
     return f"{lead.format(ratio)} ({low} to {high})"
 
 
-def _not_shown(row: Row, median: str) -> tuple[str, str]:
-    times = f"{median} {_times(row)}"
+def _not_shown(row: Row, times: str) -> tuple[str, str]:
     if row["verdict"] == EQUAL:
-        return f"No difference: {median} {units.format_ns(row['new'])} on both sides.", ""
+        return "No difference: both sides take equally long.", f"{times}."
     if math.isnan(row["ratio_low"]):
-        return f"Inconclusive: {times}", f"({row['not_judged'] or 'there is too little for an interval'})."
+        why = row["not_judged"] or "there is too little for an interval"
+        return "Inconclusive: the difference has no interval.", f"{times}: {why}."
+    said = f"{_changed(row).removeprefix('takes ')}."
     if abs(row["ratio"] - 1) < ALIKE:
-        return f"No difference shown: {times}", f"({_interval(row)})."
-    return f"Inconclusive: {times}", f"({_interval(row)}).{_needed(row)}"
+        return f"No difference shown: {said}", f"{times}."
+    return f"Inconclusive: {said}", f"{times}.{_needed(row)}"
 
 
 def _survives(row: Row) -> tuple[str, ...]:
