@@ -94,7 +94,7 @@ class TestTwoSides:
             ({"verdict": "~", "ratio": 1.0}, "No difference shown: 1.00x as long (0.400x to 0.600x).", "Median step"),
             (
                 {"verdict": "", "ratio_low": math.nan, "not_judged": "why"},
-                "Inconclusive: the difference has no interval.",
+                "Inconclusive: no 95 % interval.",
                 "Median step time 2.00 ms → 1.00 ms: why.",
             ),
             ({"base": math.nan}, "Cannot compare: the time of a side is unknown.", "Median time on the CPU – → 1.00"),

@@ -163,7 +163,7 @@ def _not_shown(row: Row, times: str) -> tuple[str, str]:
         return "No difference: both sides take equally long.", f"{times}."
     if math.isnan(row["ratio_low"]):
         why = row["not_judged"] or "there is too little for an interval"
-        return "Inconclusive: the difference has no interval.", f"{times}: {why}."
+        return "Inconclusive: no 95 % interval.", f"{times}: {why}."
     said = f"{_changed(row).removeprefix('takes ')}."
     if abs(row["ratio"] - 1) < ALIKE:
         return f"No difference shown: {said}", f"{times}."
