@@ -371,8 +371,22 @@ def test_on_paper_rows_have_their_names_and_a_tall_timeline_one_page(visit, page
     assert opened.evaluate(height) == 850
     names = opened.locator(".explorer tbody th").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
     assert min(names) > 90
+    ratio = opened.locator(".timeline canvas").evaluate("canvas => canvas.width / canvas.clientWidth")
+    assert ratio in (1, 2, 4), "Chromium prints a canvas of another ratio smaller than the axes over it"
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.evaluate(height) == before
+
+
+@pytest.mark.parametrize("name", ["plain", "two"])
+def test_headings_are_on_each_sheet_and_the_verdict_starts_on_the_first(visit, pages, name):
+    opened = visit(pages / f"{name}.html")
+    opened.emulate_media(media="print")
+    style = "(all, name) => [...new Set(all.map(each => getComputedStyle(each)[name]))]"
+    headings = opened.locator("thead th button")
+    assert headings.evaluate_all(style, "display") == ["contents"]  # a button is printed once, not on the next sheets
+    assert opened.locator(".glance").evaluate_all(style, "breakInside") in ([], ["auto"])  # two GPUs' fill a sheet
+    opened.emulate_media(media="screen")
+    assert "contents" not in headings.evaluate_all(style, "display")
 
 
 def test_paper_is_light_where_the_page_is_dark(visit, pages):
