@@ -101,7 +101,8 @@ def one_at_a_time() -> Iterator[None]:
         with suppress(OSError):  # without a lock nsys itself says whether a GPU is held
             lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
             stack.callback(os.close, lock)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.fstat(lock).st_uid == os.getuid():  # another user could hold a file of their own for ever
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

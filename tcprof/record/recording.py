@@ -163,17 +163,15 @@ def _run_in_turn(argv: Sequence[str]) -> Completed:
     """Runs nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
     if not any(arg.startswith("--gpu-metrics-device") for arg in argv):
         return run_shown(argv)
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        with ExitStack() as turn:
-            turn.enter_context(one_at_a_time())
+    with ExitStack() as turn:
+        turn.enter_context(one_at_a_time())
+        until = time.monotonic() + PATIENCE_S
+        while True:
             done = run_shown(argv, when_begun=turn.close)
-        is_refused = (
-            done.status and done.output.lstrip().startswith("Illegal ") and explain(done.output) is SAMPLER_HELD
-        )
-        if not is_refused or time.monotonic() > until:
-            return done
-        time.sleep(1)
+            is_refused = done.output.lstrip().startswith("Illegal ") and explain(done.output) is SAMPLER_HELD
+            if not done.status or done.was_stopped or not is_refused or time.monotonic() > until:
+                return done
+            time.sleep(1)
 
 
 def _list(paths: Sequence[Path]) -> str:

@@ -4,12 +4,16 @@ import fcntl
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tcprof.nsys.capabilities import GpuSupport
+from tcprof.nsys.run import Completed
 from tcprof.record import plan as planning
 from tcprof.record import recording
 from tcprof.record.command import RecordOptions
@@ -106,3 +110,56 @@ def test_a_gpu_that_was_held_when_nsys_began_is_tried_again(machine, general_set
     with session.plan(RecordOptions()) as plan:
         assert session.record(plan, session.reports[0]).reports[0].is_file()
     assert not mark.exists()
+
+
+REFUSED = Completed(1, "", "Illegal --gpu-metrics-devices argument: 0.\nAlready under profiling\n")
+RECORDED = Completed(0, "Generated:", "")
+SAMPLING = ("nsys", "profile", "--gpu-metrics-devices=0", "train.py")
+
+
+@pytest.fixture
+def attempts(monkeypatch) -> list[Completed]:
+    """What nsys says, one attempt after the other; those that were made are taken out."""
+    left = [REFUSED, RECORDED]
+    monkeypatch.setattr(recording, "run_shown", lambda _argv, **_: left.pop(0))
+    monkeypatch.setattr(recording.time, "sleep", lambda _s: None)
+    return left
+
+
+def test_waiting_for_the_turn_leaves_time_to_try_again(attempts, monkeypatch) -> None:
+    now = [0.0]
+
+    @contextmanager
+    def wait_long() -> Iterator[None]:
+        now[0] += 100
+        yield
+
+    monkeypatch.setattr(recording, "one_at_a_time", wait_long)
+    monkeypatch.setattr(recording.time, "monotonic", lambda: now[0])
+    assert recording._run_in_turn(SAMPLING) is RECORDED
+
+
+def test_a_recording_that_was_stopped_is_not_tried_again(attempts, lock: Path) -> None:
+    attempts[0] = stopped = replace(REFUSED, was_stopped=True)
+    assert recording._run_in_turn(SAMPLING) is stopped
+    assert attempts == [RECORDED]
+
+
+def test_a_lock_of_another_user_is_not_waited_for(tmp_path: Path, monkeypatch) -> None:
+    another = os.getuid() + 1
+    monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(planning.os, "getuid", lambda: another)
+    held = os.open(tmp_path / f"tcprof-{another}.lock", os.O_CREAT | os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    has_turn = threading.Event()
+
+    def take_turn() -> None:
+        with planning.one_at_a_time():
+            has_turn.set()
+
+    thread = threading.Thread(target=take_turn)
+    thread.start()
+    in_time = has_turn.wait(20)
+    os.close(held)
+    thread.join(60)
+    assert in_time
