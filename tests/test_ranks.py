@@ -18,6 +18,7 @@ from jobs import NCCL, US, make_job
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import RANK_STEPS
 from tcprof.ranks import executors
+from tcprof.ranks.causes import Causes
 from tcprof.ranks.gather import find_files, gather
 from tcprof.ranks.job import Job, join_ranks
 from tcprof.ranks.prices import Times, price_ranks
@@ -74,6 +75,19 @@ def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7, [1000] * 7, [1300] * 7, [1000] * 7], **CAUSES[cause]))
     assert job.ranks.loc[2, "cause"].startswith(cause)
     assert "Rank 2 holds the others up: without waiting, its step takes 300 µs (20.0 %) longer" in judge_job(job)[1]
+
+
+@pytest.mark.parametrize(("untraced_ns", "is_told"), [(11e3, False), (0.6e6, True)])
+def test_microseconds_of_other_work_do_not_explain_milliseconds(untraced_ns: float, is_told: bool) -> None:
+    names = ("between_ns", "input_ns", "copy_ns", "communication_ns", "wait_ns")
+    times = dict.fromkeys(names, 0.0) | {"idle_ns": 20e3, "step_time_ns": 105e6}
+    known = {"tensor_tflops": 100.0, "clock_hz": 1.9e9, "power_w": np.nan}
+    ranks = pd.DataFrame({"rank": range(4), **times, **known}).assign(straggler=[False, False, False, True])
+    ranks["compute_ns"] = np.where(ranks["straggler"], 105e6, 100e6)
+    ranks["untraced_ns"] = np.where(ranks["straggler"], untraced_ns, 0)
+    parts = ranks[["rank"]].assign(path="step", module="m", kernel="k", time_class="tensor_kernel", launch_count=10)
+    explained = Causes(ranks, parts.assign(time_ns=ranks["compute_ns"])).explain(3)
+    assert ("another program runs on its GPU, or" in explained) == is_told
 
 
 def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:

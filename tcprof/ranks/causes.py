@@ -12,7 +12,7 @@ from tcprof.frames import RANKS
 from tcprof.untrusted import one_line
 
 _EXPLAINS = 0.5  # of a longer compute time: what explains this much of it is its cause
-_NOTABLE = 0.005  # of FLOP or launches: less goes unmentioned
+_NOTABLE = 0.005  # of FLOP, of launches or of a step: less goes unmentioned
 _PLACES = 2  # named of those with most of the difference
 _REASONS = {
     "copy": "its copies take longer",
@@ -122,7 +122,8 @@ class Causes:
         beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
         clock = " at the same clock" if np.isfinite(slower_clock) else ""
         # Beside its kernels other work cannot be seen; between them it can.
-        is_other = own["untraced_ns"] - others["untraced_ns"] >= _EXPLAINS * own["idle_ns"] > 0
+        least_ns = max(_EXPLAINS * own["idle_ns"], _NOTABLE * own["step_time_ns"])
+        is_other = own["untraced_ns"] - others["untraced_ns"] >= least_ns
         why = _OTHER_WORK if is_other else "look for another program on its GPU, or a GPU that is slower"
         return f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: {why}"
 
