@@ -20,7 +20,7 @@ from tcprof.findings.pricing.products import ATTENTION
 
 _MOSAIC = "at 2,048 tokens, MosaicML llm-foundry, scripts/train/benchmarking/README.md"
 # The MFU, in percent, of training transformers in 16 bits, least and most, with its source: by what the GPUs are
-# called, and by the names of those with the same peaks.
+# called, and by what the names hold of those with about the same peaks.
 _PUBLISHED = {
     "H100s": (
         re.compile(r"H[12]00"),

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import platform
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -96,7 +97,7 @@ def one_at_a_time() -> Iterator[None]:
     An nsys that lists GPUs holds each for a moment, and one that begins to sample fails if its GPU is held. The ranks
     of a host begin together.
     """
-    path = Path(tempfile.gettempdir()) / f"tcprof-{os.getuid()}.lock"
+    path = Path(tempfile.gettempdir()) / f"tcprof-{platform.node()}-{os.getuid()}.lock"  # other hosts may see it, too
     with ExitStack() as stack:
         with suppress(OSError):  # without a lock nsys itself says whether a GPU is held
             lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)

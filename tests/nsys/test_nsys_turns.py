@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import platform
 import threading
 import time
 from collections.abc import Iterator
@@ -32,7 +33,7 @@ def test_a_gpu_that_another_rank_asks_about_is_asked_about_again(machine, genera
 
 def test_ranks_of_a_host_plan_one_after_the_other(machine, general_set, tmp_path, monkeypatch):
     monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
-    lock = os.open(tmp_path / f"tcprof-{os.getuid()}.lock", os.O_CREAT | os.O_RDWR)
+    lock = os.open(tmp_path / f"tcprof-{platform.node()}-{os.getuid()}.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     planned = threading.Event()
 
@@ -66,7 +67,7 @@ def test_the_number_of_a_gpu_does_not_depend_on_who_records(machine, general_set
 def lock(tmp_path: Path, monkeypatch) -> Path:
     """The file that a rank locks while it has its turn."""
     monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
-    return tmp_path / f"tcprof-{os.getuid()}.lock"
+    return tmp_path / f"tcprof-{platform.node()}-{os.getuid()}.lock"
 
 
 def can_lock(path: Path) -> bool:

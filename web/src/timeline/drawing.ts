@@ -86,7 +86,7 @@ export class Drawing {
 
   /** Draw the window before the next frame. */
   readonly schedule = (): void => {
-    this.#waiting ||= requestAnimationFrame(() => void this.draw());
+    if (!this.#waiting) this.#waiting = requestAnimationFrame(() => void this.draw());
   };
 
   /** Draw axes and legend anew, too: another GPU, size, theme or choice of curves. */
