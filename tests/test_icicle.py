@@ -61,7 +61,7 @@ def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
     assert links == {"range", "kernel"} if tree == 1 else links == {"range", "kernel", "module"}
 
 
-@pytest.mark.parametrize("file", ["jax_mlp", "llama", "transformer_eager"])
+@pytest.mark.parametrize("file", ["jax_mlp", "llama", "mnist_amp", "transformer_eager"])
 def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     """What the bar of a step above it is of: else one is idle and the other is not."""
     analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
@@ -69,6 +69,8 @@ def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     step = analysis.step_summary.iloc[0]
     for tree in range(len(icicle.trees)):
         assert bars(icicle, tree)[0][4] == pytest.approx(step["total_ns"] / step["step_count"], abs=1)
+        active = icicle.data["trees"][tree]["active"][0]
+        assert active == pytest.approx(step["tensor_active_mean_pct"], abs=1e-3, nan_ok=True)
 
 
 def test_bars_of_ranges_have_the_tensor_active_of_their_table():

@@ -13,7 +13,7 @@ from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
 from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
-from tcprof.findings.iterations import measure_iterations, pool_tensor_active
+from tcprof.findings.iterations import measure_iterations
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
@@ -83,7 +83,7 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> Place:
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
         selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
-        return Place("range", f"{figures.name} ({count})", pool_tensor_active(figures.rows)[0], selects)
+        return Place("range", f"{figures.name} ({count})", figures.tensor_active_pct, selects)
     return Place("range", "All work on the GPU", float(analysis.whole_capture(gpu)[HEADLINE.name].iloc[0]))
 
 
