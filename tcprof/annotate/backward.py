@@ -66,10 +66,9 @@ class Backward:
         number, thread = self._next_number(), self._thread
         numbers, names = thread.numbers, thread.names
         if numbers and numbers[-1] == number:  # nothing was made meanwhile
-            names[-1] = name
-            return
+            numbers.pop()
+        names[len(numbers) :] = [name]  # one more may be left where a signal's handler raised just here
         numbers.append(number)
-        names.append(name)
         if len(numbers) > _MOST_CALLS:
             del numbers[: _MOST_CALLS // 2], names[: _MOST_CALLS // 2]
 

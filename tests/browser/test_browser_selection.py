@@ -144,7 +144,7 @@ def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
 @pytest.mark.slow
 def test_any_element_can_select(visit, pages):
     opened = visit(pages / "plain.html")
-    for text in ("range=step%20/%20forward", '{"kind": "range", "gpu": 0, "name": "step / backward", "instance": 2}'):
+    for text in ("range=step%20/%20forward", "range=step%20/%20backward&instance=3"):
         opened.evaluate(
             "text => { const button = document.createElement('button'); button.textContent = 'Show';"
             " button.dataset.select = text; document.querySelector('#figures').append(button); button.click(); }",
