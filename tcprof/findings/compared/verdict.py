@@ -201,14 +201,11 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    """What most of the change of the mean consists of, what pulled the other way, and whether launches bound it.
-
-    Nothing of a change that may be chance.
-    """
+    """What most of the change of the mean consists of, what pulled the other way, and whether launches bound it."""
     row, parts = decisive(judged_row(comparison, gpu)), comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME)]
     part = largest_part(parts, gpu, TIME)
-    if part is None or row["verdict"] in (EQUAL, INCONCLUSIVE) or abs(row["ratio"] - 1) < ALIKE:
+    if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
     said = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"
