@@ -220,7 +220,8 @@ def _ask_for_gpus(nsys: Nsys, option: str, wanted: str) -> Completed:
     while True:
         answer = _ask(nsys, option)
         gpus = parse_gpus(answer.output)
-        if are_free(gpus, wanted) or not any(gpu.is_held for gpu in gpus) or time.monotonic() > until:
+        may_change = any(gpu.is_held for gpu in gpus) and time.monotonic() < until
+        if are_free(gpus, wanted) or not may_change:
             return answer
         time.sleep(random.uniform(*_PAUSE_S))
 

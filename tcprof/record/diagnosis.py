@@ -110,13 +110,13 @@ def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSuppor
     """Without GPUs that another profiler holds, if all that are to be sampled are free: other ranks sample the rest."""
     if not are_free(known, gpus):
         return known
-    return tuple(gpu for gpu in known if gpu.supported or not gpu.is_held)
+    return tuple(gpu for gpu in known if not gpu.is_held)
 
 
 def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineCheck]:
     """Whether nsys can sample the GPUs; where not, its reason decides which check fails."""
     closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
-    held = [gpu for gpu in gpus if not gpu.supported and gpu.is_held]
+    held = [gpu for gpu in gpus if gpu.is_held]
     return [
         _check_support(machine, [gpu for gpu in gpus if gpu not in closed + held], closed + held),
         _check_permission(machine, closed),
