@@ -67,6 +67,7 @@ def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
     (icicle,) = list_icicles(analysis)
     step = analysis.step_summary.iloc[0]
+    assert icicle.data["unit"] == "of the step", "as the bar above it says"
     for tree in range(len(icicle.trees)):
         assert bars(icicle, tree)[0][4] == pytest.approx(step["total_ns"] / step["step_count"], abs=1)
         active = icicle.data["trees"][tree]["active"][0]

@@ -47,11 +47,11 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
-        caption=f"{'The mean iteration' if mean.count else 'All work'} on {gpu_title(analysis, gpu)}",
+        caption=f"{'The mean step' if mean.count else 'All work'} on {gpu_title(analysis, gpu)}",
         gpu=gpu,
         trees=tuple(named),
         data={
-            "unit": "of an iteration" if mean.count else "of the GPU's time",
+            "unit": "of the step" if mean.count else "of the GPU's time",
             "trees": [_grow(analysis, gpu, mean, chains).pack() for chains in named.values()],
             "colors": paint_scale(COLORS),
         },
