@@ -102,6 +102,8 @@ def test_the_first_line_has_the_same_figures_in_every_output(file, run, tmp_path
     (step,) = steps
     assert shown["Step time"] == time == format_ns(step["step_ns"])
     assert active == format_pct(step["tensor_active_mean_pct"])
+    for base in re.findall(r"Savings are of the mean step[^<]*", page.read_text(encoding="utf-8")):
+        assert not re.search(r"\d (?:%|[mnµ]?s\b)", base), "no line ends between a value and its unit"
     assert idle == format_pct(100 * step["idle_ns"] / step["total_ns"])
     assert line.endswith(f" {step['step_count']} steps")
 
