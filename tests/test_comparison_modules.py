@@ -208,7 +208,7 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
     sides = [training(3, us).write(tmp_path, f"{name}.sqlite") for name, us in (("base", 40), ("new", 20))]
     done = run("compare", *sides, "--all")
     assert done.status == 0, done.err
-    lines = done.out.partition("modules, per step")[2].splitlines()
+    lines = done.out.partition("Modules, per step")[2].splitlines()
     row = next(line for line in lines if line.strip().startswith("fc "))
     assert row.split()[1:8] == ["-60.0", "µs", "120", "µs", "60.0", "µs", "0.500x"]
     assert "–" not in row  # 50 % throughout is resolved
@@ -221,7 +221,7 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
 def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
     """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
     llama = FIXTURES / "llama.sqlite"
-    lines = run("compare", llama, llama, "--all", "--wide").out.partition("modules, per step")[2].splitlines()
+    lines = run("compare", llama, llama, "--all", "--wide").out.partition("Modules, per step")[2].splitlines()
     known, unknown = (next(line for line in lines if line.strip().startswith(name)) for name in ("q_proj", "down_proj"))
     assert "–" not in known
     assert unknown.split()[-3:] == ["–", "–", "–"]

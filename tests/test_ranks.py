@@ -292,7 +292,7 @@ def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Pat
     assert rows["step_time_ns"]["ratio"] == pytest.approx(2200 / 1200, rel=0.001)
     assert rows["wait_ns"]["base"] == 0
     assert rows["wait_ns"]["new"] == pytest.approx(1000e3 * 2 / 3, rel=0.001)
-    assert re.match("b is slower than a: step time 1.20 ms → 2.20 ms", found["verdict"][0])
+    assert re.fullmatch(r"b takes 1\.83x as long \(.+\)\. Median step time 1\.20 ms → 2\.20 ms\.", found["verdict"][0])
     assert any(re.match("b: Rank 1 holds the others up", line) for line in found["verdict"])
 
 
@@ -311,7 +311,7 @@ def test_jobs_of_other_sizes_are_told(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "b", [[1000] * 12] * 3)
     done = run("compare", tmp_path / "a", tmp_path / "b")
     assert "The jobs have 2 and 3 ranks." in done.out + done.err
-    assert "Inconclusive: step time" in done.out
+    assert "No difference: both sides take equally long. Median step time 1.20 ms → 1.20 ms." in done.out
 
 
 def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from tcprof import units
-from tcprof.comparison.statistics.verdicts import HIGHER, LOWER
+from tcprof.findings.compared.verdict import say_change
 from tcprof.frames import RANKS, Column, Quantity
 from tcprof.ranks.compare import compare_jobs
 from tcprof.ranks.job import Job
@@ -131,25 +130,17 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     """How the steps of two jobs differ, and which rank holds each of them up."""
     rows = compare_jobs(*jobs)
     by_quantity = rows.set_index("quantity").to_dict("index")
-    verdict = _judge_change(by_quantity["step_time_ns"], names)
+    verdict = " ".join(say_change(by_quantity["step_time_ns"], names[1], "Median step time"))
     of_each = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in judge_job(job)[1:]]
     warnings = [f"{name}: {line}" for name, job in zip(names, jobs, strict=True) for line in _list_warnings(job)]
     if len(jobs[0].ranks) != len(jobs[1].ranks):
         warnings.insert(0, f"The jobs have {len(jobs[0].ranks):,} and {len(jobs[1].ranks):,} ranks.")
     cells = tuple(_change_row(name, row) for name, row in by_quantity.items())
-    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "per step", CHANGE_HEADINGS, cells)
+    table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "Per step", CHANGE_HEADINGS, cells)
     base = (_JOBS_BASE,)
     parts = (Notes((verdict,), VERDICT), table, Notes(tuple(of_each)), Notes(base))
     data = {"verdict": (verdict, *of_each), "job_comparison": rows, "warnings": warnings}
     return Document("jobs", parts, base=base, warnings=tuple(warnings), data=data, rows=rows)
-
-
-def _judge_change(step: Mapping[str, Any], names: tuple[str, str]) -> str:
-    times = f"step time {units.format_ns(step['base'])} → {units.format_ns(step['new'])}"
-    interval = units.format_change_interval(step["ratio_low"], step["ratio_high"], in_points=False)
-    change = f"{units.format_change(step['ratio'], in_points=False)} ({interval})"
-    said = {HIGHER: "is slower than", LOWER: "is faster than"}.get(step["verdict"])
-    return f"{names[1]} {said} {names[0]}: {times}, {change}." if said else f"Inconclusive: {times}, {change}."
 
 
 def _change_row(name: str, row: Mapping[str, Any]) -> Row:

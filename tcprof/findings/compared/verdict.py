@@ -103,9 +103,22 @@ def decisive(row: Row) -> Row:
 
 
 def judge_change(comparison: Comparison, gpu: int) -> Verdict:
-    """What the iterations of a GPU show; each sentence names its statistic."""
+    """What the iterations of a GPU show; each sentence names its statistic. A change that may be chance is one line."""
     head, rest, *more = _say_time(comparison, gpu)
+    if decisive(judged_row(comparison, gpu))["verdict"] == INCONCLUSIVE:
+        return Verdict(head, rest)
     return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
+
+
+def say_change(row: Row, name: str, time: str) -> tuple[str, str]:
+    """How a time differs by its row: the head, and the times with what is missing for an answer.
+
+    Args:
+        name: Of the new side.
+        time: What the time is, as the beginning of a sentence.
+    """
+    times = f"{time} {_times(row)}"
+    return (f"{name} {_changed(row)}.", f"{times}.") if is_shown(row) else _not_shown(row, times)
 
 
 def name_time(row: Row) -> str:
@@ -118,18 +131,17 @@ def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
     iterates, time = bool(comparison.iteration_path), name_time(row)
     shown = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
-    shown += f" {_times(row)}"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return "Cannot compare: the time of a side is unknown.", f"{shown}."
+        return "Cannot compare: the time of a side is unknown.", f"{shown} {_times(row)}."
     mean = of_means(row)
     if is_shown(mean) and not is_shown(row):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
         same = "unchanged" if abs(row["ratio"] - 1) < ALIKE else "inconclusive"
         said = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
         return *said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
+    said = say_change(row, name, shown)
     if not is_shown(row):
-        return _not_shown(row, shown)
-    said = f"{name} {_changed(row)}.", f"{shown}."
+        return said
     if not mean_differs(row):
         return *said, *_survives(row)
     told = _changed(mean) if is_shown(mean) else f"shows no difference ({_interval(mean)})"
@@ -162,7 +174,7 @@ def _not_shown(row: Row, times: str) -> tuple[str, str]:
     if row["verdict"] == EQUAL:
         return "No difference: both sides take equally long.", f"{times}."
     if math.isnan(row["ratio_low"]):
-        why = row["not_judged"] or "there is too little for an interval"
+        why = row.get("not_judged") or "there is too little for an interval"
         return "Inconclusive: no 95 % interval.", f"{times}: {why}."
     said = f"{_changed(row).removeprefix('takes ')}."
     if abs(row["ratio"] - 1) < ALIKE:
@@ -182,7 +194,7 @@ def _needed(row: Row) -> str:
     needed = row["needed_count"]
     if math.isnan(needed):
         return ""
-    of = "recordings" if min(row["base_recording_count"], row["new_recording_count"]) > 1 else "steps"
+    of = "recordings" if min(row.get(f"{side}_recording_count", 1) for side in ("base", "new")) > 1 else "steps"
     return f" About {units.format_count(needed)} {of} per side would show such a difference."
 
 

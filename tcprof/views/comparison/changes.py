@@ -51,7 +51,7 @@ def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOS
     kept = rows if most is None else keep_largest(rows, rows["difference_ns"].abs(), most)
     return Table(
         name=f"modules-{gpu}",
-        title=f"modules, per {iteration_name(comparison)}",
+        title=f"Modules, per {iteration_name(comparison)}",
         first="Module",
         headings=_HEADINGS,
         rows=tuple(_module_row(row) for row in kept.to_dict("records")),
@@ -150,7 +150,7 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
     kept = rows.head(most) if most else rows
     return Table(
         name=f"kernels-{gpu}",
-        title=f"kernels, by change per {iteration_name(comparison)}",
+        title=f"Kernels, by change per {iteration_name(comparison)}",
         first="Kernel",
         headings=tuple(
             Heading.of(

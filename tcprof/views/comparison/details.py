@@ -63,7 +63,7 @@ _MOVED = (
     "if their FLOP and bytes are known."
 )
 _NO_STEPS: Mapping[int, Section] = MappingProxyType({})
-_ADVICE_HEADINGS = (Heading("finding", words=True), Heading("predicted", words=True), Heading("now", words=True))
+_ADVICE_HEADINGS = (Heading("Finding", words=True), Heading("Predicted", words=True), Heading("Now", words=True))
 _ADVICE = (
     "Each prediction is for its own advice alone; the change of the mean step time includes everything that differs "
     "between the sides. “tcprof advise” explains each by its name."
@@ -177,7 +177,7 @@ def _view_advice(at: _Place, advice: Sequence[ComparedAdvice]) -> tuple[Section,
     )
     if not rows:
         return ()
-    table = Table(f"advice-{at.gpu}", "", "advice", _ADVICE_HEADINGS, rows, gpu=at.gpu)
+    table = Table(f"advice-{at.gpu}", "", "Advice", _ADVICE_HEADINGS, rows, gpu=at.gpu)
     notes = Notes(tuple(filter(None, (describe_won(at.comparison, at.gpu), _ADVICE))))
     parts = (at.table(table, "Advice on the baseline, whether it is gone, and what is new"), notes)
     return (at.section("advised", "What became of the advice, and what is new", parts, "Advice"),)

@@ -24,19 +24,19 @@ SCALE = (
     "at the end"
 )
 CHANGE_HEADINGS = (
-    Heading("base", COMPARISON["base"].meaning),
-    Heading("new", COMPARISON["new"].meaning),
-    Heading("change", "A ratio or, for percentages, a difference in points."),
+    Heading("Base", COMPARISON["base"].meaning),
+    Heading("New", COMPARISON["new"].meaning),
+    Heading("Change", "A ratio or, for percentages, a difference in points."),
     Heading("95 % interval", SCALE, columns=("low", "high"), spare=1),
     Heading("p", COMPARISON["p_value"].meaning, spare=2),
-    Heading("verdict", COMPARISON["verdict"].meaning, words=True),
+    Heading("Verdict", COMPARISON["verdict"].meaning, words=True),
 )
 
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
     """The iterations' quantities: both values, the change with its interval, p and the verdict."""
     rows = tuple(quantity_row(*each) for each in _known(comparison, gpu))
-    first = f"per {iteration_name(comparison)}"
+    first = f"Per {iteration_name(comparison)}"
     return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
 
 

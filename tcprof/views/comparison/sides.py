@@ -109,7 +109,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         time = name_time(time_row(first, gpu))
         headings = (
             Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
-            Heading("ratio"),
+            Heading("Ratio"),
             Heading("95 % interval", columns=("low", "high"), spare=1),
             Heading(HEADLINE.column.title, HEADLINE.column.meaning, columns=(HEADLINE.name,)),
             Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),
@@ -117,7 +117,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         )
         rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
         title = gpu_title_of_several(first.base.first, gpu)
-        what = f"{'median ' if first.iteration_path else ''}{iteration_name(first)}"
+        what = f"Median {iteration_name(first)}" if first.iteration_path else "Capture"
         tables.append(Table(f"sides-{gpu}", title, what, headings, tuple(rows), gpu=gpu))
     return tables
 
@@ -153,12 +153,12 @@ def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
         if rows:
             title = gpu_title_of_several(comparisons[0].base.first, gpu)
             headings = (
-                Heading("side", words=True),
-                Heading.of(NOISE_FLOOR["recording_count"], title="recordings"),
-                Heading.of(NOISE_FLOOR["ratio"], title="largest / smallest"),
+                Heading("Side", words=True),
+                Heading.of(NOISE_FLOOR["recording_count"], title="Recordings"),
+                Heading.of(NOISE_FLOOR["ratio"], title="Largest / smallest"),
             )
             name = f"noise-{len(tables) + 1}"
-            tables.append(Table(name, title, "median per step", headings, rows, gpu=gpu))
+            tables.append(Table(name, title, "Median per step", headings, rows, gpu=gpu))
     return tables
 
 

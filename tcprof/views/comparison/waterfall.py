@@ -27,16 +27,16 @@ def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Tab
     time, active = (found[found["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
     tables = {}
     if time:
-        headings = tuple(Heading(title, columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
+        headings = tuple(Heading(title.capitalize(), columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
         rows = [
             Row(part_label(row), (Cell.time(row["base"]), Cell.time(row["new"]), Cell.signed_time(row["change"])))
             for row in _pool([row for row in time if row["base"] or row["new"]], most)
         ]
-        tables[TIME] = (f"where the {name_mean(comparison)} goes", headings, rows)
+        tables[TIME] = (f"Where the {name_mean(comparison)} goes", headings, rows)
     if active:
-        headings = (Heading("change", columns=("change_points",)),)
+        headings = (Heading("Change", columns=("change_points",)),)
         rows = [Row(part_label(row), (Cell.change(row["change"], True),)) for row in active]
-        tables[TENSOR_ACTIVE] = ("why the mean Tensor Active changed", headings, rows)
+        tables[TENSOR_ACTIVE] = ("Why the mean Tensor Active changed", headings, rows)
     return {
         quantity: Table(f"parts-{quantity}-{gpu}", "", first, headings, (*rows[1:], *rows[:1]), gpu=gpu, total=True)
         for quantity, (first, headings, rows) in tables.items()
