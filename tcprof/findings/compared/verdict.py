@@ -105,7 +105,8 @@ def decisive(row: Row) -> Row:
 def judge_change(comparison: Comparison, gpu: int) -> Verdict:
     """What the iterations of a GPU show; each sentence names its statistic. A change that may be chance is one line."""
     head, rest, *more = _say_time(comparison, gpu)
-    if decisive(judged_row(comparison, gpu))["verdict"] == INCONCLUSIVE:
+    row = decisive(judged_row(comparison, gpu))
+    if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= ALIKE:
         return Verdict(head, rest)
     return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
 
