@@ -21,6 +21,7 @@ from tcprof.identity import Identity
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import Nsys, find_nsys
 from tcprof.record.command import RecordOptions
+from tcprof.record.plan import plan_recording
 from tcprof.record.recording import RecordedRun, Session
 from tcprof.record.unprofiled import run_unprofiled
 from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
@@ -95,14 +96,14 @@ class UnprofiledRuns:
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"
         self._begin(f"running the program once more, without nsys{at_most}, to see what recording costs")
         try:
-            run = run_unprofiled(self._session.program, self._limit_s)
+            steps, status = run_unprofiled(self._session.program, self._limit_s)
         except KeyboardInterrupt:
             self._note(("the run without nsys was stopped, and is not compared.",))
             return None
-        if run.status:
-            self._note((f"without nsys the program ended with exit status {run.status}: this run is not compared.",))
+        if status:
+            self._note((f"without nsys the program ended with exit status {status}: this run is not compared.",))
             return None
-        return run.steps
+        return steps
 
 
 def profile(
@@ -131,7 +132,7 @@ def profile(
         raise UsageError("tcprof.profile() gives one recording.", hint="Record several with 'tcprof profile'.")
     session = Session(program, Path(output))
     session.check_reports(force=True)
-    with session.plan(chosen) as plan:
+    with plan_recording(session.program, chosen) as plan:
         run = session.record(plan, session.reports[0])
         analysis = read_recorded(run.reports[0], run.identity, plan.nsys)
         if not unprofiled:

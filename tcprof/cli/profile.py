@@ -170,6 +170,8 @@ def profile(
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.cli.recorded import check_targets, make_session, record_all
     from tcprof.record.command import RecordOptions
+    from tcprof.record.draft import draft_recording
+    from tcprof.record.plan import plan_recording
     from tcprof.record.recording import become_root
     from tcprof.views.commands import describe_end, describe_plan
 
@@ -191,12 +193,12 @@ def profile(
         check_targets(session, force=force, redact=redact)
     prefix = become_root(ask=not dry_run) if sudo else ()
     if dry_run:
-        draft = session.draft(options, nsys, prefix)
-        print_notes(draft.notes)
-        return echo(f"{shlex.join(draft.command)}\n")
+        command, notes = draft_recording(session.program, options, session.reports[0], nsys, prefix)
+        print_notes(notes)
+        return echo(f"{shlex.join(command)}\n")
     with ExitStack() as stack:
         with progress("Checking this machine and its GPU metrics"):
-            plan = stack.enter_context(session.plan(options, nsys, prefix))
+            plan = stack.enter_context(plan_recording(session.program, options, nsys, prefix))
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
         last, written, status = record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)

@@ -1,6 +1,5 @@
 """A command line for nsys on another machine, which cannot be asked: for a job's script."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
@@ -14,22 +13,17 @@ _PLURAL = (2024,)  # the first nsys that knows --gpu-metrics-devices
 _ANY_GPU = GpuSupport(None, "", "", supported=True, reason="")
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A command that nothing was tried for."""
-
-    command: tuple[str, ...]
-    notes: tuple[str, ...]  # what is to be known about it
-
-
 def draft_recording(
     program: tuple[str, ...],
     options: RecordOptions,
     report: ReportFiles,
     explicit: Path | None,
     prefix: tuple[str, ...],
-) -> Draft:
+) -> tuple[list[str], list[str]]:
     """Drafts the recording of a program, with nsys's own metrics unless a metric set is named.
+
+    Returns:
+        The command, for which nothing was tried; and what is to be known about it.
 
     Raises:
         InputError: The metric-set file does not exist.
@@ -52,4 +46,4 @@ def draft_recording(
         )
     nsys = Nsys(nsys.path, nsys.version, prefix)
     command = annotated(program, options.annotate)
-    return Draft(tuple(build_profile_command(nsys, capabilities, options, command, report, metric_set)), tuple(notes))
+    return build_profile_command(nsys, capabilities, options, command, report, metric_set), notes

@@ -1,11 +1,7 @@
 """Decide how to record on this machine: which nsys, which GPUs, which metrics, which command line."""
 
-import fcntl
-import os
-import platform
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +23,7 @@ from tcprof.nsys.run import explain, run_quietly
 from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
 from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.program import annotated
+from tcprof.record.turns import one_at_a_time
 from tcprof.temporary import temporary_folder
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
@@ -88,23 +85,6 @@ def plan_recording(
         processes.mkdir()
         command = annotated(program, options.annotate, processes=processes)
         yield Plan(found, capabilities, options, command, metric_set, gpus, rate, tuple(notes), processes)
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Lets one tcprof of this user at a time ask nsys, try metric sets and begin to record.
-
-    An nsys that lists GPUs holds each for a moment, and one that begins to sample fails if its GPU is held. The ranks
-    of a host begin together.
-    """
-    path = Path(tempfile.gettempdir()) / f"tcprof-{platform.node()}-{os.getuid()}.lock"  # other hosts may see it, too
-    with ExitStack() as stack:
-        with suppress(OSError):  # without a lock nsys itself says whether a GPU is held
-            lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
-            stack.callback(os.close, lock)
-            if os.fstat(lock).st_uid == os.getuid():  # another user could hold a file of their own for ever
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _ready(diagnosis: Diagnosis) -> tuple[Nsys, Capabilities]:

@@ -8,25 +8,22 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
 from tcprof.identity import Identity, alias_of, identify_launch
-from tcprof.nsys.capabilities import PATIENCE_S
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX, ReportFiles, fill_in
-from tcprof.nsys.run import SAMPLER_HELD, Completed, explain, run_quietly
-from tcprof.record.command import RecordOptions, name_options
-from tcprof.record.draft import Draft, draft_recording
-from tcprof.record.plan import Plan, one_at_a_time, plan_recording
+from tcprof.nsys.run import Completed, explain, run_quietly
+from tcprof.record.command import name_options
+from tcprof.record.plan import Plan
 from tcprof.record.program import find_program, level_of, name_report
-from tcprof.record.run_shown import run_shown
+from tcprof.record.turns import run_in_turn
 from tcprof.version import __version__
 
 
@@ -90,16 +87,6 @@ class Session:
                 each.check(force)
                 check_export_place(each)
 
-    def plan(
-        self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()
-    ) -> AbstractContextManager[Plan]:
-        """How all of them are recorded; see ``plan_recording``."""
-        return plan_recording(self.program, options, nsys, prefix)
-
-    def draft(self, options: RecordOptions, nsys: Path | None = None, prefix: tuple[str, ...] = ()) -> Draft:
-        """How the first of them is recorded elsewhere; see ``draft_recording``."""
-        return draft_recording(self.program, options, self.reports[0], nsys, prefix)
-
     def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
         """Records the program once, into one of ``reports``; see ``record``."""
         run = record(plan.nsys, plan.build_command(report), report)
@@ -136,12 +123,13 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     """
     before = asked.stamps()
     try:
-        done = _run_in_turn(argv)
+        done = run_in_turn(argv)
     except StoppedError as error:
         left = asked.written_since(before)
         if asked.in_captures and left:  # those of earlier captures are whole
             raise StoppedError(
-                str(error), f"{error.hint} Files left behind, some perhaps incomplete: {_list(left)}".strip()
+                str(error),
+                f"{error.hint} Files left behind, some perhaps incomplete: {', '.join(map(str, left))}".strip(),
             ) from error
         for path in left:
             path.unlink()  # nsys had begun to write it
@@ -157,25 +145,6 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     if not reports:
         raise _failure(argv, done, left)
     return RecordedRun(tuple(reports), 0 if in_time else done.status, done.was_stopped, output=done.output)
-
-
-def _run_in_turn(argv: Sequence[str]) -> Completed:
-    """Runs nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
-    if not any(arg.startswith("--gpu-metrics-device") for arg in argv):
-        return run_shown(argv)
-    with ExitStack() as turn:
-        turn.enter_context(one_at_a_time())
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            done = run_shown(argv, when_begun=turn.close)
-            is_refused = done.output.lstrip().startswith("Illegal ") and explain(done.output) is SAMPLER_HELD
-            if not done.status or done.was_stopped or not is_refused or time.monotonic() > until:
-                return done
-            time.sleep(1)
-
-
-def _list(paths: Sequence[Path]) -> str:
-    return ", ".join(map(str, paths))
 
 
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:

@@ -24,7 +24,7 @@ _START_S = 30.0  # nsys 2025 starts a program within 4 s
 _DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
 
 
-def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] = lambda: None) -> Completed:
+def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] | None = None) -> Completed:
     """Runs a program whose output the user sees at once, with a status line below it.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The first Ctrl-C, SIGTERM or
@@ -65,12 +65,12 @@ def _follow(
     line: StatusLine,
     *,
     runs_on: bool,
-    when_begun: Callable[[], None],
+    when_begun: Callable[[], None] | None,
 ) -> None:
     """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
     began = time.monotonic()
     read_until: float | None = None
-    look_at: float | None = began  # whether the program has begun; None once it has
+    look_at = began  # whether the program has begun
     while True:
         lives = process.poll() is None
         while received:
@@ -78,11 +78,11 @@ def _follow(
         is_writing = not runs_on and pumps[0].has_line("Generating '")
         is_settled = stopping.advance(is_waiting=lives and not is_writing)
         now = time.monotonic()
-        if look_at is not None and now >= look_at:
-            has_begun = stopping.has_begun() or now > began + _START_S
-            look_at = None if has_begun else now + _LOOK_S
-            if has_begun:
+        if when_begun is not None and now >= look_at:
+            look_at = now + _LOOK_S
+            if stopping.has_begun() or now > began + _START_S:
                 when_begun()
+                when_begun = None
         if read_until is None and (not lives or (stopping.is_given_up and is_settled)):
             read_until = now + _DRAIN_S
         is_all = not any(pump.is_alive() for pump in pumps) and not stopping.has_left()

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -17,23 +16,18 @@ from tcprof.temporary import temporary_folder
 _GRACE_S = 5.0  # from the signal that asks the program to end
 
 
-@dataclass(frozen=True)
-class UnprofiledRun:
-    """A run without nsys."""
-
-    steps: pd.DataFrame  # see ``tcprof.frames.UNPROFILED``
-    status: int | None  # exit status of the program; None where it was ended as its time was over
-
-
-def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> UnprofiledRun:
+def run_unprofiled(program: tuple[str, ...], limit_s: float | None) -> tuple[pd.DataFrame, int | None]:
     """Runs a program by itself, in silence, for so many seconds at most, and times its steps.
+
+    Returns:
+        The steps, see ``tcprof.frames.UNPROFILED``; and its exit status, None where it was ended as its time was over.
 
     Raises:
         NsysError: It cannot be started.
     """
     with temporary_folder() as folder:
         status = _run(annotated(program, "modules", folder), limit_s)
-        return UnprofiledRun(_read_steps(folder), status)
+        return _read_steps(folder), status
 
 
 def _run(command: tuple[str, ...], limit_s: float | None) -> int | None:

@@ -111,7 +111,7 @@ def test_captures_that_were_there_when_the_recording_was_given_up_are_kept(tmp_p
         (tmp_path / "run.1.nsys-rep").write_bytes(b"whole")
         raise StoppedError("given up", "hint.")
 
-    monkeypatch.setattr("tcprof.record.recording.run_shown", give_up)
+    monkeypatch.setattr("tcprof.record.turns.run_shown", give_up)
     with pytest.raises(StoppedError, match="given up") as caught:
         record(fake_nsys, [], ReportFiles(tmp_path / "run", in_captures=True))
     assert caught.value.hint == f"hint. Files left behind, some perhaps incomplete: {tmp_path / 'run.1.nsys-rep'}"

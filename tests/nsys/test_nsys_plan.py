@@ -18,7 +18,7 @@ from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
 from tcprof.record import plan as planning
 from tcprof.record.command import RecordOptions
-from tcprof.record.plan import Plan, try_metric_set, write_metric_set
+from tcprof.record.plan import Plan, plan_recording, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
 from tcprof.views.commands import describe_plan
 
@@ -28,12 +28,12 @@ FIXTURE = Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"  # a small 
 
 
 def plan(folder: Path, *program: str, **options: object) -> Plan:
-    with Session(program or ["train.py"]).plan(RecordOptions(**options)) as planned:
+    with plan_recording(Session(program or ["train.py"]).program, RecordOptions(**options)) as planned:
         return planned
 
 
 def test_cycles_are_planned_where_they_can_be_had(machine: Path, general_set: Path) -> None:
-    with Session(["train.py", "--fast"]).plan(RecordOptions()) as planned:
+    with plan_recording(Session(["train.py", "--fast"]).program, RecordOptions()) as planned:
         command = planned.build_command(ReportFiles(machine / "run"))
         (chosen,) = [arg for arg in command if arg.startswith("--gpu-metrics-set=file:")]
         written = Path(chosen.partition(":")[2])

@@ -138,7 +138,7 @@ def test_a_recording_that_was_given_up_leaves_nothing(run, tmp_path: Path, monke
         (tmp_path / "run.nsys-rep").write_bytes(b"")  # as nsys leaves it
         raise StoppedError("given up")
 
-    monkeypatch.setattr("tcprof.record.recording.run_shown", give_up)
+    monkeypatch.setattr("tcprof.record.turns.run_shown", give_up)
     with pytest.raises(StoppedError):
         run()
     assert not (tmp_path / "run.nsys-rep").exists()

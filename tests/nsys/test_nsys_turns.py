@@ -15,10 +15,10 @@ import pytest
 
 from tcprof.nsys.capabilities import GpuSupport
 from tcprof.nsys.run import Completed
-from tcprof.record import plan as planning
-from tcprof.record import recording
+from tcprof.record import turns
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import _leave_out_held
+from tcprof.record.plan import plan_recording
 from tcprof.record.recording import Session
 
 
@@ -26,19 +26,19 @@ def test_a_gpu_that_another_rank_asks_about_is_asked_about_again(machine, genera
     mark = tmp_path / "held"
     mark.touch()
     monkeypatch.setenv("FAKE_NSYS_HELD", str(mark))
-    with planning.plan_recording(("true",), RecordOptions()) as plan:
+    with plan_recording(("true",), RecordOptions()) as plan:
         assert [gpu.number for gpu in plan.gpus] == [0]
     assert not mark.exists()
 
 
 def test_ranks_of_a_host_plan_one_after_the_other(machine, general_set, tmp_path, monkeypatch):
-    monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
     lock = os.open(tmp_path / f"tcprof-{platform.node()}-{os.getuid()}.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
     planned = threading.Event()
 
     def plan() -> None:
-        with planning.plan_recording(("true",), RecordOptions()):
+        with plan_recording(("true",), RecordOptions()):
             planned.set()
 
     thread = threading.Thread(target=plan)
@@ -59,14 +59,14 @@ def test_the_gpu_of_another_rank_may_be_held(gpus: str, is_held: bool, h200) -> 
 
 def test_the_number_of_a_gpu_does_not_depend_on_who_records(machine, general_set, monkeypatch) -> None:
     monkeypatch.setenv("FAKE_NSYS", "second of two")  # nsys lists it as 0, and takes 1 for it
-    with planning.plan_recording(("true",), RecordOptions(gpus="1")) as plan:
+    with plan_recording(("true",), RecordOptions(gpus="1")) as plan:
         assert [gpu.number for gpu in plan.gpus] == [1]
 
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch) -> Path:
     """The file that a rank locks while it has its turn."""
-    monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
     return tmp_path / f"tcprof-{platform.node()}-{os.getuid()}.lock"
 
 
@@ -83,15 +83,15 @@ def can_lock(path: Path) -> bool:
 
 def test_a_turn_lasts_until_the_program_has_begun(machine, general_set, lock: Path, monkeypatch) -> None:
     free = []
-    run_shown = recording.run_shown
+    run_shown = turns.run_shown
 
     def watch(argv, *, when_begun):
         free.append(can_lock(lock))
         return run_shown(argv, when_begun=lambda: (when_begun(), free.append(can_lock(lock))))
 
-    monkeypatch.setattr(recording, "run_shown", watch)
+    monkeypatch.setattr(turns, "run_shown", watch)
     session = Session(["sh", "-c", "until [ -e go ]; do sleep 0.05; done"])
-    with session.plan(RecordOptions()) as plan:
+    with plan_recording(session.program, RecordOptions()) as plan:
         monkeypatch.setattr(psutil, "PROCFS_PATH", "/proc")  # of this machine, on which the program runs
         thread = threading.Thread(target=lambda: session.record(plan, session.reports[0]))
         thread.start()
@@ -108,7 +108,7 @@ def test_a_gpu_that_was_held_when_nsys_began_is_tried_again(machine, general_set
     mark.touch()
     monkeypatch.setenv("FAKE_NSYS_HELD_AT_START", str(mark))
     session = Session(["train.py"])
-    with session.plan(RecordOptions()) as plan:
+    with plan_recording(session.program, RecordOptions()) as plan:
         assert session.record(plan, session.reports[0]).reports[0].is_file()
     assert not mark.exists()
 
@@ -122,8 +122,8 @@ SAMPLING = ("nsys", "profile", "--gpu-metrics-devices=0", "train.py")
 def attempts(monkeypatch) -> list[Completed]:
     """What nsys says, one attempt after the other; those that were made are taken out."""
     left = [REFUSED, RECORDED]
-    monkeypatch.setattr(recording, "run_shown", lambda _argv, **_: left.pop(0))
-    monkeypatch.setattr(recording.time, "sleep", lambda _s: None)
+    monkeypatch.setattr(turns, "run_shown", lambda _argv, **_: left.pop(0))
+    monkeypatch.setattr(turns.time, "sleep", lambda _s: None)
     return left
 
 
@@ -135,27 +135,27 @@ def test_waiting_for_the_turn_leaves_time_to_try_again(attempts, monkeypatch) ->
         now[0] += 100
         yield
 
-    monkeypatch.setattr(recording, "one_at_a_time", wait_long)
-    monkeypatch.setattr(recording.time, "monotonic", lambda: now[0])
-    assert recording._run_in_turn(SAMPLING) is RECORDED
+    monkeypatch.setattr(turns, "one_at_a_time", wait_long)
+    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    assert turns.run_in_turn(SAMPLING) is RECORDED
 
 
 def test_a_recording_that_was_stopped_is_not_tried_again(attempts, lock: Path) -> None:
     attempts[0] = stopped = replace(REFUSED, was_stopped=True)
-    assert recording._run_in_turn(SAMPLING) is stopped
+    assert turns.run_in_turn(SAMPLING) is stopped
     assert attempts == [RECORDED]
 
 
 def test_a_lock_of_another_user_is_not_waited_for(tmp_path: Path, monkeypatch) -> None:
     another = os.getuid() + 1
-    monkeypatch.setattr(planning.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(planning.os, "getuid", lambda: another)
+    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(turns.os, "getuid", lambda: another)
     held = os.open(tmp_path / f"tcprof-{another}.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(held, fcntl.LOCK_EX)
     has_turn = threading.Event()
 
     def take_turn() -> None:
-        with planning.one_at_a_time():
+        with turns.one_at_a_time():
             has_turn.set()
 
     thread = threading.Thread(target=take_turn)
