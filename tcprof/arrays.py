@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from os import cpu_count
@@ -21,6 +21,12 @@ MOST_THREADS = 4
 def broadcast_if_constant(values: Ints) -> Ints:
     """The same numbers; where all are one, as the number of the only GPU or process, without the memory of many."""
     return np.broadcast_to(values[0], values.shape) if len(values) and (values == values[0]).all() else values
+
+
+def name_codes(codes: npt.NDArray[Any], names: Sequence[str]) -> pd.Categorical:
+    """Numbers as the names that they stand for; two numbers may have one name."""
+    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
+    return pd.Categorical.from_codes(code_of_name[codes], unique)
 
 
 def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pandas as pd
 
-from tcprof.frames import POWER
+from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED
 from tcprof.identity import Identity
 
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
@@ -53,11 +53,12 @@ class InvalidValues:
 
 
 class Source(Protocol):
-    """One recording, as ``tcprof.analysis.analyze`` reads it. Its methods may be called from several threads."""
+    """One recording, as ``tcprof.analysis.analyze`` reads it. Its methods may be called from several threads.
 
-    @property
-    def path(self) -> Path:
-        """The file that is read."""
+    A source of files that lack something need not have its method: as a subclass, it gives none.
+    """
+
+    path: Path  # the file that is read
 
     def recording(self) -> Recording:
         """What the file says about its recording."""
@@ -67,12 +68,14 @@ class Source(Protocol):
 
     def samples(self, metrics: Iterable[str]) -> Samples:
         """The GPU metric samples; of the columns of ``tcprof.frames.SAMPLES``, the others may be left unknown."""
+        return Samples(SAMPLES.empty(), "none", False, 0)
 
     def ranges(self) -> pd.DataFrame:
         """The NVTX ranges, see ``tcprof.frames.NVTX_RANGES``."""
 
     def marks(self) -> pd.DataFrame:
         """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
+        return MARKS.empty()
 
     def api_calls(self) -> pd.DataFrame:
         """The API calls that started work on a GPU, see ``tcprof.frames.API_CALLS``."""
@@ -82,15 +85,18 @@ class Source(Protocol):
 
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""
+        return None
 
     def activities(self) -> pd.DataFrame:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
 
     def diagnostics(self) -> pd.DataFrame:
         """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
+        return DIAGNOSTICS.empty()
 
     def unprofiled(self) -> pd.DataFrame:
         """The steps of a run of the same program without a profiler, if known; see ``tcprof.frames.UNPROFILED``."""
+        return UNPROFILED.empty()
 
     def wrong(self) -> tuple[InvalidValues, ...]:
         """What was found to be wrong in all that has been read so far: it is not in the frames."""

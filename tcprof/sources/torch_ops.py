@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, name_codes
 
 # "aten::mm, seq = 8051, op_id = 80985, sizes = [[8, 64], [64, 64]], input_op_ids = [(0,-1), (80984,0)]", as
 # torch/csrc/profiler/util.cpp writes it: for each argument its sizes, and the op that made it with the output's number.
@@ -45,7 +45,7 @@ def split_names(names: pd.Categorical, process: Ints) -> Ops:
     recorded = names.categories.tolist()
     found = [_NUMBERS.search(name) if " = " in name else None for name in recorded]
     if not any(found):
-        unknown = _same("", len(names))
+        unknown = name_codes(np.zeros(len(names), dtype=np.int8), [""])
         return Ops(names, np.zeros(len(names), dtype=bool), np.full(len(names), np.nan), unknown, unknown, 0)
     stems = [match.string[: match.start()] if match else name for match, name in zip(found, recorded, strict=True)]
     numbers = [float(match.group("sequence") or "nan") if match else np.nan for match in found]
@@ -55,10 +55,10 @@ def split_names(names: pd.Categorical, process: Ints) -> Ops:
         [bool(match and match.group("sizes") and not text) for match, text in zip(found, sizes, strict=True)]
     )
     return Ops(
-        name=_take(stems, names.codes),
+        name=name_codes(names.codes, stems),
         is_op=np.array([match is not None for match in found])[names.codes],
         sequence=np.array(numbers)[names.codes],
-        sizes=_take(sizes, names.codes),
+        sizes=name_codes(names.codes, sizes),
         output_sizes=_find_outputs(found, stems, sizes, names.codes, process),
         malformed_count=int(malformed[names.codes].sum()),
     )
@@ -68,15 +68,6 @@ def _check(text: str, checked: dict[str, str]) -> str:
     if text not in checked:
         checked[text] = text if _SIZES.fullmatch(text) else ""
     return checked[text]
-
-
-def _take(texts: list[str], codes: npt.NDArray[np.signedinteger]) -> pd.Categorical:
-    code_of_text, unique = pd.factorize(np.array(texts, dtype=object))
-    return pd.Categorical.from_codes(code_of_text[codes], unique)
-
-
-def _same(text: str, count: int) -> pd.Categorical:
-    return pd.Categorical.from_codes(np.zeros(count, dtype=np.int8), [text])
 
 
 def _find_outputs(
@@ -90,7 +81,7 @@ def _find_outputs(
     sought = np.array([_CONVOLUTION in stem and bool(text) for stem, text in zip(stems, sizes, strict=True)])
     rows = np.flatnonzero(sought[codes])
     if not len(rows):
-        return _same("", len(codes))
+        return name_codes(np.zeros(len(codes), dtype=np.int8), [""])
     makers = {
         (int(of), match.group("op")): row
         for of, code, row in zip(process[rows], codes[rows], rows.tolist(), strict=True)
@@ -107,7 +98,7 @@ def _find_outputs(
     for maker, outputs in taken.items():
         code_of_row[makers[maker]] = len(texts)
         texts.append(json.dumps([outputs.get(number, (0, []))[1] for number in range(_OUTPUTS)]))
-    return _take(texts, code_of_row)
+    return name_codes(code_of_row, texts)
 
 
 def _note_inputs(

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.arrays import name_codes
+
 UNNAMED = "(unnamed)"
 KINDS = ("kernel", "memcpy", "memset")
 # Categories of events; until PyTorch 1.11 the second of each.
@@ -57,9 +59,7 @@ class Names:
 
     def categorical(self, codes: "npt.NDArray[Any]", change: Callable[[str], str] = str) -> pd.Categorical:
         """The texts of numbers, changed; two texts may become one."""
-        texts = [sound(change(text)) for text in self._texts]
-        number, unique = pd.factorize(np.array(texts or [""], dtype=object))
-        return pd.Categorical.from_codes(number[codes], unique)
+        return name_codes(codes, [sound(change(text)) for text in self._texts] or [""])
 
 
 class Columns:

@@ -5,7 +5,7 @@ It has no samples of GPU metrics: Tensor Active is unknown, and kernels are know
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,17 @@ from tcprof.frames import (
     API_CALLS,
     DEVICE_TO_DEVICE,
     DEVICE_TO_HOST,
-    DIAGNOSTICS,
     GPUS,
     HOST_TO_DEVICE,
-    MARKS,
     NVTX_RANGES,
     OPS_DOMAIN,
     PAGEABLE,
     PINNED,
-    SAMPLES,
-    UNPROFILED,
     WAITS,
     Schema,
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
-from tcprof.sources import InvalidValues, Recording, Samples
+from tcprof.sources import InvalidValues, Recording, Source
 from tcprof.sources.kineto.events import KINDS, Events, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.stream import AGAIN, EVENTS, JsonStream
@@ -51,8 +47,11 @@ _MOST_SMS, _MOST_BYTES = 1 << 16, 1 << 53
 _LONGEST_NS = 1 << 53  # 104 days
 
 
-class KinetoTrace:
+class KinetoTrace(Source):
     """Reads one trace, whole and once.
+
+    It has no marks, which the annotation writes for nsys; and which launches are lost is unknown, since a trace begins
+    and ends while work is under way.
 
     Raises:
         InputError: It cannot be read, or is none of torch.profiler.
@@ -116,10 +115,6 @@ class KinetoTrace:
             rows.append(row | {ours: number if number > 0 else math.nan for ours, number in numbers.items()})
         return GPUS.conform(pd.DataFrame(rows)) if rows else GPUS.empty()
 
-    def samples(self, metrics: Iterable[str]) -> Samples:
-        """None: torch.profiler samples no GPU metrics."""
-        return Samples(SAMPLES.empty(), "none", False, 0)
-
     def ranges(self) -> pd.DataFrame:
         """Annotations, calls of modules, and ops, see ``tcprof.frames.NVTX_RANGES``."""
         found, called, compiled = self._events.ranges, self._events.modules, self._jax.ranges(self._events.calls)
@@ -146,10 +141,6 @@ class KinetoTrace:
         }
         return self._conform(NVTX_RANGES, columns, start, end_ns=end)
 
-    def marks(self) -> pd.DataFrame:
-        """None: the annotation writes them for nsys."""
-        return MARKS.empty()
-
     def api_calls(self) -> pd.DataFrame:
         """The calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
         calls = self._events.calls
@@ -168,11 +159,7 @@ class KinetoTrace:
             frame[frame["name"].isin([name for name in frame["name"].cat.categories if _WAIT in name])]
         )
 
-    def lost_launches(self) -> int | None:
-        """Unknown: a trace begins and ends while work is under way."""
-        return None
-
-    def activities(self, geometry: bool = False) -> pd.DataFrame:
+    def activities(self) -> pd.DataFrame:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``, all of the process that made the calls."""
         work, names = self._events.work, self._events.names
         processes = np.unique(self._events.calls["process"])
@@ -188,14 +175,6 @@ class KinetoTrace:
             "host_memory": names.categorical(work["name"], _host_memory),
         }
         return self._conform(ACTIVITIES, columns, work["start"], end_ns=work["end"])
-
-    def diagnostics(self) -> pd.DataFrame:
-        """None."""
-        return DIAGNOSTICS.empty()
-
-    def unprofiled(self) -> pd.DataFrame:
-        """None."""
-        return UNPROFILED.empty()
 
     def wrong(self) -> tuple[InvalidValues, ...]:
         """Events that were left out."""

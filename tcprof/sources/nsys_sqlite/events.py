@@ -7,7 +7,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 
-from tcprof.arrays import Floats, Ints, broadcast_if_constant
+from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
@@ -60,14 +60,14 @@ def _read_kind(
         processes = np.unique((threads >> 24) & 0xFFFFFF)
         process[:] = processes[0] if len(processes) == 1 else UNKNOWN
     moved = found["bytes"] if facts else np.full(len(start), UNKNOWN)
-    name_codes, unique_codes = pd.factorize(codes)
+    numbers, unique_codes = pd.factorize(codes)
     names = {0: kind} | (schema.COPY_KINDS if kind == "memcpy" else {})
     if kind == "kernel":
         names = database.strings(unique_codes)
     return {
         "gpu": _gpu_numbers(process, device, gpu_of),
         "kind": pd.Categorical.from_codes(np.zeros(len(start), dtype=np.int8), [kind]),
-        "name": _named(name_codes, [names.get(int(code)) or UNNAMED for code in unique_codes]),
+        "name": name_codes(numbers, [names.get(int(code)) or UNNAMED for code in unique_codes]),
         "launch_geometry": _named_geometry([found[size] for size in sizes], len(start)),
         "stream": found["streamId"],
         "process": process,
@@ -90,12 +90,6 @@ def _host_memory(copied: Ints, *sides: Ints) -> pd.Categorical:
     return pd.Categorical.from_codes(codes, names)
 
 
-def _named(codes: Ints, names: list[str]) -> pd.Categorical:
-    """Numbers as the names that they stand for; two numbers may have one name."""
-    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
-    return pd.Categorical.from_codes(code_of_name[codes] if len(codes) else codes, unique)
-
-
 def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
     """Grid and block as text; empty where there are none."""
     codes, values = np.zeros(count, dtype=np.int64), [""]
@@ -104,7 +98,7 @@ def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
         codes, pairs = pd.factorize(codes * len(sizes) + size_codes)
         mark = " " if place == _BLOCK else "x" if place else ""
         values = [f"{values[pair // len(sizes)]}{mark}{sizes[pair % len(sizes)]}" for pair in pairs.tolist()]
-    return _named(codes, values) if count else pd.Categorical([], categories=[""])
+    return name_codes(codes, values) if count else pd.Categorical([], categories=[""])
 
 
 def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:
@@ -157,7 +151,7 @@ def read_waits(database: Database) -> pd.DataFrame:
     named = {
         "process": (found["globalTid"] >> 24) & 0xFFFFFF,
         "thread": found["globalTid"] & 0xFFFFFF,
-        "name": _named(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
+        "name": name_codes(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
         "start_ns": found["start"],
         "end_ns": np.maximum(found["start"], found["end"]),
     }

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tcprof.annotate.steps import DOMAIN
-from tcprof.arrays import Bools, Ints, broadcast_if_constant
+from tcprof.arrays import Bools, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import MARKS, NVTX_RANGES, OPS_DOMAIN
 from tcprof.nsys import schema
 from tcprof.sources import UNNAMED_DOMAIN
@@ -90,10 +90,10 @@ def _names(database: Database, inline_texts: pa.Array, ids: Ints) -> pd.Categori
     unique_ids, id_codes = np.unique(ids, return_inverse=True)
     strings = database.strings(unique_ids)
     names = inline + [strings.get(int(key), "") for key in unique_ids]
-    code_of_name, unique = pd.factorize(np.array([shorten_name(name) or UNNAMED for name in names], dtype=object))
     codes = encoded.indices.to_numpy()
     registered = np.array([not text for text in inline])[codes] & (ids != UNKNOWN)
-    return pd.Categorical.from_codes(code_of_name[np.where(registered, len(inline) + id_codes, codes)], unique)
+    codes = np.where(registered, len(inline) + id_codes, codes)
+    return name_codes(codes, [shorten_name(name) or UNNAMED for name in names])
 
 
 def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
@@ -108,5 +108,4 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     }
     codes, pairs = distinct_pairs(process, domain)
     names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
-    code_of_name, unique = pd.factorize(np.array(names, dtype=object))
-    return pd.Categorical.from_codes(code_of_name[codes], unique)
+    return name_codes(codes, names)
