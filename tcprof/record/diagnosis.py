@@ -45,13 +45,13 @@ def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[s
     machine = read_machine()
     survey = survey_nsys(explicit)
     nsys = replace(survey.found[0], prefix=prefix) if survey.found else None
-    checks = [_check_nsys(survey)]
+    checks = [MachineCheck("nsys", *_check_nsys(survey))]
     if nsys is not None:
-        checks.append(_check_importer(survey))
+        checks.append(MachineCheck("importer", *_check_importer(survey)))
     if gpus == "none":
         return Diagnosis(tuple(checks), nsys, Capabilities("", metric_set_files=False, gpus=()))
     if not machine.has_gpu or nsys is None:
-        return Diagnosis((*checks, _check_presence(machine)), nsys)
+        return Diagnosis((*checks, MachineCheck("GPU", *_check_presence(machine))), nsys)
     try:
         capabilities = read_capabilities(nsys, gpus)
     except NsysError as error:
@@ -59,23 +59,23 @@ def diagnose(explicit: Path | None = None, *, gpus: str = "all", prefix: tuple[s
     return Diagnosis((*checks, *_check_gpus(machine, _leave_out_held(capabilities.gpus, gpus))), nsys, capabilities)
 
 
-def _check_nsys(survey: Survey) -> MachineCheck:
+def _check_nsys(survey: Survey) -> tuple[Status, str, str]:
     if not survey.found:
         evidence = "; ".join(survey.failures) or "not on PATH, nor where NVIDIA and Debian install it"
-        return MachineCheck("nsys", "fail", evidence, INSTALL_HINT)
+        return "fail", evidence, INSTALL_HINT
     nsys, *others = survey.found
     evidence = f"{nsys.version_text} at {nsys.path}"
     if others:
         evidence += f"; also {', '.join(f'{other.version_text} at {other.path}' for other in others)}"
     if nsys.version < _OLDEST:
-        return MachineCheck("nsys", "warn", evidence, f"It is older than 2022. {INSTALL_HINT}")
+        return "warn", evidence, f"It is older than 2022. {INSTALL_HINT}"
     if not nsys.is_on_path:
         own_use = f"tcprof uses it as it is. To call it yourself: export PATH={nsys.path.parent}:$PATH"
-        return MachineCheck("nsys", "warn", f"not on PATH; {evidence}", own_use)
-    return MachineCheck("nsys", "pass", evidence)
+        return "warn", f"not on PATH; {evidence}", own_use
+    return "pass", evidence, ""
 
 
-def _check_importer(survey: Survey) -> MachineCheck:
+def _check_importer(survey: Survey) -> tuple[Status, str, str]:
     """The importer of the nsys that records; that of another one serves as well, after the recording."""
     nsys, *others = survey.found
     own = find_importer(nsys)
@@ -84,26 +84,24 @@ def _check_importer(survey: Survey) -> MachineCheck:
     elif own.problem:
         evidence, remedy = f"{own.path}: {own.problem}", own.remedy
     else:
-        return MachineCheck("importer", "pass", f"{own.path} runs")
+        return "pass", f"{own.path} runs", ""
     for other in others:
         found = find_importer(other) if other.version >= nsys.version else None  # an older one cannot read it
         if found is not None and not found.problem:
-            return MachineCheck("importer", "warn", f"{evidence}; {found.path} is used instead", remedy)
-    return MachineCheck("importer", "fail", f"{evidence}, so a recording would not become a report", remedy)
+            return "warn", f"{evidence}; {found.path} is used instead", remedy
+    return "fail", f"{evidence}, so a recording would not become a report", remedy
 
 
-def _check_presence(machine: Machine) -> MachineCheck:
+def _check_presence(machine: Machine) -> tuple[Status, str, str]:
     if machine.has_gpu:
-        return MachineCheck(
-            "GPU", "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether it can be sampled"
-        )
+        return "pass", f"driver {machine.driver or 'of the host'}; nsys decides whether it can be sampled", ""
     if machine.driver:
         evidence = f"driver {machine.driver}, but no /dev/nvidia0: no GPU is passed to this process"
         remedy = "Start the container with --gpus all, or ask the scheduler for a GPU."
     else:
         evidence = "none: no NVIDIA driver is loaded, and there is no /dev/nvidia0"
         remedy = "Record on a machine with an NVIDIA GPU; its export and its saved analysis can be read anywhere."
-    return MachineCheck("GPU", "fail", evidence, f"{remedy} {WITHOUT_GPU}")
+    return "fail", evidence, f"{remedy} {WITHOUT_GPU}"
 
 
 def _leave_out_held(known: tuple[GpuSupport, ...], gpus: str) -> tuple[GpuSupport, ...]:
@@ -118,26 +116,24 @@ def _check_gpus(machine: Machine, gpus: tuple[GpuSupport, ...]) -> list[MachineC
     closed = [gpu for gpu in gpus if not gpu.supported and explain(gpu.reason) is COUNTERS_CLOSED]
     held = [gpu for gpu in gpus if gpu.is_held]
     return [
-        _check_support(machine, [gpu for gpu in gpus if gpu not in closed + held], closed + held),
-        _check_permission(machine, closed),
-        _check_sampler(machine, held),
+        MachineCheck("GPU", *_check_support(machine, [gpu for gpu in gpus if gpu not in closed + held], closed + held)),
+        MachineCheck("counters", *_check_permission(machine, closed)),
+        MachineCheck("sampler", *_check_sampler(machine, held)),
     ]
 
 
-def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> MachineCheck:
+def _check_support(machine: Machine, judged: list[GpuSupport], known: list[GpuSupport]) -> tuple[Status, str, str]:
     """Whether this nsys knows the GPUs; those that it knows and may not read fail another check."""
     can = [gpu for gpu in judged if gpu.supported] + [replace(gpu, supported=True) for gpu in known]
     cannot = [gpu for gpu in judged if not gpu.supported]
     evidence = "; ".join(_describe(gpu) for gpu in (*can, *cannot))
     if can:
         remedy = _explain_reason(cannot[0]) if cannot else ""
-        return MachineCheck(
-            "GPU", "warn" if cannot else "pass", f"{evidence}; driver {machine.driver or 'unknown'}", remedy
-        )
+        return "warn" if cannot else "pass", f"{evidence}; driver {machine.driver or 'unknown'}", remedy
     if not cannot:
         remedy = "Check that 'nvidia-smi' lists a GPU, in this container too."
-        return MachineCheck("GPU", "fail", "nsys finds none", f"{remedy} {WITHOUT_METRICS}")
-    return MachineCheck("GPU", "fail", evidence, f"{_explain_reason(cannot[0])} {WITHOUT_METRICS}")
+        return "fail", "nsys finds none", f"{remedy} {WITHOUT_METRICS}"
+    return "fail", evidence, f"{_explain_reason(cannot[0])} {WITHOUT_METRICS}"
 
 
 def _describe(gpu: GpuSupport) -> str:
@@ -150,27 +146,20 @@ def _explain_reason(gpu: GpuSupport) -> str:
     return problem.remedy if problem else "A newer nsys may know this GPU; GPUs before Turing have no such counters."
 
 
-def _check_permission(machine: Machine, closed: list[GpuSupport]) -> MachineCheck:
+def _check_permission(machine: Machine, closed: list[GpuSupport]) -> tuple[Status, str, str]:
     place = f"in a {machine.container} container" if machine.container else "outside of a container"
     who = f"{'root' if machine.is_root else 'not root'}, {place}"
     if closed:
         remedy = COUNTERS_CLOSED.remedy_in_container if machine.container else COUNTERS_CLOSED.remedy
-        return MachineCheck(
-            "counters", "fail", f"closed to this user ({who}): {closed[0].reason}", f"{remedy} {WITHOUT_METRICS}"
-        )
+        return "fail", f"closed to this user ({who}): {closed[0].reason}", f"{remedy} {WITHOUT_METRICS}"
     setting = {None: "not known", False: "0, open to all users", True: "1, for administrators only"}[machine.admin_only]
-    return MachineCheck("counters", "pass", f"permitted; RmProfilingAdminOnly is {setting}; {who}")
+    return "pass", f"permitted; RmProfilingAdminOnly is {setting}; {who}", ""
 
 
-def _check_sampler(machine: Machine, held: list[GpuSupport]) -> MachineCheck:
+def _check_sampler(machine: Machine, held: list[GpuSupport]) -> tuple[Status, str, str]:
     seen = ", ".join(machine.holders)
     if held:
-        return MachineCheck(
-            "sampler",
-            "fail",
-            f"{held[0].reason}: {seen or 'by a program that is not visible here'}",
-            SAMPLER_HELD.remedy,
-        )
+        return "fail", f"{held[0].reason}: {seen or 'by a program that is not visible here'}", SAMPLER_HELD.remedy
     if seen:
-        return MachineCheck("sampler", "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy)
-    return MachineCheck("sampler", "pass", "free: no other profiler or DCGM is running here")
+        return "warn", f"free, but these may take it: {seen}", SAMPLER_HELD.remedy
+    return "pass", "free: no other profiler or DCGM is running here", ""

@@ -188,11 +188,6 @@ class SavedAnalysis(Analysis):
         return None if file is None else file.judged
 
     @cached_property
-    def kernels_by_path(self) -> pd.DataFrame:
-        """The kernels, with a row for each path as well."""
-        return self.split_by_path()
-
-    @cached_property
     def fingerprint(self) -> Any:
         """What copies of the recording have in common, and no other run has."""
         file = self.__dict__.get("_file")

@@ -69,14 +69,6 @@ class Design:
     ahead: csr_array
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """The parts of each class."""
-
-    count: Ints  # parts of each class
-    first: Ints  # number of each class's first part
-
-
 class _PartsUnder(NamedTuple):
     """Which parts of launches lie in which samples."""
 
@@ -115,8 +107,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     kind, duration = launches.kind, launches.end - launches.start
     mean = np.bincount(kind, duration) / np.bincount(kind)
     count = _count_parts(mean)
-    parts = _Parts(count, np.cumsum(count) - count)
-    of_parts, found = _find_overlaps(launches, parts, samples)
+    of_parts, found = _find_overlaps(launches, count, samples)
     is_row = np.zeros(len(samples.start), dtype=bool)
     is_row[of_parts.sample] = True
     row, place_of = np.flatnonzero(is_row), np.cumsum(is_row, dtype=np.int32) - 1
@@ -124,7 +115,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     del of_parts  # as large as the matrix
     start, end = samples.start[row], samples.end[row]
     adjacent = np.append(False, end[:-1] == start[1:]) if len(row) else np.zeros(0, dtype=bool)
-    begins, ends = (_find_cuts(launches, parts, border) for border in (start, end))
+    begins, ends = (_find_cuts(launches, count, border) for border in (start, end))
     inside = np.zeros(len(row), dtype=bool)
     inside[begins.row] = True
     stretch = np.cumsum(~(inside & adjacent)) - 1
@@ -153,20 +144,21 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     )
 
 
-def _find_overlaps(launches: Launches, parts: _Parts, samples: StepFunction) -> tuple[_PartsUnder, _Overlaps]:
-    """Lay launches under samples, some at a time."""
+def _find_overlaps(launches: Launches, parts: Ints, samples: StepFunction) -> tuple[_PartsUnder, _Overlaps]:
+    """Lay launches, whose classes have so many parts each, under samples, some at a time."""
+    first_part = np.cumsum(parts) - parts
 
     def overlaps_from(first: int) -> list[Any]:
         some = slice(first, first + LAUNCHES_AT_ONCE)
         kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
-        count = parts.count[kind]
+        count = parts[kind]
         launch = np.repeat(np.arange(len(kind)), count)
         place = places_in_runs(count)
         length = ((launches.end[some] - start) / count)[launch]
         low = start[launch] + place * length
         piece, sample, overlap = samples.overlaps(low, low + length)
         share = np.maximum(overlap, 0) / length[piece]
-        launch, column = launch[piece], (parts.first[kind[launch]] + place)[piece]
+        launch, column = launch[piece], (first_part[kind[launch]] + place)[piece]
         whole = run_starts(launch, sample)
         of_launch = np.add.reduceat(share / count[launch], whole) if len(whole) else share
         numbers = [number.astype(np.int32) for number in (sample, column, first + launch[whole], sample[whole])]
@@ -190,13 +182,14 @@ def _count_parts(duration: Floats) -> Ints:
         length *= 1.25
 
 
-def _find_cuts(launches: Launches, parts: _Parts, border: Ints) -> Cuts:
+def _find_cuts(launches: Launches, parts: Ints, border: Ints) -> Cuts:
     """The borders, one a row, that lie inside a launch."""
     row, launch = _borders_inside(launches.start, launches.end, border)
-    of_class, start = parts.count[launches.kind[launch]], launches.start[launch]
+    kind, start = launches.kind[launch], launches.start[launch]
+    of_class = parts[kind]
     place = (border[row] - start) * of_class / (launches.end[launch] - start)
     part = np.minimum(place.astype(np.int64), of_class - 1)
-    return Cuts(row, parts.first[launches.kind[launch]] + part, place - part)
+    return Cuts(row, (np.cumsum(parts) - parts)[kind] + part, place - part)
 
 
 def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:

@@ -96,7 +96,7 @@ def _find_kinds_of_gpu(iterations: pd.DataFrame, iteration_of: Ints, activities:
     name = kernels["name"].cat.codes.to_numpy(np.int64)
     launches = _launches(kernels, name, inside, window)
     kinds = _group(launches, kin)
-    if kinds.max() >= MOST_KINDS or _largest_share(kinds, window) < _MAIN:
+    if kinds.max() >= MOST_KINDS or np.bincount(kinds, window).max() / max(window.sum(), 1.0) < _MAIN:
         work = pd.factorize(pd.Series([parse_name(each).work for each in kernels["name"].cat.categories]))[0]
         launches_by_work = _launches(kernels, work.astype(np.int64)[name], inside, window)
         coarse = _group(launches_by_work, kin)
@@ -138,10 +138,6 @@ def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.Data
             if is_tuning or (len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE):
                 joined[rows] = kinds[first[0]]
     return joined
-
-
-def _largest_share(kinds: Ints, window: Floats) -> float:
-    return float(np.bincount(kinds, window).max() / max(window.sum(), 1.0))
 
 
 def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -> _Launches | None:
