@@ -18,6 +18,18 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>
 GEMM, NORM = "sm90_xmma_gemm_bf16bf16_bf16f32", "layer_norm_kernel"
 
 
+def noisy(
+    rng: np.random.Generator, ranks: int, slower: float = 0.0, spread: float = 0.003, alike: float = 0.0
+) -> np.ndarray:
+    """Own times with the noise of steps, alike as neighbours, and of GPUs, one rank being slower."""
+    noise = rng.normal(0, 0.01, (ranks, 40))
+    for step in range(1, 40):
+        noise[:, step] = alike * noise[:, step - 1] + (1 - alike**2) ** 0.5 * noise[:, step]
+    own = 40e6 * (1 + rng.normal(0, spread, (ranks, 1)) + noise)
+    own[ranks // 2] *= 1 + slower
+    return own
+
+
 def make_job(
     folder: Path,
     work_us: Sequence[Sequence[int]],

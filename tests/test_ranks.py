@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, assert_rows
 from commands import Run
-from jobs import NCCL, US, make_job
+from jobs import NCCL, US, make_job, noisy
 
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import RANK_STEPS
@@ -81,7 +81,7 @@ def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
 def test_microseconds_of_other_work_do_not_explain_milliseconds(untraced_ns: float, is_told: bool) -> None:
     names = ("between_ns", "input_ns", "copy_ns", "communication_ns", "wait_ns")
     times = dict.fromkeys(names, 0.0) | {"idle_ns": 20e3, "step_time_ns": 105e6}
-    known = {"tensor_tflops": 100.0, "clock_hz": 1.9e9, "power_w": np.nan}
+    known = {"tensor_tflops": 100.0, "clock_hz": 1.9e9, "power_w": np.nan, "compute_excess_ns": np.nan}
     ranks = pd.DataFrame({"rank": range(4), **times, **known}).assign(straggler=[False, False, False, True])
     ranks["compute_ns"] = np.where(ranks["straggler"], 105e6, 100e6)
     ranks["untraced_ns"] = np.where(ranks["straggler"], untraced_ns, 0)
@@ -347,18 +347,6 @@ def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tm
 # Judging
 
 
-def noisy(
-    rng: np.random.Generator, ranks: int, slower: float = 0.0, spread: float = 0.003, alike: float = 0.0
-) -> np.ndarray:
-    """Own times with the noise of steps, alike as neighbours, and of GPUs, one rank being slower."""
-    noise = rng.normal(0, 0.01, (ranks, 40))
-    for step in range(1, 40):
-        noise[:, step] = alike * noise[:, step - 1] + (1 - alike**2) ** 0.5 * noise[:, step]
-    own = 40e6 * (1 + rng.normal(0, spread, (ranks, 1)) + noise)
-    own[ranks // 2] *= 1 + slower
-    return own
-
-
 @pytest.mark.parametrize("spread", [0.003, 0.006])
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
 def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> None:
@@ -573,6 +561,7 @@ def test_no_scheduler_answers(monkeypatch) -> None:
         ("h200-fsdp", "No rank holds the others up"),
         ("h200x4-base", "No rank holds the others up"),
         ("h200x4-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP.* take 6\.15 ms less"),
+        ("h200x4-fsdp-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.4 % more FLOP"),
         (
             "h200-neighbour",
             r"Rank 1 holds the others up.*: the same kernels take 28\.5 % longer .*: another program runs on its GPU",
@@ -602,6 +591,7 @@ def test_recorded_jobs(job: str, verdict: str) -> None:
         ("h200-input", 9.5),
         ("h200-neighbour", 23.4),
         ("h200x4-more-work", 7.5),
+        ("h200x4-fsdp-more-work", 6.6),
     ],
 )
 def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: str, gained_ms: float) -> None:

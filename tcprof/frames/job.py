@@ -150,7 +150,18 @@ RANKS = Schema(
         ),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
-        Bool("straggler", "Whether its own time stands out, by more than steps and GPUs of one kind differ."),
+        Signed(
+            "compute_excess_ns",
+            "How much longer its compute is than the median of the others of its group, where it stands out and no own "
+            "time does; else unknown.",
+        ),
+        Signed("compute_excess_low_ns", "Lower end of the 95 % interval of compute_excess_ns over the steps."),
+        Signed("compute_excess_high_ns", "Upper end of that interval."),
+        Bool(
+            "straggler",
+            "Whether its own time stands out, by more than steps and GPUs of one kind differ; or, where none of its "
+            "group does, its compute.",
+        ),
         Float(
             "saves_ns",
             "What a step of the job would save if this rank were as fast as the median; unknown where the interval is "
@@ -160,7 +171,7 @@ RANKS = Schema(
         Float(
             "saves_low_ns",
             "Lower end of its interval: by the steps' 95 % interval, if the other ranks' CPUs are as slow as recorded, "
-            "and waiting collectives slowed no kernel.",
+            "and waiting collectives slowed no kernel. 0 where only compute stands out.",
         ),
         Float(
             "saves_high_ns", "Upper end: if the other ranks' GPUs never wait for the CPU, and all of held_ns is won."
@@ -172,7 +183,7 @@ RANKS = Schema(
         ),
         Float("saves_together_low_ns", "Lower end of its interval, as that of saves_ns."),
         Float("saves_together_high_ns", "Upper end of that interval."),
-        Text("cause", "Why its own time is longer; empty for ranks that do not stand out."),
+        Text("cause", "Why its own time is longer, or its compute; empty for ranks that do not stand out."),
     ),
     key=("rank",),
 )

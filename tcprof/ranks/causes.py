@@ -83,8 +83,10 @@ class Causes:
         return _Places(times, times[self._usual["rank"]].median(axis=1))
 
     def explain(self, rank: int) -> str:
-        """One sentence on why the own time of a rank that stands out is longer than that of the others."""
+        """One sentence on why a rank stands out: why its own time is longer than that of the others, or its compute."""
         own, others = self._ranks[self._ranks["rank"] == rank].iloc[0], self._others
+        if own["compute_excess_ns"] > 0:
+            return self._explain_compute(own, others)
         more = {
             name: float(own[f"{name}_ns"] - others[f"{name}_ns"]) for name in ("compute", "copy", "input", "starved")
         }

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.arrays import Floats
+from tcprof.arrays import Bools, Floats
 from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
 from tcprof.ranks.causes import Causes
-from tcprof.ranks.prices import Times, price_ranks, price_together
+from tcprof.ranks.prices import Prices, Times, price_ranks, price_together
 from tcprof.ranks.reduce import ReducedRank
-from tcprof.ranks.stragglers import find_stragglers
+from tcprof.ranks.stragglers import Excess, find_more_compute, find_stragglers
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, time_held
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
+_JUDGED = ("own_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
 _DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w")
 
 
@@ -176,32 +177,32 @@ def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts
     usable = mine if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
     common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
-    arranged = Times(*(_arrange(common, rows["rank"], name) for name in ("own_ns", "cpu_ns", "busy_ns", "held_ns")))
-    judged = rows.assign(step_count=arranged.own.shape[1])
+    own, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
+    judged = rows.assign(step_count=own.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
         judged[name] = means[name].to_numpy()
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
-    found = find_stragglers(arranged.own if len(waited) else np.empty((len(rows), 0)))
-    prices = price_ranks(arranged, found)
-    judged = judged.assign(
-        excess_ns=found.value,
-        excess_low_ns=found.low,
-        excess_high_ns=found.high,
-        straggler=found.stands_out,
-        saves_ns=prices.value,
-        saves_low_ns=prices.low,
-        saves_high_ns=prices.high,
-    )
-    if found.stands_out.any():
-        together = price_together(arranged, found)
-        for name, price in (("", together.value), ("low_", together.low), ("high_", together.high)):
-            judged[f"saves_together_{name}ns"] = np.where(found.stands_out, price[0], np.nan)
-    causes = Causes(judged, parts) if found.stands_out.any() else None
-    slow = zip(judged["rank"].tolist(), found.stands_out, strict=True)
-    return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow])
+    found, times = find_stragglers(own if len(waited) else own[:, :0]), Times(own, cpu, busy, held)
+    longer = find_more_compute(found, compute, held)
+    judged = judged.assign(**_name_ends("excess", found), **_name_ends("compute_excess", longer, longer.stands_out))
+    if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
+        found, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
+    slow = found.stands_out
+    judged = judged.assign(straggler=slow, **_name_ends("saves", price_ranks(times, found)))
+    if slow.any():
+        judged = judged.assign(**_name_ends("saves_together", price_together(times, found), slow))
+    causes = Causes(judged, parts) if slow.any() else None
+    slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
+    return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])
+
+
+def _name_ends(name: str, found: Excess | Prices, known: Bools | bool = True) -> dict[str, Floats]:
+    """Columns of a value and the ends of its interval."""
+    ends = {"": found.value, "low_": found.low, "high_": found.high}
+    return {f"{name}_{end}ns": np.where(known, values, np.nan) for end, values in ends.items()}
 
 
 def _arrange(common: pd.DataFrame, ranks: "pd.Series[int]", name: str) -> Floats:

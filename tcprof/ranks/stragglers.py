@@ -2,10 +2,10 @@
 
 A rank stands out if its own time is longer than the group's median by more than its steps vary, and by more than GPUs
 of one kind differ. Of jobs without any, at most one in twenty is accused of having one: both limits are for the
-largest of all ranks.
+largest of all ranks. Where the CPU sets the pace, own times vary too much for that, and compute is judged likewise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,19 +25,19 @@ _EFFICIENCY = 0.85  # of its spread, against one from squares
 
 @dataclass(frozen=True)
 class Excess:
-    """Of each rank how much longer its own time is than the group's median, and whether that is by more than chance."""
+    """How much longer the own time, or the compute, of each rank is than the median of the others of its group."""
 
     value: Floats
     low: Floats
     high: Floats
-    stands_out: Bools
+    stands_out: Bools  # by more than chance
 
 
 def find_stragglers(own: Floats) -> Excess:
     """Judge the ranks of one group.
 
     Args:
-        own: Own times in ns, a row for each rank and a column for each step, all known.
+        own: Own times in ns, or other times, a row for each rank and a column for each step, all known.
     """
     ranks, steps = own.shape
     unknown = np.full(ranks, np.nan)
@@ -49,6 +49,23 @@ def find_stragglers(own: Floats) -> Excess:
     limit = _limit(value, _variances_of_means(longer, np.minimum(value - low, high - value)), step)
     stands_out = (value > limit) & (value > LEAST_EXCESS * step) & (low > 0)
     return Excess(value, low, high, stands_out)
+
+
+def find_more_compute(own: Excess, compute: Floats, held: Floats) -> Excess:
+    """Judge the ranks of one group by their compute, where none stands out by its own time.
+
+    A rank that waits longer than the others does not hold them up, and collectives that wait slow the kernels beside
+    them: no rank stands out that waits longer, exposed or not.
+
+    Args:
+        own: What ``find_stragglers`` finds in their own times.
+        compute: As there, the times in which kernels other than NCCL's ran.
+        held: Of these, what kernels took longer, at most, beside collectives that waited.
+    """
+    found = find_stragglers(compute)
+    if own.stands_out.any() or not found.stands_out.any():
+        return replace(found, stands_out=np.zeros_like(found.stands_out))
+    return replace(found, stands_out=found.stands_out & (own.value > 0) & (mean_excess(held) <= 0))
 
 
 def mean_excess(own: Floats) -> Floats:

@@ -47,7 +47,7 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     reason = _why_unknown(rows)
     if reason:
         return [f"{prefix}{reason}"]
-    out = rows[rows["straggler"]].sort_values("excess_ns", ascending=False)
+    out = rows[rows["straggler"]].sort_values(["compute_excess_ns", "excess_ns"], ascending=False)
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         return [
@@ -66,6 +66,13 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
 
 
 def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
+    more_compute = row["compute_excess_ns"]
+    if more_compute > 0:
+        return (
+            f"{prefix}Rank {row['rank']} may hold the others up: in a step it computes {format_ns(more_compute)} "
+            f"({_share(more_compute, rows)}) longer than the median of the others: {row['cause']}. Own times vary too "
+            f"much to confirm it. {_describe_price(row)}"
+        )
     return (
         f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
@@ -75,6 +82,8 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
 
 def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "At the others' speed") -> str:
     low, high = (format_ns(row[f"{name}_{end}_ns"]) for end in ("low", "high"))
+    if row["compute_excess_ns"] > 0:
+        return f"{when}, a step would take up to {high} less: how much of it the CPU's pace hides is not known."
     if np.isnan(row[f"{name}_ns"]):
         return (
             f"{when}, the saving is unresolved ({low} to {high}): how much of the CPU's time waiting hides, and how "
@@ -110,7 +119,8 @@ def describe_base(job: Job) -> tuple[str, ...]:
         "Own time is the step time without waiting in collectives: a rank waits for as long as a collective takes "
         "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "
         f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and "
-        "GPUs of one kind differ.",
+        "GPUs of one kind differ. Where none does, compute is judged likewise, of ranks that wait less than the "
+        "others.",
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):
         lines.append("MFU is unknown: record all ranks with --annotate shapes, which gives their useful FLOP.")
