@@ -14,7 +14,8 @@ from tcprof.analysis import Analysis
 from tcprof.findings import judge
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.json import write
-from tcprof.units import format_pct
+from tcprof.units import format_ns, format_pct
+from tcprof.views.recording.advice import describe_savings
 from tcprof.views.recording.ranges import list_ranges, view_ranges
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -82,6 +83,17 @@ def test_ranges_timeline_and_comparison_have_one_base(fixture_file, read_once):
         assert capture[quantity] == pytest.approx(whole[quantity], nan_ok=True)
     peaks = rows[rows["quantity"] == "tensor_active_peak_pct"].set_index(keys)["base"].reindex(known.index)
     assert peaks.to_numpy() == pytest.approx(ranges["tensor_active_peak_pct"].reindex(peaks.index), nan_ok=True)
+
+
+def test_savings_are_of_the_mean_step(fixture_file, read_once):
+    """Recording makes no step shorter, and what the savings are said to be of is what each is of."""
+    analysis = read_once(fixture_file)
+    known = [each.gain.step_ns for each in analysis.advice if each.gain.is_known]
+    said = " ".join(describe_savings(analysis, analysis.advice))
+    for step in analysis.step_summary.to_dict("records"):
+        mean_ns = step["total_ns"] / step["step_count"]
+        assert all(length <= mean_ns for length in known)
+        assert not known or all(format_ns(length) in said for length in (*known, mean_ns))
 
 
 def test_means_of_the_instances_are_those_of_their_path(fixture_file, read_once):

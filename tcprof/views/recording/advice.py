@@ -27,7 +27,6 @@ from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Sect
 from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import describe_base, document_data, head, list_notes, make_document
 
-ALIKE = 0.01  # by which step times may differ
 MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
@@ -97,18 +96,21 @@ def _name(analysis: Analysis, advice: Advice) -> str:
 
 def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """What savings are relative to, with both step times where profiling changes that; nothing where none is known."""
-    first = next((each for each in advice if each.gain.is_known), None)
-    steps = analysis.step_summary[analysis.step_summary["gpu"] == first.gpu] if first else analysis.step_summary[:0]
-    if first is None:
+    known = [each for each in advice if each.gain.is_known]
+    if not known:
         return ()
-    if steps.empty:
+    steps = analysis.step_summary.set_index("gpu")
+    if not steps.index.isin([each.gpu for each in known]).any():
         return ("Savings are of all recorded work, warm-up included.",)
-    recorded = float((steps["total_ns"] / steps["step_count"]).iloc[0])
-    if abs(first.gain.step_ns / recorded - 1) <= ALIKE:
-        return (f"Savings are of the mean step, {units.format_ns(recorded)}.",)
+    mean_ns = steps["total_ns"] / steps["step_count"]
+    recorded, unprofiled = (
+        " or ".join(dict.fromkeys(map(units.format_ns, lengths)))  # GPUs may have steps of their own lengths
+        for lengths in ([mean_ns[list(each.gpus)].mean() for each in known], [each.gain.step_ns for each in known])
+    )
+    if unprofiled == recorded:
+        return (f"Savings are of the mean step, {recorded}.",)
     how = "estimated" if measure_cost(analysis) is None else "measured"
-    unprofiled = units.format_ns(first.gain.step_ns)
-    return (f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {units.format_ns(recorded)} recorded.",)
+    return (f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {recorded} recorded.",)
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
