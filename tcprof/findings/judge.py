@@ -110,7 +110,7 @@ def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) ->
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]
     whole = rows[rows["depth"] == 0] if figures is None else figures.rows
     inner = rows[rows["depth"] == 1] if figures is None else rows[rows["parent_id"].isin(whole["path_id"])]
-    length = float(whole["gpu_window_ns"].sum())
+    length = float(whole["gpu_window_ns"].sum()) if figures is None else figures.total_ns
     inner = inner[inner["gpu_window_ns"] > 0]
     time = inner.groupby("name", observed=True)["gpu_window_ns"].sum()
     named = time[time >= _LEAST_SHARE * length].nlargest(_MOST_RANGES).index
@@ -122,4 +122,4 @@ def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) ->
     ]
     if len(told) < 2:
         return ""
-    return f"Tensor Active by range: {told[0]} of the time, {', '.join(told[1:])}."
+    return f"Tensor Active by range: {told[0]} of the {'time' if figures is None else 'step'}, {', '.join(told[1:])}."
