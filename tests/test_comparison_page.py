@@ -85,6 +85,18 @@ class TestTwoSides:
         assert first.parts[0].name == "sides-0"
         assert [row.name for row in first.parts[0].rows] == ["eager", "compiled"]
 
+    def test_the_sides_have_the_times_that_the_verdict_is_on(self):
+        """Of five steps four have a next one, too few for an interval of the step time: the verdict is on windows."""
+        base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))
+        comparison = compare(Side("fp32", (base,)), Side("fp16", (new,)))
+        (table,) = list_sides([comparison])
+        assert (table.headings[0].title, [row.cells[0].text for row in table.rows]) == (
+            "GPU window",
+            ["3.65 ms", "2.08 ms"],
+        )
+        said = " ".join(judge_comparison(comparison).gpus[0].sentences)
+        assert "Median GPU window 3.65 ms → 2.08 ms." in said
+
     @pytest.mark.parametrize(
         ("changes", "headline", "times"),
         [

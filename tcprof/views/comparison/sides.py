@@ -8,7 +8,15 @@ from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.findings import describe_folding, describe_kernel_order, describe_warm_up
 from tcprof.findings.compared.sides import SideFigures, measure_side
-from tcprof.findings.compared.verdict import decisive, iteration_name, list_gpus, name_time, side_names, time_row
+from tcprof.findings.compared.verdict import (
+    decisive,
+    find_row,
+    iteration_name,
+    judged_row,
+    list_gpus,
+    name_time,
+    side_names,
+)
 from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import change_mark
@@ -106,7 +114,8 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     """The baseline and the others, a row each: median time, Tensor Active, GPU idle; one table for each GPU."""
     first, tables = comparisons[0], []
     for gpu in shared_gpus(comparisons):
-        time = name_time(time_row(first, gpu))
+        judged = judged_row(first, gpu)
+        time, quantity = name_time(judged), str(judged["quantity"])
         headings = (
             Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
             Heading("Ratio"),
@@ -115,7 +124,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
             Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),
             Heading("Steps", "Steps compared, without warm-up.", spare=2),
         )
-        rows = (_side_row(each, gpu) for each in shown_sides(comparisons))
+        rows = (_side_row(each, gpu, quantity) for each in shown_sides(comparisons))
         title = gpu_title_of_several(first.base.first, gpu)
         what = f"Median {iteration_name(first)}" if first.iteration_path else "Capture"
         tables.append(Table(f"sides-{gpu}", title, what, headings, tuple(rows), gpu=gpu))
@@ -132,8 +141,8 @@ def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigu
     ]
 
 
-def _side_row(shown: ShownSide, gpu: int) -> Row:
-    time, side = time_row(shown.comparison, gpu), shown.role
+def _side_row(shown: ShownSide, gpu: int, quantity: str) -> Row:
+    time, side = find_row(shown.comparison, gpu, quantity), shown.role
     figures = measure_side(shown.side, gpu, bool(shown.comparison.iteration_path))
     shares = [Cell(units.format_pct(each), sort_key(each)) for each in (figures.tensor_active_pct, figures.idle_pct)]
     count = Cell(units.format_count(figures.step_count or None), sort_key(figures.step_count or math.nan))
