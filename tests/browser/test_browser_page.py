@@ -325,3 +325,13 @@ def test_what_is_always_so_is_no_warning(visit, pages):
     )
     assert set(remarks) <= set(noted)
     assert not set(remarks) & set(warned)
+
+
+def test_prints_what_is_closed_with_its_title_where_nothing_opens_it(visit, pages):
+    """As without scripts, which open all that is closed: no box is empty."""
+    opened = visit(pages / "recorded.html", width=711)
+    opened.emulate_media(media="print")
+    for part in opened.locator(".chapter-part").all():
+        assert part.locator("> summary").is_visible()
+        assert part.locator("> :not(summary)").first.is_visible()
+        assert part.bounding_box()["height"] > 100
