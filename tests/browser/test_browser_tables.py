@@ -290,13 +290,32 @@ def test_rows_are_24_pixels_and_a_name_keeps_its_end_and_is_copied_whole(visit, 
     place = next(place for place, name in enumerate(names) if len(name) > 60 and "<" not in name)
     row = opened.locator(ROWS).nth(place)
     name = row.locator(".name")
-    whole, start, tail = name.text_content(), name.locator(".start"), name.locator(".tail")
+    whole, start = name.text_content(), name.locator(".start")
     assert start.evaluate("each => each.scrollWidth > each.clientWidth"), "its middle is left out"
-    assert whole.endswith(tail.text_content())
-    assert tail.is_visible()
+    assert whole.endswith(name.get_attribute("data-tail"))
     copied = name.evaluate("each => { getSelection().selectAllChildren(each); return String(getSelection()); }")
     assert copied == whole
     assert names[place] in row.locator("th").get_attribute("title")
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_a_deep_kernels_name_is_elided_once_in_the_middle(visit, pages, width):
+    opened = visit(pages / "modules.html", width=width)
+    group(opened, "module")
+    opened.locator("[data-no-tensor]").click()
+    opened.locator(f"{ROWS}.site").first.wait_for()
+    names = opened.locator(f"{ROWS}.site .name")
+    drawn = names.evaluate_all("""all => all.map(each => {
+        const end = each.dataset.tail ? getComputedStyle(each, "::after").width : "0";
+        const start = each.firstElementChild.getBoundingClientRect().width;
+        return [each.textContent, start + parseFloat(end) - each.clientWidth, each.scrollWidth - each.clientWidth];
+    })""")
+    assert len(drawn) > 20
+    assert max(len(name) for name, *_ in drawn) > 40
+    for name, more, cut in drawn:
+        assert "…" not in name, "which the drawing alone elides"
+        assert more < 1, name
+        assert cut <= 0, name
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def _describe(grouping: Grouping) -> dict[str, Any]:
         "notes": [_unbroken(note) for note in grouping.notes],
         "columns": [_column(heading, cells) for heading, cells in zip(table.headings, columns, strict=True)],
         "rows": {
-            "name": [line.row.short or line.row.name for line in lines],
+            "name": [line.row.name for line in lines],
             "full": [line.row.full or line.row.name for line in lines],
             "tag": [_tag(line) for line in lines],
             "kind": [line.kind for line in lines],

@@ -19,7 +19,7 @@ from tcprof.findings.notes import describe_homes, describe_modules, describe_unr
 from tcprof.untrusted import one_line
 from tcprof.views.document import Explorer, Grouping, Line, Site
 from tcprof.views.paths import LONGEST_NAME, without_repeats
-from tcprof.views.recording.kernels import SHORT_NAME, list_kernels
+from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import list_ranges
 from tcprof.views.recording.time import list_time
@@ -130,7 +130,6 @@ def _below(places: Sequence[_Place], analysis: Analysis, headings: Sequence[Head
             _cells(place, headings),
             tag=" · ".join(filter(None, (place.site.phase, place.site.precision.upper(), one_line(sizes)))),
             full=one_line(f"{name} {sizes}", LONGEST_NAME),
-            short=short_name(name, SHORT_NAME),
             item=place.kernel,
         )
         found.setdefault(place.key, []).append(Line(row, "kernel", site=place.site))

@@ -20,7 +20,7 @@ export interface Shown {
   column: Column | null;
 }
 
-const TAIL = 14; // letters of a name that stay, where its middle is left out
+const TAIL = 12; // letters of a name that stay, where its middle is left out
 const MATCHING = "Time of the kernels that the filters ask for.";
 
 export function shownColumns(model: Model, isShown: (title: string) => boolean): Shown[] {
@@ -47,7 +47,7 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     made.style.width = `${width}ch`;
     return made;
   }));
-  table.style.minWidth = `calc(13.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  table.style.minWidth = `calc(17rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),
@@ -101,9 +101,10 @@ export function markRow(made: HTMLElement, { row, open }: Seen, { current, holdi
 /** A name on one line, of which the middle is left out where there is no space; all of it is copied. */
 function elided(name: string): HTMLElement {
   const letters = Array.from(name);
-  const tail = letters.length > 2 * TAIL ? letters.splice(-TAIL).join("") : "";
-  return element("bdi", { className: "name" },
-    element("span", { className: tail ? "start" : "start all" }, letters.join("")), ...(tail ? [element("span", { className: "tail" }, tail)] : []));
+  const tail = letters.length > TAIL + 4 ? letters.splice(-TAIL).join("") : "";
+  const made = element("bdi", { className: "name" }, element("span", { className: "start" }, letters.join(""), element("span", { className: "tail" }, tail)));
+  if (tail) made.dataset.tail = tail;
+  return made;
 }
 
 function makeCell(model: Model, row: number, { column, words }: Shown): HTMLTableCellElement {
