@@ -335,3 +335,24 @@ def test_prints_what_is_closed_with_its_title_where_nothing_opens_it(visit, page
         assert part.locator("> summary").is_visible()
         assert part.locator("> :not(summary)").first.is_visible()
         assert part.bounding_box()["height"] > 100
+
+
+def test_thin_parts_of_a_step_are_seen_in_its_bar(visit, pages):
+    opened = visit(pages / "modules.html", width=1024)
+    bar = opened.locator(".shares").bounding_box()
+    widths = opened.locator(".shares i").evaluate_all("all => all.map(each => each.clientWidth)")
+    assert opened.get_by_text("Copy or memset 0.42").is_visible(), "2.3 pixels, a border of 1 included"
+    assert min(widths) >= 2
+    ends = opened.locator(".shares i").last.bounding_box()
+    assert ends["x"] + ends["width"] == pytest.approx(bar["x"] + bar["width"], abs=1)
+
+
+def test_each_of_several_gpus_has_its_figures_beside_its_name(visit, pages):
+    opened = visit(pages / "gpus.html")
+    names = [each.bounding_box() for each in opened.locator(".picture > h3").all()]
+    figures = [each.bounding_box() for each in opened.locator(".readings").all()]
+    assert len(names) == len(figures) == 2
+    for name, of_gpu in zip(names, figures, strict=True):
+        assert name["x"] + name["width"] <= of_gpu["x"]
+        assert abs(name["y"] - of_gpu["y"]) < 10
+    assert figures[1]["y"] - figures[0]["y"] < 80

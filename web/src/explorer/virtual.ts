@@ -1,7 +1,8 @@
 /** Rows of one height in a box that scrolls, of which only those near its window are in the page.
  *
- * With one height the place of a row is a product, and this is all there is to it: 1.5 kB minified, where
- * @tanstack/virtual-core, which measures rows of any height, has 33. */
+ * With one height the place of a row is a product, and this is all there is to it: 1.3 kB minified, where
+ * @tanstack/virtual-core 3.19, which measures rows of any height, adds 33, and clusterize.js 1.0, whose rows are texts of
+ * HTML, 7. */
 import { element } from "../dom";
 
 export const ROW = 24; // pixels
