@@ -170,6 +170,33 @@ def accumulation() -> None:
 
 
 @program
+def by_hand() -> None:
+    net = Net()
+    for _ in range(3):
+        net.zero_grad()
+        net(torch.ones(2, 4)).sum().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        for each in net.parameters():
+            each.data.add_(each.grad, alpha=-0.1)
+    net.eval()
+    with torch.no_grad():
+        net(torch.ones(2, 4))
+        net(torch.ones(2, 4))
+
+
+@program
+def by_hand_at_first() -> None:
+    net = Net()
+    for _ in range(2):
+        net(torch.ones(2, 4)).sum().backward()
+    optimizer = sgd(net)
+    for _ in range(2):
+        net(torch.ones(2, 4)).sum().backward()
+        net(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+
+
+@program
 def two_models() -> None:
     one, other = Net(), Net()
     first, second = sgd(one), sgd(other)

@@ -121,6 +121,16 @@ class TestRanges:
         step = f"step({batch} {batch} optimizer optimizer)"  # clipping gradients is the optimizer's work, too
         assert outlines["accumulation"] == f"{step} {step} data"
 
+    def test_parameters_may_be_changed_by_hand(self, outlines: dict[str, str]) -> None:
+        first, step = f"inference Net(forward({NET}) backward optimizer)", f"step({TRAINED})"  # no gradient yet: a guess
+        tried = f"inference Net(forward({NET}))"
+        assert outlines["by_hand"] == f"{first} {step} {step} {tried} {tried}"
+
+    def test_an_optimizer_ends_the_steps_that_gradients_ended(self, outlines: dict[str, str]) -> None:
+        batch = f"forward({NET}) backward"
+        accumulated = f"step({batch} {batch} optimizer)"
+        assert outlines["by_hand_at_first"] == f"inference Net({batch}) step({batch}) {accumulated} {accumulated}"
+
     def test_a_step_holds_every_optimizer_of_the_program(self, outlines: dict[str, str]) -> None:
         step = f"step({TRAINED} {TRAINED.replace('Net', 'Net#2')})"
         assert outlines["two_models"] == " ".join([step] * 3)

@@ -174,6 +174,16 @@ def test_a_first_step_that_tunes_is_warm_up_of_its_kind(read):
     assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 9
 
 
+def test_a_first_step_that_tunes_is_no_base_of_figures_where_another_is_like_it(read):
+    last = {**TRAIN, "save": (900, 64)}  # of an epoch
+    steps = [last] + [TRAIN] * 14 + [last] + [TRAIN] * 14
+    analysis = read(loop(steps, slow=[0]))
+    assert kinds_of(analysis) == [0] * 30
+    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 29
+    rare = read(loop(([last] + [TRAIN] * 4) * 2))  # neither tunes, and they differ by more than chance
+    assert kinds_of(rare) == ([1] + [0] * 4) * 2
+
+
 def test_warm_up_is_found_in_each_kind(read):
     order = ([TRAIN] * 10 + [EVALUATE] * 2) * 4
     analysis = read(loop(order, slow=(0, 10)))

@@ -260,11 +260,11 @@ class Hooks:
             self._begin().begin_backward(ends_forward=accumulate_grad)  # torch.autograd.grad does not
         self._backward.begin(() if self._ops.are_wanted else outputs, *args[1:4])
 
-    def _end_backward(self, *_: Any, **__: Any) -> None:
+    def _end_backward(self, *_: Any, accumulate_grad: bool = False, **__: Any) -> None:
         is_within = self._is_in_backward()
         self._backward.end(goes_on=is_within)
         if not is_within:
-            self._thread.steps.end_phase()
+            self._thread.steps.end_backward(for_training=accumulate_grad and self._last_model_trains)
 
     def _begin_optimizer(self, *_: Any, **__: Any) -> None:
         self._unwind()

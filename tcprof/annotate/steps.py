@@ -1,8 +1,9 @@
 """The steps and phases of a thread, from what the program calls: a loader, a model, the backward pass, an optimizer.
 
 A step of training begins with what follows the optimizers of the step before: the wait for data, or the forward pass.
-It so holds gradient accumulation whole, and every optimizer of a program that has several. Where nothing is trained,
-each call of a model is a step. The forward pass lasts from the model's call to the backward pass: the loss is in it.
+It so holds gradient accumulation whole, and every optimizer of a program that has several. A program without any that
+has gradients computed changes its parameters by hand: each backward pass ends a step. Where nothing is trained, each
+call of a model is a step. The forward pass lasts from the model's call to the backward pass: the loss is in it.
 """
 
 from __future__ import annotations
@@ -120,6 +121,9 @@ class _DefaultDomain:
         self.start, self.end = nvtx.range_start, nvtx.range_end
 
 
+BY_HAND = 0  # the number of what changes parameters in a program without optimizers; no object has it
+
+
 class Optimizers:
     """The optimizers of a program, and which of them a step is expected to hold.
 
@@ -133,8 +137,13 @@ class Optimizers:
     def add(self, optimizer: int) -> None:
         """An optimizer was made, or has stepped."""
         if optimizer not in self._known:
+            self.discard(BY_HAND)
             self._known.add(optimizer)
             self.expected.add(optimizer)
+
+    def are_absent(self) -> bool:
+        """Whether the program has none."""
+        return self._known <= {BY_HAND}
 
     def discard(self, optimizer: int) -> None:
         """An optimizer is gone; another may get its number."""
@@ -198,6 +207,12 @@ class Steps:
             self._end_forward()
         self._ranges.push(BACKWARD)
 
+    def end_backward(self, *, for_training: bool) -> None:
+        """They are computed; whether for the parameters, which a program without optimizers changes by itself."""
+        self.end_phase()
+        if for_training and self._optimizers.are_absent():
+            self.count_optimizer(BY_HAND)
+
     def begin_optimizer(self) -> None:
         """An optimizer, or what prepares gradients for it, begins."""
         self._end_forward()
@@ -235,7 +250,8 @@ class Steps:
         if not self._trains:
             return self._has_called or trains
         has_only_data = evaluates and not self._has_called
-        return has_only_data or (bool(self._stepped) and self._stepped >= self._optimizers.expected)
+        has_stepped = bool(self._stepped) and self._stepped >= self._optimizers.expected
+        return has_only_data or has_stepped or BY_HAND in self._stepped
 
     def _begin_step(self, name: str, *, trains: bool) -> None:
         self._step, self._trains = self._ranges.start(name), trains

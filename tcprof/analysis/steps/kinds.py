@@ -27,6 +27,7 @@ MOST_KINDS = 12  # on a recording; what is of none of them is of one more, which
 _SAME = 0.1  # of what an iteration's kernels usually take: in so much those of one kind may differ
 _GAP = 0.25  # between mean logarithms to base 2 of the threads of launches: a factor of 1.2
 _MAIN = 1 / 3  # of the time: where no kind has as much, kernels of the same work count as one
+_LONG = 2.0  # times what later ones take that launch the same: so long does a step take that tunes
 _ONCE = 0.5  # of it: in so much one that occurs once may differ, as a step that left out the optimizer
 _MOST_CELLS = 20_000_000
 
@@ -113,7 +114,7 @@ def _number(kinds: Ints, window: Floats) -> Ints:
     """The kinds in order of their time, those that occur once behind the others; -1 is of the first."""
     names, group = np.unique(kinds, return_inverse=True)
     often = np.bincount(group)
-    usual = pd.Series(window).groupby(group).median().to_numpy()  # no first one that takes long
+    usual = pd.Series(window).groupby(group).quantile(interpolation="lower").to_numpy()  # no first one that takes long
     order = np.lexsort((-usual * often, often == 1, names < 0))
     place = np.empty(len(names), dtype=np.int64)
     place[order] = np.arange(len(names))
@@ -124,18 +125,22 @@ def _number(kinds: Ints, window: Floats) -> Ints:
 def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.DataFrame) -> Ints:
     """The kinds, of which the first of each name has its tuning, too, and what differs once and not in much.
 
-    Tuning comes before all others, and holds what they do, and more.
+    Tuning comes before all others, holds what they do, and more, and takes longer than what launches the same later.
     """
     number, joined = iterations["number"].to_numpy(), kinds.copy()
+    window = iterations["gpu_window_ns"].to_numpy(np.float64)
     for name in np.unique(kin):
         own = np.flatnonzero(kin == name)
         first = own[kinds[own] == kinds[own].min()]
         main = int(launches.row[first][np.argmax(launches.time[launches.row[first]])])
         for each in np.unique(kinds[own])[1:]:
             rows = own[kinds[own] == each]
-            more = launches.exceed(main, launches.row[rows])
-            is_tuning = ((number[rows] < number[first].min()) & more).all()
-            if is_tuning or (len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE):
+            is_tuning = (number[rows] < number[first].min()) & launches.exceed(main, launches.row[rows])
+            usual = window[rows[~is_tuning]].max(initial=0)
+            is_tuning &= window[rows] > _LONG * usual
+            joined[rows[is_tuning]] = kinds[first[0]]
+            rows = rows[~is_tuning]
+            if len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE:
                 joined[rows] = kinds[first[0]]
     return joined
 
