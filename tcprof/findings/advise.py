@@ -49,7 +49,7 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
-    """Nothing to do: no rule has anything to say of a step."""
+    """Nothing to do in the program: no rule has anything to say of a step."""
     rules = rules_of_findings()
     if any(each.gain.is_notable or (not each.gain.is_known and rules[each.rule].of_program) for each in found):
         return []
@@ -68,7 +68,7 @@ def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
         weights = known["exposed_ns"] / known["exposed_ns"].sum()
         hfu = float((known["hfu_pct"] * weights).sum())
         evidence.append(f"tensor kernels reach {units.format_pct(hfu)} of the dense peak at the boost clock")
-    text = ("Nothing to do", f"No rule expects to save 1 % of {step.unit}", "")
+    text = ("Nothing to do in the program", f"No rule expects to save 1 % of {step.unit}", "")
     about = about_launches(step, kernels.index, "kernel")
     return [make_advice(step, "all-well", text, (), about, evidence, MEDIUM, "")]
 
