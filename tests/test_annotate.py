@@ -122,7 +122,8 @@ class TestRanges:
         assert outlines["accumulation"] == f"{step} {step} data"
 
     def test_parameters_may_be_changed_by_hand(self, outlines: dict[str, str]) -> None:
-        first, step = f"inference Net(forward({NET}) backward optimizer)", f"step({TRAINED})"  # no gradient yet: a guess
+        first = f"inference Net(forward({NET}) backward optimizer)"  # a guess, before there is a gradient
+        step = f"step({TRAINED})"
         tried = f"inference Net(forward({NET}))"
         assert outlines["by_hand"] == f"{first} {step} {step} {tried} {tried}"
 
