@@ -1,5 +1,7 @@
 """The mean iteration in parts: they are the time account's to the nanosecond, and names are text."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from builders import FIXTURES, MS, TraceBuilder
@@ -106,6 +108,13 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
     packed = icicle.data["trees"][0]
     start = packed["start"][packed["kind"].index(KINDS.index("idle"))]
     assert start == max(packed["start"]), "it is nowhere between the kernels"
+
+
+def test_a_gap_in_nearly_every_step_is_one():
+    """One in each of 511 steps and two in one of them are 1.002 gaps on average."""
+    tree, gap = Tree(), SimpleNamespace(time_ns=1e6, launch_count=0, start_ns=0, gap_count=1.002, longest_ns=2e6)
+    tree.add((Place("idle", "Idle"),), gap, 0.0)
+    assert tree.name_of(0) == "Idle: 1 gap, longest 2.00 ms"
 
 
 def test_without_work_there_is_none():

@@ -73,7 +73,7 @@ class Tree:
         name, gaps = self.places[node].name, self.gaps[node]
         if self.places[node].kind != "idle" or not gaps > 1:
             return name
-        return f"{name}: {units.format_count(gaps)} gaps, longest {units.format_ns(self.longest[node])}"
+        return f"{name}: {units.format_things(gaps, 'gap')}, longest {units.format_ns(self.longest[node])}"
 
     def pack(self) -> dict[str, list[Any]]:
         """What is wide enough to be seen, in columns for the script."""

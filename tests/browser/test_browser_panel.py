@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import FIXTURES
+from builders import FIXTURES, TraceBuilder
 from clicks import find_rest
 from explorer import ROWS, group
 from report_inputs import write_page
@@ -215,6 +215,23 @@ def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
         " return row.filter((value, i) => i % 4 === 3 && value > 0).length / each.width }"
     )
     assert 0.7 < painted < 0.95, "both kernels have 84 % of what was recorded"
+
+
+def test_the_strip_shows_work_without_samples(visit, tmp_path):
+    """It was an empty box, and the key of the icicle a scale of which no bar had a colour."""
+    builder = TraceBuilder().gpu().recorded(100_000_000)
+    for step in range(10):
+        builder.range("step", step * 10_000_000, step * 10_000_000 + 9_000_000)
+        builder.kernel("k", step * 10_000_000, step * 10_000_000 + 5_000_000)
+    write_page(tcprof.read(builder.write(tmp_path)), tmp_path / "page.html")
+    opened = visit(tmp_path / "page.html")
+    painted = opened.locator(".strip-map canvas").evaluate(
+        "each => { const row = each.getContext('2d').getImageData(0, each.height / 2, each.width, 1).data;"
+        " return row.filter((value, i) => i % 4 === 3 && value > 0).length / each.width }"
+    )
+    assert painted == pytest.approx(0.5, abs=0.1)
+    assert opened.locator("#icicle-0 .key").inner_text().strip() == "Tensor Active is unknown"
+    assert opened.messages == []
 
 
 def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):

@@ -2,6 +2,7 @@
 import { onColors, readColor } from "../colors";
 import { element, find, onKeys } from "../dom";
 import { formatSeconds } from "../format";
+import type { Intervals } from "../intervals";
 import { onSelection, select } from "../selection";
 import type { Gpu } from "../timeline/gpus";
 import { penOn } from "../timeline/paint";
@@ -101,7 +102,7 @@ function drawMap(
 ): void {
   const { pen, width, height } = prepare(canvas, canvas);
   if (curve.width && curve.height) pen.drawImage(curve, 0, 0, width, height);
-  const across = (time: number) => ((time - shown.whole[0]) / shown.length) * width;
+  const across = acrossOf(shown, width);
   pen.fillStyle = readColor("--focus");
   const pixels = new Uint8Array(Math.ceil(width) + 1);
   markSelected(pixels, (time) => Math.max(Math.floor(across(time)), 0));
@@ -110,40 +111,42 @@ function drawMap(
   if (brushed) drawWindow(pen, across(brushed.start), across(brushed.end), width, height);
 }
 
+const acrossOf = ({ whole: [first], length }: Shown, width: number) => (time: number) => ((time - first) / length) * width;
+
 /** An empty canvas of the size that another one is shown at. */
 function prepare(canvas: HTMLCanvasElement, { clientWidth: width, clientHeight: height }: HTMLCanvasElement) {
   return { pen: penOn(canvas, { width, height, ratio: devicePixelRatio || 1 }), width, height };
 }
 
-/** Of all that was recorded: when the GPU worked, so that little Tensor Active has a place, too; and Tensor Active. */
-function drawCurve(shownAt: HTMLCanvasElement, gpu: Gpu, shown: Shown): HTMLCanvasElement {
+/** Of all that was recorded: when the GPU worked, so that little Tensor Active has a place, too; and Tensor Active.
+ *
+ * Without samples, work of less than a pixel is as faint as its share of it. */
+function drawCurve(shownAt: HTMLCanvasElement, { curves, lanes }: Gpu, shown: Shown): HTMLCanvasElement {
   const canvas = element("canvas");
-  const size = prepare(canvas, shownAt);
-  addCurve(size, gpu.curves.get("GR Active"), shown, "--line", [0, 1]);
-  addCurve(size, gpu.curves.get("Tensor Active"), shown, "--bar", [0.35, 1]);
-  return canvas;
-}
-
-/** The highest values and the means of a curve of each pixel, each as opaque as is said. */
-function addCurve(
-  { pen, width, height }: ReturnType<typeof prepare>, curve: ReturnType<Gpu["curves"]["get"]>,
-  { whole: [first, last], length }: Shown, color: string, opacities: readonly [number, number],
-): void {
-  if (!curve) return;
-  const level = windowOf(curve.levels, first, last, Math.max(width, 100));
-  const values = level.curves[curve.place]();
-  const across = (time: number) => ((time - first) / length) * width;
+  const { pen, width, height } = prepare(canvas, shownAt);
+  const across = acrossOf(shown, width);
   const floor = height - TICKS - 2;
-  pen.fillStyle = readColor(color);
-  for (const [place, of] of [values.high, values.mean].entries()) {
-    pen.globalAlpha = opacities[place];
-    for (let i = 0; i < level.start.length; i++) {
-      if (values.mean[i] === 0) continue;
-      const left = across(level.start[i]);
-      const rise = (floor * curve.step * (of[i] - 1)) / 100;
-      pen.fillRect(left, floor - rise, Math.max(across(level.end[i]) - left, 0.5), rise);
+  const add = ({ start, end }: Pick<Intervals, "start" | "end">, color: string, opacity: number, share: (place: number) => number) => {
+    pen.fillStyle = readColor(color);
+    pen.globalAlpha = opacity;
+    for (let i = 0; i < start.length; i++) {
+      const left = across(start[i]);
+      const rise = Math.max(floor * share(i), 0); // below 0 is unknown
+      pen.fillRect(left, floor - rise, across(end[i]) - left, rise);
     }
-  }
+  };
+  const addCurve = (name: string, color: string, opacity: number) => {
+    const curve = curves.get(name);
+    if (!curve) return;
+    const level = windowOf(curve.levels, ...shown.whole, Math.max(width, 100));
+    const { high, mean } = level.curves[curve.place]();
+    add(level, color, opacity, (i) => (curve.step * (high[i] - 1)) / 100);
+    add(level, color, 1, (i) => (curve.step * (mean[i] - 1)) / 100);
+  };
+  addCurve("GR Active", "--line", 0);
+  addCurve("Tensor Active", "--bar", 0.35);
+  if (!curves.size) add(lanes.work, "--time", 1, () => 1);
+  return canvas;
 }
 
 /** Which pixels of the strip have some of what is selected on the GPU. */
