@@ -9,8 +9,9 @@ import pytest
 from builders import FIXTURES
 
 import tcprof
-from tcprof.analysis.intervals import StepFunction, union
+from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.samples.sampling import rounding_slack
+from tcprof.arrays import union
 from tcprof.chips import find_chip
 from tcprof.sources.nsys_sqlite import NsysExport
 from tcprof.sources.nsys_sqlite.database import Database

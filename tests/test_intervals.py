@@ -5,7 +5,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tcprof.analysis.intervals import OpenIntervals, StepFunction, enumerate_keys, search, union
+from tcprof.analysis.intervals import OpenIntervals, StepFunction, enumerate_keys, search
+from tcprof.arrays import union
 
 TIMES = st.integers(-12, 20)
 # Few distinct times, so that intervals often touch, coincide, are empty and overlap only in part.

@@ -11,24 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tcprof.arrays import Floats, Ints
-
-
-def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-    """The disjoint union of each group's intervals, by group and time: group, start and end. What touches is joined."""
-    keep = end > start
-    group, start, end = group[keep], start[keep], end[keep]
-    if not len(start):
-        return group, start, end
-    in_time = np.all(start[1:] >= start[:-1])  # then sorting by group is enough, and quicker
-    order = np.argsort(group, kind="stable") if in_time else np.lexsort((start, group))
-    group, start, end = group[order], start[order], end[order]
-    # Groups are moved apart on one time line, so that one running maximum serves them all.
-    offset = np.cumsum(np.append(0, np.diff(group) != 0)) * (int(end.max()) - int(start.min()) + 1)
-    reach = np.maximum.accumulate(end + offset)
-    first = np.flatnonzero(np.append(True, start[1:] + offset[1:] > reach[:-1]))
-    last = np.append(first[1:], len(start)) - 1
-    return group[first], start[first], (reach - offset)[last]
+from tcprof.arrays import Floats, Ints, union
 
 
 def run_starts(*keys: npt.NDArray[Any]) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import union
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.steps.step_summary import time_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
@@ -124,8 +124,8 @@ def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
 
 def _covered(spans: Spans, start: Ints, end: Ints) -> int:
     """How much of the windows lies under at least one of these intervals."""
-    _, first, last = union(np.zeros(len(start), dtype=np.int64), start, end)
-    return int(spans.overlap(first, last).sum())
+    busy = open_times(start, end)
+    return int(spans.overlap(busy.start, busy.end).sum())
 
 
 def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[str, str, str, float, float, float]]:

@@ -7,11 +7,11 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.intervals import union
 from tcprof.analysis.kernels.names import PRODUCT, parse_name, short_name
 from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.kernels.verdicts import RESOLVED, could_be_tensor
 from tcprof.analysis.samples.clock import moved_clocks
+from tcprof.arrays import union
 from tcprof.findings.checks import describe_shift
 from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity, are_of_amd

@@ -62,12 +62,6 @@ UNRESOLVED_SHARE = Float(
     "1 %, the share of tensor kernels is a lower bound (≥).",
     title="Unresolved kernels",
 )
-_USEFUL = Float(
-    "useful_flop",
-    "FLOP that its ops require by the sizes of their operands, see *modules*; unknown where these were not "
-    "recorded, or over 1 % of the tensor kernels' time is in ops whose sizes do not determine them.",
-    title="Useful FLOP",
-)
 DRAM_BYTES = Float(
     "dram_bytes",
     "Bytes of device memory that its kernels read and wrote, from the fit where recorded.",
@@ -80,6 +74,18 @@ HFU_MEANING = (
 MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take at the same peaks (see HFU), of the"
 NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
 _NOT_HOST = "Unknown for host windows of ranges that end before the work does."
+_UTILIZATION = (
+    Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
+    UNCOVERED,
+    Float(
+        "useful_flop",
+        "FLOP that its ops require by the sizes of their operands, see *modules*; unknown where these were not "
+        "recorded, or over 1 % of the tensor kernels' time is in ops whose sizes do not determine them.",
+        title="Useful FLOP",
+    ),
+    Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
+    DRAM_BYTES,
+)
 KNOWN_FLOP = "where they are known"
 _CAPTURE = "from the GPU's first activity to its last, or where it has none, all its samples"
 COUNTED = "Instances of the path on the GPU that are not left out, see *instances*."
@@ -114,11 +120,7 @@ INSTANCES = Schema(
             "likewise.",
         ),
         Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
-        Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
-        UNCOVERED,
-        _USEFUL,
-        Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
-        DRAM_BYTES,
+        *_UTILIZATION,
         Bool(
             "left_out",
             "Whether it is, or lies in, a warm-up step or a step of another kind than the first: it is in no figure "
@@ -192,11 +194,7 @@ RANGES = Schema(
             title="Of the peak",
             lacking=UNCOVERED.name,
         ),
-        Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
-        UNCOVERED,
-        _USEFUL,
-        Float("mfu_pct", f"{MFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="MFU"),
-        DRAM_BYTES,
+        *_UTILIZATION,
         Float(
             "dram_pct",
             f"Bytes of device memory per second of the window, as a share of the memory's bandwidth. {_NOT_HOST}",

@@ -7,10 +7,10 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import enumerate_keys, search, union
+from tcprof.analysis.intervals import enumerate_keys, search
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import Windows
-from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant
+from tcprof.arrays import Bools, Floats, Ints, broadcast_if_constant, union
 from tcprof.frames import KERNEL_KINDS
 
 _COUNTS = ("activity_count", "inherited_count", "kernel_count", "kernel_ns")

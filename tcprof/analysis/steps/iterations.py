@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import open_times, union
+from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.nesting import OTHERS, SEPARATOR
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.arrays import Bools, Floats, Ints, union
 from tcprof.errors import UsageError
 from tcprof.frames import ITERATIONS, OPS_DOMAIN
 from tcprof.sources import UNNAMED_DOMAIN

@@ -66,12 +66,9 @@ def hidden_graphs(step: Step) -> list[Advice]:
         f"CUDA graphs recorded as a whole take {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels run in them, and what would save time there, is unknown.",
     )
-    code = ("tcprof profile --cuda-graph-trace node ...", *(_WITHOUT_GRAPHS if _is_of_xla(step) else ()))
+    is_of_xla = step.analysis.paths["name"].str.startswith(MODULE).any()
+    code = ("tcprof profile --cuda-graph-trace node ...", *(_WITHOUT_GRAPHS if is_of_xla else ()))
     return [_record_again(step, "hidden-graphs", said, code, about_launches(step, rows.index, "kernel"))]
-
-
-def _is_of_xla(step: Step) -> bool:
-    return any(name.startswith(MODULE) for name in step.analysis.paths["name"])
 
 
 @rule("idle-or-tracer", of_recording=True, after=("launch-bound",))

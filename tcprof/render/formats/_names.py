@@ -4,6 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from os.path import commonprefix
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -51,8 +52,9 @@ def shorten_all(names: Sequence[Name]) -> list[str]:
         for part, text in short.items():
             alike.setdefault(text, []).append(part)
         for several in alike.values():
-            differs = _common_length([part.text for part in several])
-            if differs is not None:
+            texts = {part.text for part in several}
+            if len(texts) > 1:
+                differs = len(commonprefix([*texts]))  # noqa: RUF071 - of letters
                 short.update({part: _told_apart(part, differs) for part in several})
     return [BECAME.join(short[part] for part in each) for each in parts]
 
@@ -67,13 +69,6 @@ def _split(name: Name) -> list[Name]:
         rooms[text] = min(left // (len(texts) - number), width_of(text))
         left -= rooms[text]
     return [Name(text, rooms[text]) for text in texts]
-
-
-def _common_length(texts: Sequence[str]) -> int | None:
-    """How many characters all texts begin with; None if all are the same."""
-    first, last = min(texts), max(texts)  # what these two begin with, all begin with
-    pairs = enumerate(zip(first, last, strict=False))
-    return None if first == last else next((place for place, (one, other) in pairs if one != other), len(first))
 
 
 def _told_apart(name: Name, differs: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sqlalchemy import Table
 
-from tcprof.arrays import Ints, return_freed_memory
+from tcprof.arrays import Ints, return_freed_memory, union
 from tcprof.chips import Chip, Metric, find_chip
 from tcprof.frames import FROM_COUNTS
 from tcprof.nsys import schema
@@ -148,12 +148,8 @@ def _union(database: Database, stretches: list[tuple[Ints, Ints]]) -> tuple[Ints
     start, end = (np.concatenate(part) for part in zip(*stretches, strict=True))
     possible = np.abs(end) <= schema.TIME.high
     database.tell(schema.METRICS, "value", "no end of a stretch", int((~possible).sum()))
-    order = np.argsort(start[possible], kind="stable")
-    start, end = start[possible][order], np.maximum.accumulate(end[possible][order])
-    first = np.flatnonzero(np.append(True, start[1:] > end[:-1])) if len(start) else order
-    last = np.append(first[1:] - 1, len(start) - 1) if len(start) else order
-    lasting = end[last] > start[first]
-    return start[first][lasting], end[last][lasting]
+    _, start, end = union(np.zeros(int(possible.sum()), dtype=np.int64), start[possible], end[possible])
+    return start, end
 
 
 def _by_key(rows: Columns, keys: Set[int]) -> dict[int, tuple[Ints, Ints]]:

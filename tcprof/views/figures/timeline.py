@@ -8,8 +8,8 @@ import numpy as np
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.drawing import Envelope, Lanes, band_points, choose_lanes, compute_envelope, step_points
-from tcprof.analysis.intervals import StepFunction, union
-from tcprof.arrays import Floats, rows_of_gpu
+from tcprof.analysis.intervals import open_times
+from tcprof.arrays import rows_of_gpu
 from tcprof.views.figures import AXIS, LEGEND, PlotlyFigure, Settings, axis_names, base_layout, scatter, traces
 
 TITLE_PIXELS = 26
@@ -159,16 +159,13 @@ def _sample_panels(analysis: Analysis, gpu: int, bins: int) -> list[Panel]:
 
 def _busy(analysis: Analysis, gpu: int, bins: int) -> Envelope:
     mine = rows_of_gpu(analysis.activities, gpu)
-    start, end = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
-    _, low, high = union(np.zeros(len(mine), dtype=np.int64), start, end)
-    if not len(low):
-        nothing = np.empty(0)
-        return Envelope(low, high, nothing, nothing, nothing, 0.0)
-    edges = np.unique(np.linspace(low[0], high[-1], bins + 1).round().astype(np.int64))
+    busy = open_times(mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy())
+    if not len(busy.start):
+        return Envelope(busy.start, busy.end, busy.value, busy.value, busy.value, 0.0)
+    edges = np.unique(np.linspace(busy.start[0], busy.end[-1], bins + 1).round().astype(np.int64))
     left, right = edges[:-1], edges[1:]
-    full = StepFunction(low, high, np.full(len(low), 100.0))
-    busy: Floats = full.integral(left, right) / (right - left).astype(np.float64)
-    return Envelope(left, right, busy, busy, busy, float(edges[-1] - edges[0]) / len(left))
+    share = 100 * busy.integral(left, right) / (right - left)
+    return Envelope(left, right, share, share, share, float(edges[-1] - edges[0]) / len(left))
 
 
 def _line(envelope: Envelope, metric: traces.Metric, visible: bool | str) -> Settings:
