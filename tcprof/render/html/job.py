@@ -21,11 +21,6 @@ def write_job_page(document: Document, path: Path, options: PageOptions = USUAL)
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    write_page(path, render_job(document, options), options)
-
-
-def render_job(document: Document, options: PageOptions = USUAL) -> str:
-    """The page of a job, or of two, as text."""
     inner = [part for section in document.parts if isinstance(section, Section) for part in section.parts]
     cells = next((part for part in inner if isinstance(part, HeatMap)), None)
     values = {
@@ -37,7 +32,7 @@ def render_job(document: Document, options: PageOptions = USUAL) -> str:
         "cells": cells,
         "packed": Markup(_pack(cells)) if cells else "",
     }
-    return render_page("job.html", values, options)
+    write_page(path, render_page("job.html", values, options), options)
 
 
 def _pack(cells: HeatMap) -> str:
