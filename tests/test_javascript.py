@@ -13,7 +13,7 @@ WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
 BUNDLES = ("report.js", "comparison.js", "job.js", "trend.js", "theme.js")
 LARGEST = {
-    "report.js": 88_600,
+    "report.js": 87_900,
     "comparison.js": 60_000,
     "job.js": 60_000,
     "trend.js": 60_000,

@@ -7,7 +7,7 @@ import { EVERYTHING, Model } from "../src/explorer/model";
 // whole > net > (layer a > kernels 1 and 2; layer b > kernel 1); net is slower in b.
 const GROUPING: Grouping = {
   by: "module", gpu: 0, name: "modules-0", caption: "", first: "Module", more: "", notes: [],
-  columns: [{ title: "Time", meaning: "", columns: ["ns"], words: false, shown: true,
+  columns: [{ title: "Time", meaning: "", columns: ["ns"], words: false, shown: true, width: 10,
     text: ["9", "9", "3", "1", "2", "6", "6"], sort: ["9", "9", "3", "1", "2", "6", ""] }],
   rows: {
     name: ["whole", "net", "a", "gemm", "copy", "b", "gemm"], full: ["", "net", "net.a", "gemm<1>", "copy<2>", "net.b", "gemm<1>"],

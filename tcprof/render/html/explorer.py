@@ -1,6 +1,7 @@
 """The table of a page as its script takes it: columns of texts and of what they are sorted by, packed."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -9,6 +10,9 @@ from tcprof.render.html.timeline.packing import ArrayStore
 from tcprof.units import join_units
 from tcprof.views.document import Explorer, Grouping, Line
 from tcprof.views.tables import Cell, Heading
+
+_BAR, _MARGIN = 5.5, 2.4  # in letters
+_WIDEST, _WIDEST_WORDS = 28, 18  # columns, in letters
 
 
 def pack_explorer(explorer: Explorer) -> Markup:
@@ -59,24 +63,36 @@ def _sites(lines: Sequence[Line]) -> dict[str, list[Any]]:
 
 
 def _column(heading: Heading, cells: Sequence[Cell]) -> dict[str, Any]:
+    texts = [_unbroken(f"{cell.text} {cell.mark}".rstrip()) for cell in cells]
+    notes = [_unbroken(", ".join(each for each in cell.after if each != "–" and each)) for cell in cells]
+    has_bars = any(cell.bar >= 0 and not cell.of_time for cell in cells)
     described = {
         "title": heading.title,
         "meaning": heading.meaning,
         "columns": heading.columns or (heading.title,),
         "words": heading.words,
         "shown": heading.shown,
-        "text": [_unbroken(f"{cell.text} {cell.mark}".rstrip()) for cell in cells],
+        "width": _width(heading, zip(texts, notes, strict=True), has_bars),
+        "text": texts,
         "sort": [cell.sort for cell in cells],
     }
     if any(any(cell.after) for cell in cells):
-        described["note"] = [
-            _unbroken(", ".join(each for each in cell.after if each != "–" and each)) for cell in cells
-        ]
-    if any(cell.bar >= 0 and not cell.of_time for cell in cells):
+        described["note"] = notes
+    if has_bars:
         described["bar"] = [-1 if cell.of_time else cell.bar for cell in cells]
     if any(cell.values for cell in cells):
         described["values"] = [cell.values or (cell.sort,) for cell in cells]
     return described
+
+
+def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -> int:
+    """How many letters wide a column is: for its longest text and its bar, or its title in two lines."""
+    words = heading.title.split(" ")
+    halves = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(len(words)))
+    title = min(max(map(len, each)) for each in halves)
+    longest = max((len(f"{text} {note}".strip()) for text, note in texts), default=0)
+    needed = max(0.85 * longest + _BAR * has_bars, title) + _MARGIN
+    return min(math.ceil(needed), _WIDEST_WORDS if heading.words else _WIDEST)
 
 
 def _unbroken(text: str) -> str:

@@ -8,6 +8,8 @@ export interface Column {
   columns: readonly string[];
   words: boolean;
   shown: boolean;
+  /** Letters that its texts take at most. */
+  width: number;
   text: readonly string[];
   /** What each row is sorted by: a number or a word; empty where unknown. */
   sort: readonly string[];

@@ -40,7 +40,7 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     return cell;
   };
   table.caption!.textContent = caption;
-  const widths = columns.map(({ column }) => (column ? widthOf(column) : 11));
+  const widths = columns.map(({ column }) => column?.width ?? 11);
   const name = element("col");
   table.querySelector("colgroup")!.replaceChildren(name, ...widths.map((width) => {
     const made = element("col");
@@ -52,20 +52,6 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),
     ...columns.map(({ key, title, meaning, words }) => heading(key, title, meaning, words ? "word" : "number"))));
-}
-
-const widths = new WeakMap<Column, number>();
-
-function widthOf(column: Column): number {
-  const known = widths.get(column);
-  if (known) return known;
-  const longest = (texts: readonly string[]) => texts.reduce((most, text) => Math.max(most, text.length), 0);
-  const texts = column.text.map((text, row) => `${text} ${column.note?.[row] ?? ""}`.trim());
-  const words = column.title.split(" ");
-  const halves = words.map((_, place) => longest([words.slice(0, place), words.slice(place)].map((half) => half.join(" "))));
-  const made = Math.min(Math.ceil(Math.max(0.85 * longest(texts) + (column.bar ? 5.5 : 0), Math.min(...halves)) + 2.4), column.words ? 18 : 28);
-  widths.set(column, made);
-  return made;
 }
 
 export function makeRow(model: Model, { row, depth, open }: Seen, place: number, columns: readonly Shown[]): HTMLTableRowElement {

@@ -2,7 +2,7 @@
 import type { Grouping } from "./data";
 
 /** What a reader asks for: of launches of kernels, and of names. */
-export interface Wanted {
+interface Wanted {
   phases: ReadonlySet<string>;
   noTensor: boolean;
   timeClass: string;

@@ -1,7 +1,7 @@
 /** What the panel tells of modules: their time in each phase, and which of them launch a kernel. Knows no page. */
 import { formatCount, formatPercent, formatSeconds } from "../format";
 import type { Totals } from "../timeline/details";
-import { activeOf, modulesWithin } from "../timeline/launching";
+import { activeOf, modulesWithin, sumOver, type WorkShare } from "../timeline/launching";
 import type { Subject } from "../timeline/subjects";
 import { listOf, type List } from "./lines";
 import type { Told } from "./told";
@@ -13,18 +13,22 @@ export function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject
   const phases = [...new Set(mine.map(({ phase }) => phase))];
   return phases.length < 2 ? [] : phases.map((phase) => {
     const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
-    const { percent, isLeast } = activeOf(shares);
-    const seconds = shares.reduce((sum, share) => sum + share.seconds, 0);
-    const active = Number.isFinite(percent) ? `, Tensor Active ${isLeast ? "≥ " : ""}${formatPercent(percent)}` : "";
-    return [`Of it ${phase}`, `${formatSeconds(seconds)}${active}`];
+    const active = formatActive(shares);
+    return [`Of it ${phase}`, formatSeconds(sumOver(shares, "seconds")) + (active === "–" ? "" : `, Tensor Active ${active}`)];
   });
+}
+
+/** Tensor Active of some work together, at least. */
+export function formatActive(shares: readonly WorkShare[]): string {
+  const { percent, isLeast } = activeOf(shares);
+  return (isLeast ? "≥ " : "") + formatPercent(percent);
 }
 
 /** The modules that launch a kernel, by phase, each with its share of the kernel's time in all of them. */
 export function launchingModules({ gpu, id }: Subject): List {
   const { modules } = gpu.details;
   const mine = modules.own.filter(({ share }) => share.id === id).sort((a, b) => b.share.seconds - a.share.seconds);
-  const whole = mine.reduce((sum, { share }) => sum + share.seconds, 0);
+  const whole = sumOver(mine.map(({ share }) => share), "seconds");
   return listOf("Modules that launch it", mine, ({ module, phase, share: { count, seconds } }) => {
     const name = modules.names[modules.rowOf.get(module) ?? -1] ?? "";
     const note = `${phase}: ${formatPercent((100 * seconds) / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;

@@ -1,11 +1,11 @@
 /** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
 import type { Figures } from "../timeline/details";
-import { activeOf, busyTime, openAt, runningIn, sumModule, sumWork } from "../timeline/launching";
+import { busyTime, openAt, runningIn, sumModule, sumOver, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
 import { listOf, type List } from "./lines";
-import { figureOf, launchingModules, phaseFacts, sumOf } from "./modules";
+import { figureOf, formatActive, launchingModules, phaseFacts, sumOf } from "./modules";
 import { stepsOf, type Steps } from "./steps";
 
 /** A class of work and its time. */
@@ -30,14 +30,11 @@ export function tell(subjects: Subjects, subject: Subject): Told {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-  const nouns = {
-    window: "Window", range: "Range", kernel: "Kernel", module: "Module", iteration: "Step", finding: "Finding",
-    kernels: "Kernels", modules: "Modules",
-  };
+  const noun = selection.kind === "iteration" ? "Step" : selection.kind[0].toUpperCase() + selection.kind.slice(1);
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
   return {
     title: titleOf(subject),
-    kind: `${nouns[selection.kind]}${at >= 0 ? part : ""}${which}${several}`,
+    kind: `${noun}${at >= 0 ? part : ""}${which}${several}`,
     facts: factsOf(subjects, subject).filter(([, value]) => value !== "–"),
     ...classesOf(subjects, subject),
     lists: listsOf(subjects, subject).filter(({ lines }) => lines.length),
@@ -98,27 +95,30 @@ function pathFacts({ gpu: { details }, id }: Subject): Told["facts"] {
     ["Instances", formatCount(count)],
     ["GPU window, mean", formatSeconds(seconds / count)],
     ["GPU window, all together", formatSeconds(seconds)],
-    ["Tensor Active, mean", withInterval(...interval(of, "tensor_active_mean_pct", "tensor_active"))],
-    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    ["Tensor Active, mean", activeOfAll(of, "tensor_active_mean_pct")],
+    tensorRate(of, seconds),
     ["Device memory, each", formatBytes(of("dram_bytes") / count)],
     ["Kernels", formatCount(of("kernel_count"))],
   ];
 }
 
-function interval(of: (name: string) => number, value: string, stem: string): [number, number, number] {
-  return [of(value), of(`${stem}_low_pct`), of(`${stem}_high_pct`)];
-}
+type FigureOf = (name: string) => number;
+
+const activeOfAll = (of: FigureOf, name: string) => withInterval(of(name), of("tensor_active_low_pct"), of("tensor_active_high_pct"));
+
+const tensorRate = (of: FigureOf, seconds: number): Told["facts"][number] => ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")];
 
 function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Told["facts"] {
   const bar = instances[at];
   const { percents, kernels } = gpu.lanes.host;
-  const of = (name: string, figures: Figures = gpu.details.instances) => figures[name]?.[bar] ?? NaN;
+  const figures: Figures = gpu.details.instances;
+  const of = (name: string) => figures[name]?.[bar] ?? NaN;
   const window = subjects.windowOf(gpu, bar);
   return [
     ["GPU window", kernels[bar] ? lengthOf(place) : "–"],
     ["On the CPU", lengthOf(host)],
     ["Tensor Active, mean", formatPercent(percents.tensor_active_mean_pct[bar])],
-    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / (window.end - window.start), "FLOP/s")],
+    tensorRate(of, window.end - window.start),
     ["Device memory", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(kernels[bar])],
     ["Time of the kernels", formatSeconds(1e-9 * of("kernel_ns"))],
@@ -135,7 +135,7 @@ function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Told["facts"] {
     ["Time, mean", formatSeconds(seconds / of("launch_count"))],
     ["Class", subjects.header.classes[classes[id]].name],
     ["Tensor Active", withInterval(of("tensor_active_pct"), low[id] ?? NaN, high[id] ?? NaN)],
-    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    tensorRate(of, seconds),
     ["Device memory, each", formatBytes((of("dram_read_bytes") + of("dram_write_bytes")) / of("launch_count"))],
   ];
 }
@@ -156,15 +156,13 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
 /** Of a finding, or of several kernels: all their launches. */
 function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: Subject): Told["facts"] {
   const shares = sumWork(work, work.percents.tensor_active_pct, bars());
-  const sum = (key: "count" | "seconds") => shares.reduce((total, share) => total + share[key], 0);
-  const { percent, isLeast } = activeOf(shares);
   const isModules = parts?.every(({ selection }) => selection.kind === "module");
   return [
     ...(finding?.gain ? [["Gain", finding.gain] as [string, string]] : []),
     ...(isModules ? [] : [
-      ["Launches", formatCount(sum("count"))],
-      ["Time of all", formatSeconds(sum("seconds"))],
-      ["Tensor Active, from the fit", (isLeast ? "≥ " : "") + formatPercent(percent)],
+      ["Launches", formatCount(sumOver(shares, "count"))],
+      ["Time of all", formatSeconds(sumOver(shares, "seconds"))],
+      ["Tensor Active, from the fit", formatActive(shares)],
     ] as Told["facts"]),
   ];
 }
@@ -177,9 +175,9 @@ function moduleFacts(subject: Subject): Told["facts"] {
     ["Total time of its kernels", formatSeconds(seconds)],
     ["Share of all kernels' time", formatPercent(of("share_pct"))],
     ...phaseFacts(subject),
-    ["Tensor Active while they ran", withInterval(...interval(of, "tensor_active_pct", "tensor_active"))],
+    ["Tensor Active while they ran", activeOfAll(of, "tensor_active_pct")],
     ["Time lost to the peak", formatSeconds(1e-9 * of("lost_ns"))],
-    ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")],
+    tensorRate(of, seconds),
     ["Device memory", formatBytes(of("dram_bytes"))],
     ["Kernels", formatCount(of("kernel_count"))],
   ];

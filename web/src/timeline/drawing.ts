@@ -31,7 +31,7 @@ const PAPER = 2; // and of print: with 3, Chromium prints the canvas 1.6 % small
 const PAGE = 850; // pixels of a printed page that a timeline may take: one that is cut in two cannot be read
 
 /** What the pointer is at, in pixels of the plot, and what is said of it. */
-export interface Pointed {
+interface Pointed {
   x: number;
   y: number;
   say: () => string;

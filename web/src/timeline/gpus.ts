@@ -29,7 +29,7 @@ export interface Lanes {
 }
 
 /** Where the values of a metric are: the levels of its track, its place in their curves, and the step of its values. */
-export interface PlacedCurve {
+interface PlacedCurve {
   levels: Level[];
   place: number;
   step: number;

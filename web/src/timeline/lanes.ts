@@ -14,7 +14,7 @@ export interface View extends Window {
 }
 
 /** The name of a wide bar: where there is space for it, in seconds and rows, and what to write, shortest first. */
-export interface FittedName {
+interface FittedName {
   left: number;
   right: number;
   middle: number;
@@ -166,10 +166,16 @@ function addRangeBin(
   const { view, header: names } = filling;
   const left = view.low + bin * view.narrow;
   paint(filling, rangeLook(filling, mean), left, left + view.narrow, span.top, span.bottom);
-  const first = bins.first[bin];
-  const say = () => (bins.bars[bin] === 1 ? describe(first) : `<b>${bins.count[bin]} short ranges</b>, the first ` +
-    `${names.paths.names[bars.id[first]]}<br>Tensor Active mean ${formatPercent(mean)}`);
-  filling.places.push({ left, right: left + view.narrow, top: span.top, bottom: span.bottom, say });
+  addBin(filling, span, bin, bins, describe, () => `<b>${bins.count[bin]} short ranges</b>, the first ` +
+    `${names.paths.names[bars.id[bins.first[bin]]]}<br>Tensor Active mean ${formatPercent(mean)}`);
+}
+
+/** Where the pointer finds what is drawn together. */
+function addBin(filling: Filling, { top, bottom }: Span, bin: number, bins: Bins, describe: Describe, sayAll: () => string): void {
+  const { low, narrow } = filling.view;
+  const left = low + bin * narrow;
+  const say = () => (bins.bars[bin] === 1 ? describe(bins.first[bin]) : sayAll());
+  filling.places.push({ left, right: left + narrow, top, bottom, say });
 }
 
 function describeWork({ lanes, header: { works, classes } }: Filling, bars: Bars, bar: number): string {
@@ -222,7 +228,6 @@ function stackBin(filling: Filling, span: Span, bin: number, bins: Bins, byClass
   });
   const shares = () => Array.from(byClass, (time, place) => [classes[place].name, time] as const)
     .filter(([, time]) => time).map(([name, time]) => `${name} ${formatPercent((100 * time) / view.narrow)}`);
-  const say = () => (bins.bars[bin] === 1 ? describe(bins.first[bin]) : `<b>${bins.count[bin]} short kernels and copies</b><br>in ` +
+  addBin(filling, span, bin, bins, describe, () => `<b>${bins.count[bin]} short kernels and copies</b><br>in ` +
     `${formatSeconds(view.narrow)} from ${formatMoment(left)}<br>${shares().join(", ")} of the time`);
-  filling.places.push({ left, right: left + view.narrow, top: span.top, bottom: span.bottom, say });
 }

@@ -76,12 +76,15 @@ export function sumWork(work: Intervals, active: Float32Array, bars: Uint32Array
 
 const WHOLE = 0.99; // of the time: what is unknown of less is not told
 
+export function sumOver(shares: readonly WorkShare[], key: "count" | "seconds" | "activeSeconds"): number {
+  return shares.reduce((total, share) => total + share[key], 0);
+}
+
 /** Tensor Active of some work together, in percent: the least where that of a part is unknown; NaN where none is known. */
 export function activeOf(shares: readonly WorkShare[]): { percent: number; isLeast: boolean } {
-  const sum = (some: readonly WorkShare[], key: "seconds" | "activeSeconds") => some.reduce((total, share) => total + share[key], 0);
   const known = shares.filter(({ activeSeconds }) => !Number.isNaN(activeSeconds));
-  const percent = known.length ? (100 * sum(known, "activeSeconds")) / sum(shares, "seconds") : NaN;
-  return { percent, isLeast: known.length > 0 && sum(known, "seconds") < WHOLE * sum(shares, "seconds") };
+  const percent = known.length ? (100 * sumOver(known, "activeSeconds")) / sumOver(shares, "seconds") : NaN;
+  return { percent, isLeast: known.length > 0 && sumOver(known, "seconds") < WHOLE * sumOver(shares, "seconds") };
 }
 
 interface Nested {

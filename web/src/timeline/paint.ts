@@ -28,7 +28,7 @@ export interface Outline {
 }
 
 /** The lanes of one GPU, and where a row is, in pixels. */
-export interface PlacedLanes extends FilledLanes, Strip {
+interface PlacedLanes extends FilledLanes, Strip {
   outlines: readonly Outline[];
 }
 

@@ -93,7 +93,7 @@ export class Subjects {
 
   /** The name by which the path, kernel or module of an id is selected. */
   nameOf(kind: "range" | "kernel" | "module", gpu: number, id: number): string | undefined {
-    if (kind !== "module") return this.header.links[kind === "range" ? "ranges" : "kernels"][id];
+    if (kind !== "module") return this.header.links[`${kind}s`][id];
     const modules = this.gpus.find((each) => each.gpu === gpu)?.details.modules;
     return modules?.names[modules.rowOf.get(id) ?? -1];
   }
@@ -101,7 +101,7 @@ export class Subjects {
   /** The selection of one instance: of a range by its bar on the CPU, of a kernel by its bar of work. */
   instanceAt(gpu: Gpu, kind: "range" | "kernel", bar: number): Selection | null {
     const bars = kind === "range" ? gpu.lanes.host : gpu.lanes.work;
-    const name = this.header.links[kind === "range" ? "ranges" : "kernels"][bars.id[bar]];
+    const name = this.header.links[`${kind}s`][bars.id[bar]];
     if (name === undefined) return null;
     return { kind, gpu: gpu.gpu, name, instance: barsOf(bars, bars.id[bar]).indexOf(bar) };
   }
