@@ -181,7 +181,7 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
         ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
         *slow(
             [
-                ("quantities-1-0", "Per step,Base,New,Change,low,high,p,Verdict", "gpu_window_ns,"),
+                ("quantities-1-0", "Per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
                 ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
             ]
         ),

@@ -24,12 +24,12 @@ SCALE = (
     "at the end"
 )
 CHANGE_HEADINGS = (
-    Heading("Base", COMPARISON["base"].meaning),
-    Heading("New", COMPARISON["new"].meaning),
-    Heading("Change", "A ratio or, for percentages, a difference in points."),
+    Heading.of(COMPARISON["base"], title="Base"),
+    Heading.of(COMPARISON["new"], title="New"),
+    Heading("Change", "A ratio or, for percentages, a difference in points.", columns=("change",)),
     Heading("95 % interval", SCALE, columns=("low", "high"), spare=1),
     Heading("p", COMPARISON["p_value"].meaning, spare=2),
-    Heading("Verdict", COMPARISON["verdict"].meaning, words=True),
+    Heading.of(COMPARISON["verdict"], title="Verdict"),
 )
 
 

@@ -118,7 +118,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
         time, quantity = name_time(judged), str(judged["quantity"])
         headings = (
             Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
-            Heading("Ratio"),
+            Heading("Ratio", columns=("ratio",)),
             Heading("95 % interval", columns=("low", "high"), spare=1),
             Heading(HEADLINE.column.title, HEADLINE.column.meaning, columns=(HEADLINE.name,)),
             Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),

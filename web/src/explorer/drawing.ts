@@ -20,7 +20,7 @@ export interface Shown {
   column: Column | null;
 }
 
-const TAIL = 12; // letters of a name that stay, where its middle is left out
+const TAIL = 10; // letters of a name that stay, where its middle is left out
 const MATCHING = "Time of the kernels that the filters ask for.";
 
 export function shownColumns(model: Model, isShown: (title: string) => boolean): Shown[] {
@@ -47,7 +47,7 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
     made.style.width = `${width}ch`;
     return made;
   }));
-  table.style.minWidth = `calc(17rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
+  table.style.minWidth = `calc(13.5rem + ${widths.reduce((sum, width) => sum + width, 0)}ch)`;
   Object.assign(table.dataset, { by, gpu });
   table.tHead!.replaceChildren(element("tr", {},
     heading("name", first, "", "first"),
