@@ -20,8 +20,8 @@ _PARTS = (
     ),
 )
 _WAIT = (
-    "Exposed communication that is waiting for slower ranks: how much longer its collectives took than on the rank of "
-    "its group that was last to start them, at most communication_ns. Unknown where they match no other rank's."
+    "Exposed communication that is waiting for slower ranks: how much longer its collectives took than on the rank "
+    "that was last to start them, at most communication_ns. Unknown where they match no other rank's."
 )
 
 _INPUT = Float(
@@ -88,13 +88,14 @@ COLLECTIVES = Schema(
     (
         RANK,
         _STEP,
-        Int("place", "How many collectives of the step began before it."),
+        Float("stream", "Number of its CUDA stream, of which each process group has its own; unknown in older jobs."),
+        Int("place", "How many collectives of the step began before it on its stream."),
         Text("name", "The kernel's name."),
         IntTime("start_ns", "Start on the clock of the rank's recording."),
         Int("duration_ns", "How long it ran."),
         Float("sm_pct", "Share of the GPU's SMs that its blocks hold, at one block an SM; unknown where either is."),
     ),
-    key=("rank", "step", "place"),
+    key=("rank", "step", "stream", "place"),
 )
 
 RANK_PARTS = Schema(

@@ -73,7 +73,7 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
         for row in shown.to_dict("records")
     ]
     more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
-    title = "Means per step of each rank, the longest own time first"
+    title = "Means per step of each rank, most over the median first"
     hidden = len(ranks) - len(shown)
     return Table("ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title)
 
