@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import open_times
-from tcprof.analysis.steps.step_summary import time_steps
+from tcprof.analysis.steps.step_summary import time_followed_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
 from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
@@ -108,7 +108,7 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
 
 
 def _between_steps(analysis: Analysis, gpu: int) -> float:
-    steps = time_steps(analysis.iterations, analysis.instances, gpu)
+    steps = time_followed_steps(analysis.iterations, analysis.instances, analysis.activities, gpu)
     known = steps[steps["counted"] & steps["step_ns"].notna()]
     return max(0.0, float((known["step_ns"] - known["gpu_window_ns"]).mean())) if len(known) else 0.0
 

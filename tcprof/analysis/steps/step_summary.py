@@ -7,7 +7,7 @@ from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.ranges.summary import Functions, mean_columns, tensor_columns
 from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_medians
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
-from tcprof.analysis.steps.iterations import reach_to_next
+from tcprof.analysis.steps.iterations import are_followed, reach_to_next
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
@@ -44,6 +44,17 @@ def time_steps(iterations: pd.DataFrame, instances: pd.DataFrame, gpu: int) -> p
     length = mine["start_ns"].diff().shift(-1)
     follows = mine["number"].diff().shift(-1) == 1
     return mine.assign(step_ns=length.where(follows & (length > 0))).reset_index(drop=True)
+
+
+def time_followed_steps(
+    iterations: pd.DataFrame, instances: pd.DataFrame, activities: pd.DataFrame, gpu: int
+) -> pd.DataFrame:
+    """The same, in which a step has no ``step_ns`` where something else follows it: see ``are_followed``."""
+    steps = time_steps(iterations, instances, gpu)
+    start, end = (steps["start_ns"].to_numpy(np.float64) + more for more in (0, steps["gpu_window_ns"].to_numpy()))
+    begun = np.sort(rows_of_gpu(activities, gpu)["start_ns"].to_numpy(np.int64))
+    followed = are_followed(steps["number"].to_numpy(), steps["kind"].to_numpy(), start, end, begun)
+    return steps.assign(step_ns=steps["step_ns"].where(followed))
 
 
 def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
@@ -92,7 +103,9 @@ def _summarize(
     samples: Samples | None,
 ) -> dict[str, float]:
     number, kind, first, last = (steps[name].to_numpy() for name in ("number", "kind", "gpu_start_ns", "gpu_end_ns"))
-    reach = reach_to_next(number, kind, first.astype(np.float64), last.astype(np.float64))
+    first, last = first.astype(np.float64), last.astype(np.float64)
+    begun = np.sort(activities["start_ns"].to_numpy(np.int64))
+    reach = reach_to_next(first, last, are_followed(number, kind, first, last, begun))
     start, end, last = (each[steps["counted"].to_numpy()].astype(np.int64) for each in (first, reach, last))
     count = len(start)
     inside = open_times(start, end)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
-from tcprof.analysis.steps.step_summary import time_steps
+from tcprof.analysis.steps.step_summary import time_followed_steps
 from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.matching.places import KEYS, Renaming, rename_paths
@@ -112,7 +112,8 @@ def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.Mul
 def _step_times(analysis: Analysis, instances: pd.DataFrame) -> "pd.Series[float]":
     """The step time of each instance that is an iteration."""
     iterations, key = analysis.iterations, ["gpu", "range"]
-    steps = [time_steps(iterations, analysis.instances, gpu)[[*key, "step_ns"]] for gpu in iterations["gpu"].unique()]
+    frames = iterations, analysis.instances, analysis.activities
+    steps = [time_followed_steps(*frames, gpu)[[*key, "step_ns"]] for gpu in iterations["gpu"].unique()]
     if not steps:
         return pd.Series(np.nan, instances.index)
     known = pd.concat(steps).set_index(key)["step_ns"]
