@@ -6,6 +6,7 @@ from builders import FIXTURES, TraceBuilder
 
 import tcprof
 from tcprof.analysis.mean_iteration import find_typical
+from tcprof.findings.compared.verdict import find_row
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -53,6 +54,40 @@ def test_where_nothing_iterates_there_are_none():
     analysis = tcprof.read(FIXTURES / "wmma.sqlite")
     assert analysis.steps.empty
     assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "kind"]
+
+
+def loop(tmp_path, periods, other=(), name="run"):
+    """Steps of a kernel of 4 µs, each so long after the one before; and other kernels in no step."""
+    builder, begin = TraceBuilder().gpu(), 100_000
+    for period in [*periods, 10_000]:
+        builder.range("step", begin - 1_000, begin + 4_000)
+        builder.kernel("k", begin, begin + 4_000, launched=begin - 500)
+        begin += period
+    for start in other:
+        builder.kernel("test pass", start, start + 2_000, launched=start - 1_000)
+    (tmp_path / name).mkdir()
+    return tcprof.read(builder.write(tmp_path / name), warm_up=0)
+
+
+def mean_step_ns(analysis):
+    return analysis.step_summary["total_ns"].item() / analysis.step_summary["step_count"].item()
+
+
+WORKERS = [10_000, 10_000, 10_000, 50_000] * 5  # of four, whose batches come together: each fourth step waits
+
+
+def test_a_step_that_waits_long_for_its_batch_is_a_step(tmp_path):
+    analysis = loop(tmp_path, WORKERS)
+    assert mean_step_ns(analysis) == pytest.approx((sum(WORKERS) + 4_000) / 21)
+    faster = loop(tmp_path, [10_000] * 20, name="faster")
+    row = find_row(tcprof.compare([analysis], [faster]), 0, "step_ns")
+    assert (row["mean_base"], row["mean_new"]) == pytest.approx((sum(WORKERS) / 20, 10_000))
+
+
+@pytest.mark.parametrize(("periods", "other"), [([10_000] * 9 + [30_000], [207_000]), ([10_000] * 9 + [200_000], [])])
+def test_a_test_pass_or_a_very_long_pause_ends_a_step(tmp_path, periods, other):
+    analysis = loop(tmp_path, [*periods, *[10_000] * 9], other)
+    assert mean_step_ns(analysis) == pytest.approx((18 * 10_000 + 2 * 4_000) / 20)
 
 
 @pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])

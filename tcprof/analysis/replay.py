@@ -14,7 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.steps.iterations import are_followed, reach_to_next
+from tcprof.analysis.steps.iterations import are_followed
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
 from tcprof.untrusted import one_line
 
@@ -152,6 +152,6 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
     followed = are_followed(number, kind, *on_gpu, work)
     for side in ("gpu", "host"):
         start, end = (found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
-        end = reach_to_next(start, end, followed)
+        end = np.where(followed, np.append(start[1:], np.nan), np.maximum(start, end))
         windows.append((start[counted].astype(np.int64), end[counted].astype(np.int64)))
     return one_line(str(found["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]

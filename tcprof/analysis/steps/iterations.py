@@ -262,11 +262,6 @@ def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Int
     return followed
 
 
-def reach_to_next(start: Floats, end: Floats, followed: Bools) -> Floats:
-    """Ends of intervals at the start of the next one where that follows."""
-    return np.where(followed, np.append(start[1:], np.nan), np.maximum(start, end))
-
-
 def counted_paths(iterations: pd.DataFrame) -> list[str]:
     """The paths of the iterations that figures are over, or of all where there is none."""
     counted = iterations[iterations["counted"]]

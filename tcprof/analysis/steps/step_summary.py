@@ -7,7 +7,7 @@ from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.ranges.summary import Functions, mean_columns, tensor_columns
 from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_medians
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
-from tcprof.analysis.steps.iterations import are_followed, reach_to_next
+from tcprof.analysis.steps.iterations import are_followed
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
@@ -82,31 +82,26 @@ def summarize_steps(
     """
     if iterations.empty:
         return STEP_SUMMARY.empty()
-    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns"]
-    found = iterations[iterations["gpu_window_ns"] > 0].merge(instances[columns], on=["gpu", "range"])
     rows = []
-    for gpu, steps in found.sort_values("number").groupby("gpu", sort=True):
-        if steps["counted"].any():
-            timed = time_steps(iterations, instances, int(str(gpu)))
-            to_next = timed["step_ns"][timed["counted"] & timed["step_ns"].notna()].to_numpy(np.float64)
-            work = rows_of_gpu(activities, int(str(gpu)))
-            rows.append(_summarize(int(str(gpu)), steps, to_next, work, functions, samples))
+    for gpu in sorted(iterations["gpu"].unique().tolist()):
+        steps = time_followed_steps(iterations, instances, activities, gpu)
+        steps = steps[steps["counted"] & (steps["gpu_window_ns"] > 0)]
+        if len(steps):
+            rows.append(_summarize(gpu, steps, rows_of_gpu(activities, gpu), functions, samples))
     return STEP_SUMMARY.conform(pd.DataFrame(rows)) if rows else STEP_SUMMARY.empty()
 
 
 def _summarize(
     gpu: int,
     steps: pd.DataFrame,
-    to_next: Floats,
     activities: pd.DataFrame,
     functions: Functions,
     samples: Samples | None,
 ) -> dict[str, float]:
-    number, kind, first, last = (steps[name].to_numpy() for name in ("number", "kind", "gpu_start_ns", "gpu_end_ns"))
-    first, last = first.astype(np.float64), last.astype(np.float64)
-    begun = np.sort(activities["start_ns"].to_numpy(np.int64))
-    reach = reach_to_next(first, last, are_followed(number, kind, first, last, begun))
-    start, end, last = (each[steps["counted"].to_numpy()].astype(np.int64) for each in (first, reach, last))
+    start, step_ns = steps["start_ns"].to_numpy(np.int64), steps["step_ns"]
+    last = start + steps["gpu_window_ns"].to_numpy(np.int64)
+    end = np.where(step_ns.notna(), start + step_ns.fillna(0), last).astype(np.int64)
+    to_next = step_ns.dropna().to_numpy(np.float64)
     count = len(start)
     inside = open_times(start, end)
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
