@@ -83,7 +83,7 @@ def test_it_fits_a_screen_and_everything_is_there_with_all(base: Path, new: Path
     assert brief.out.splitlines()[-1].startswith("--all shows")
     everything = run("compare", base, new, "--all").out
     assert len(everything.splitlines()) > 2 * 40
-    assert "why the mean Tensor Active changed" in everything or "why the capture" in everything
+    assert "Why the mean Tensor Active changed" in everything or "Why the capture" in everything
 
 
 def test_warnings_stand_before_the_figures_in_every_format(run: Run) -> None:

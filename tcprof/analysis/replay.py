@@ -14,7 +14,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.steps.iterations import are_followed
+from tcprof.analysis.steps.step_summary import are_followed
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
 from tcprof.untrusted import one_line
 

@@ -32,7 +32,6 @@ _LIBRARY = re.compile(
 )
 NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
 ALL = "all"
-_LONG, _VERY_LONG = 2.0, 10.0  # times the median from one iteration to the next
 
 
 def find_iterations(
@@ -237,29 +236,6 @@ def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.Data
     if count < 0:
         raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
     return _set_warm_up(iterations, (iterations["number"] < count).to_numpy())
-
-
-def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
-    """Whether what comes after each interval on a GPU is the next iteration, and not something else before it.
-
-    Something else is other work, such as a test pass, or nothing for very long, such as the start of a loader.
-
-    Args:
-        number: Numbers of the iterations; intervals are in order.
-        kind: Their kinds.
-        start: When they start on the GPU.
-        end: When their own work ends there.
-        work: When each activity of the GPU starts, in order.
-    """
-    period = np.append(np.where(np.diff(number) == 1, np.diff(start), np.nan), np.nan)
-    usual = np.empty(len(period))
-    for each in np.unique(kind):
-        rows = np.flatnonzero(kind == each)
-        usual[rows] = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
-    has_other_work = np.searchsorted(work, start + np.nan_to_num(period)) > np.searchsorted(work, end, side="right")
-    is_long = (period > _VERY_LONG * usual) | ((period > _LONG * usual) & has_other_work)
-    followed: Bools = (period > 0) & ~is_long
-    return followed
 
 
 def counted_paths(iterations: pd.DataFrame) -> list[str]:

@@ -7,13 +7,13 @@ from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.ranges.summary import Functions, mean_columns, tensor_columns
 from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_medians
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
-from tcprof.analysis.steps.iterations import are_followed
-from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
+from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
 _PLACE = ["gpu", "range", "gpu_start_ns"]
+_LONG, _VERY_LONG = 2.0, 10.0  # times the median from one iteration to the next
 
 
 def list_steps(
@@ -55,6 +55,29 @@ def time_followed_steps(
     begun = np.sort(rows_of_gpu(activities, gpu)["start_ns"].to_numpy(np.int64))
     followed = are_followed(steps["number"].to_numpy(), steps["kind"].to_numpy(), start, end, begun)
     return steps.assign(step_ns=steps["step_ns"].where(followed))
+
+
+def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
+    """Whether what comes after each interval on a GPU is the next iteration, and not something else before it.
+
+    Something else is other work, such as a test pass, or nothing for very long, such as the start of a loader.
+
+    Args:
+        number: Numbers of the iterations; intervals are in order.
+        kind: Their kinds.
+        start: When they start on the GPU.
+        end: When their own work ends there.
+        work: When each activity of the GPU starts, in order.
+    """
+    period = np.append(np.where(np.diff(number) == 1, np.diff(start), np.nan), np.nan)
+    usual = np.empty(len(period))
+    for each in np.unique(kind):
+        rows = np.flatnonzero(kind == each)
+        usual[rows] = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
+    has_other_work = np.searchsorted(work, start + np.nan_to_num(period)) > np.searchsorted(work, end, side="right")
+    is_long = (period > _VERY_LONG * usual) | ((period > _LONG * usual) & has_other_work)
+    followed: Bools = (period > 0) & ~is_long
+    return followed
 
 
 def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
