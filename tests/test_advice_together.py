@@ -10,7 +10,8 @@ from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advise import advise
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import Advice
-from tcprof.views.recording.advice import list_advice, list_leads, view_best
+from tcprof.views.document import Section
+from tcprof.views.recording.advice import describe_savings, list_advice, list_leads, view_best, view_sections
 
 FP32 = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_ffma_aligna4_alignc4_execute_kernel__51_cublas"
 BF16 = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
@@ -120,6 +121,44 @@ def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Pa
 def test_gpus_that_do_not_communicate_have_prices_of_their_own(tmp_path: Path) -> None:
     found = two_gpus(tmp_path, (FP32, FP32), nccl=BF16)
     assert found[0, "fp32-matmul"].gain.likely_ns > 1.5 * found[1, "fp32-matmul"].gain.likely_ns
+
+
+def test_savings_on_a_gpu_without_steps_are_of_all_recorded_work(tmp_path: Path) -> None:
+    """It had no mean step, and all advice of the recording was lost with it."""
+    analysis = record_one_without_steps(tmp_path)
+    assert analysis.step_summary["gpu"].tolist() == [0]
+    priced = {gpu: [each for each in advise(analysis) if each.gpu == gpu and each.gain.is_known] for gpu in (0, 1)}
+    assert {each.gain.of for each in priced[0]} == {"the step"}
+    assert {each.gain.of for each in priced[1]} == {"all work"}
+    first, rest = (
+        "Savings are of the mean step, 480 µs.",
+        "Savings on GPU 1 are of all recorded work, warm-up included.",
+    )
+    assert describe_savings(analysis, advise(analysis)) == (first, rest)  # as an agent gets it
+    assert describe_savings(analysis, priced[0]) == (first,)
+    assert describe_savings(analysis, priced[1]) == ("Savings are of all recorded work, warm-up included.",)
+    assert view_best(analysis, advise(analysis))[-2:] == (first, rest)
+    few = [each.gain.with_shares([0.1, 0.5, 0.9]) for each in (priced[0][0], priced[1][0])]
+    small = [each[0].with_gains([gain] * len(each[0].options)) for each, gain in zip(priced.values(), few, strict=True)]
+    (folded,) = view_sections(analysis, small)
+    assert isinstance(folded, Section)
+    assert folded.title.startswith("Each saves less than 1 % of the step or all work: layout-changes (0.50 %), ")
+
+
+def record_one_without_steps(folder: Path) -> Analysis:
+    """Twelve steps of GPU 0, then work of GPU 1 in no range."""
+    builder = TraceBuilder().gpu(0).gpu(1)
+    names = ("volta_sgemm_128x64_nn", "cudnn_convolve_sgemm_nchwToNhwc")
+    for number in range(12):
+        at = MS + number * 480 * US
+        builder.range("step", at - 40 * US, at - 2 * US)
+        for place in range(8):
+            start = at + place * 60 * US
+            builder.kernel(names[place % 2], start, start + 60 * US, launched=at - 30 * US + place * US)
+    for number in range(90):
+        start = 20 * MS + number * 100 * US
+        builder.kernel(names[number % 2], start, start + 60 * US, launched=start - 5 * US, device=1, thread=2)
+    return analyze(builder.trace(folder))
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ COLLECTIVES = Schema(
     (
         RANK,
         _STEP,
-        Float("stream", "Number of its CUDA stream, of which each process group has its own; unknown in older jobs."),
+        Float("stream", "Number of its CUDA stream; each process group has its own. Unknown in older jobs."),
         Int("place", "How many collectives of the step began before it on its stream."),
         Text("name", "The kernel's name."),
         IntTime("start_ns", "Start on the clock of the rank's recording."),
@@ -132,7 +132,9 @@ RANKS = Schema(
         Float("wait_ns", _WAIT, title="Waiting"),
         Float("own_ns", "Step time without waiting.", title="Own time"),
         Float(
-            "last_pct", "Share of the collectives that it was the last of its group to start.", title="Last to arrive"
+            "last_pct",
+            "Share of its collectives that it was the last to start, among the ranks that take part in them with it.",
+            title="Last to arrive",
         ),
         Float(
             "tensor_active_pct",

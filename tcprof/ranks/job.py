@@ -47,7 +47,7 @@ class Job:
     ranks: pd.DataFrame
     rank_steps: pd.DataFrame
     rank_parts: pd.DataFrame
-    collectives: pd.DataFrame  # those that all ranks of a group have
+    collectives: pd.DataFrame  # those that ranks take part in together
     clocks: pd.DataFrame  # see ``align_clocks``
     world_size: int  # how many ranks the job has, as far as they say; else how many are here
     failures: tuple[Failure, ...]
@@ -71,8 +71,7 @@ def join_ranks(
         for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
     ]
     order = np.array(numbers, dtype=np.int64)
-    stages = np.array([each.stage for each in known])
-    group = pd.Series(group_ranks(collectives, order, stages), index=order)
+    group = pd.Series(group_ranks(collectives, order, np.array([each.stage for each in known])), index=order)
     matched = match_collectives(collectives, group)
     waits = exposed_wait(steps, matched)
     own = steps["step_time_ns"] - np.nan_to_num(waits)

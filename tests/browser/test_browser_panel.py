@@ -218,7 +218,7 @@ def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
 
 
 def test_the_strip_shows_work_without_samples(visit, tmp_path):
-    """It was an empty box, and the key of the icicle a scale of which no bar had a colour."""
+    """It was an empty box, and the key of the icicle a scale that no bar used."""
     builder = TraceBuilder().gpu().recorded(100_000_000)
     for step in range(10):
         builder.range("step", step * 10_000_000, step * 10_000_000 + 9_000_000)

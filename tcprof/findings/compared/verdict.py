@@ -103,7 +103,10 @@ def decisive(row: Row) -> Row:
 
 
 def judge_change(comparison: Comparison, gpu: int) -> Verdict:
-    """What the iterations of a GPU show; each sentence names its statistic. A change that may be chance is one line."""
+    """What the iterations of a GPU show; each sentence names its statistic.
+
+    A change that may be chance is one line; one that cannot be judged, as without an interval, is explained.
+    """
     head, rest, *more = _say_time(comparison, gpu)
     row = decisive(judged_row(comparison, gpu))
     if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= ALIKE:

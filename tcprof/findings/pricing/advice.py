@@ -9,6 +9,7 @@ from tcprof import units
 from tcprof.findings.finding import Finding
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
+ALL_WORK = "all recorded work, warm-up included"  # what savings are of on a GPU without steps
 NOTABLE_PCT = 1.0  # of a step: what saves less is folded away
 
 

@@ -6,7 +6,7 @@ from tcprof import units
 from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.steps.iterations import FEWEST
-from tcprof.findings.pricing.advice import HIGH, Advice, Option, Subject, rule
+from tcprof.findings.pricing.advice import ALL_WORK, HIGH, Advice, Option, Subject, rule
 from tcprof.findings.pricing.builders import about_iteration, about_launches, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
@@ -36,7 +36,7 @@ def few_iterations(step: Step) -> list[Advice]:
     if not step.name:
         said = (
             "Mark the steps",
-            "No steps were found, so savings are of all recorded work, warm-up included",
+            f"No steps were found, so savings are of {ALL_WORK}",
             "With five or more steps after the warm-up, savings are of a step.",
         )
         return [_record_again(step, "no-iterations", said, _STEPS, Subject(), "name the steps")]

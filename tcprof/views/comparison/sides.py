@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from tcprof import units
 from tcprof.comparison import Comparison, Side
@@ -111,11 +112,17 @@ def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
-    """The baseline and the others, a row each: median time, Tensor Active, GPU idle; one table for each GPU."""
-    first, tables = comparisons[0], []
-    for gpu in shared_gpus(comparisons):
-        judged = judged_row(first, gpu)
-        time, quantity = name_time(judged), str(judged["quantity"])
+    """The baseline and the others, a row each: median time, Tensor Active, GPU idle.
+
+    Of each GPU one table, or where the verdicts are not all on one time, a table for each.
+    """
+    grouped: dict[tuple[int, str, str], list[Comparison]] = {}
+    for gpu, each in product(shared_gpus(comparisons), comparisons):
+        what = f"Median {iteration_name(each)}" if each.iteration_path else "Capture"
+        grouped.setdefault((gpu, str(judged_row(each, gpu)["quantity"]), what), []).append(each)
+    tables: list[Table] = []
+    for (gpu, quantity, what), alike in grouped.items():
+        time = name_time({"quantity": quantity})
         headings = (
             Heading(f"{time[0].upper()}{time[1:]}", "The median, without warm-up.", columns=("time_ns",)),
             Heading("Ratio", columns=("ratio",)),
@@ -124,10 +131,10 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
             Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),
             Heading("Steps", "Steps compared, without warm-up.", spare=2),
         )
-        rows = (_side_row(each, gpu, quantity) for each in shown_sides(comparisons))
-        title = gpu_title_of_several(first.base.first, gpu)
-        what = f"Median {iteration_name(first)}" if first.iteration_path else "Capture"
-        tables.append(Table(f"sides-{gpu}", title, what, headings, tuple(rows), gpu=gpu))
+        rows = (_side_row(each, gpu, quantity) for each in shown_sides(alike))
+        title, more = gpu_title_of_several(alike[0].base.first, gpu), sum(each.gpu == gpu for each in tables)
+        name = f"sides-{gpu}-{more + 1}" if more else f"sides-{gpu}"
+        tables.append(Table(name, title, what, headings, tuple(rows), gpu=gpu))
     return tables
 
 

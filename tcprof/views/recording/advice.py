@@ -13,6 +13,7 @@ from tcprof.findings.advise import advise
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.pricing.advice import (
+    ALL_WORK,
     NOTABLE_PCT,
     Advice,
     Gain,
@@ -100,17 +101,20 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
     if not known:
         return ()
     steps = analysis.step_summary.set_index("gpu")
-    if not steps.index.isin([each.gpu for each in known]).any():
-        return ("Savings are of all recorded work, warm-up included.",)
+    others = {gpu for each in known for gpu in each.gpus}.difference(steps.index)
+    known = [each for each in known if others.isdisjoint(each.gpus)]
+    if not known:
+        return (f"Savings are of {ALL_WORK}.",)
+    rest = (f"Savings on {name_gpus([*others])} are of {ALL_WORK}.",) if others else ()
     mean_ns = steps["total_ns"] / steps["step_count"]
     recorded, unprofiled = (
         " or ".join(dict.fromkeys(map(units.format_ns, lengths)))  # GPUs may have steps of their own lengths
         for lengths in ([mean_ns[list(each.gpus)].mean() for each in known], [each.gain.step_ns for each in known])
     )
     if unprofiled == recorded:
-        return (f"Savings are of the mean step, {recorded}.",)
+        return f"Savings are of the mean step, {recorded}.", *rest
     how = "estimated" if measure_cost(analysis) is None else "measured"
-    return (f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {recorded} recorded.",)
+    return f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {recorded} recorded.", *rest
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
@@ -166,7 +170,8 @@ def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
     found = []
     if little:
         names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in little)
-        said = f"Each saves less than {NOTABLE_PCT:g} % of {little[0].gain.of}: {names}."
+        of = " or ".join(dict.fromkeys(each.gain.of for each in little))
+        said = f"Each saves less than {NOTABLE_PCT:g} % of {of}: {names}."
         found.append((said, little))
     if futile:
         why = "; ".join(f"{each.rule} ({each.options[0].title}: {describe_futile(each.gain)})" for each in futile)
