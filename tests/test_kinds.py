@@ -184,6 +184,12 @@ def test_a_first_step_that_tunes_is_no_base_of_figures_where_another_is_like_it(
     assert kinds_of(rare) == ([1] + [0] * 4) * 2
 
 
+def test_a_slow_first_prefill_is_a_prefill(read):
+    both = {**PREFILL, **DECODE, "gemm": (3_000, 64)}  # all that decoding launches, and more
+    analysis = read(loop(([both] + [DECODE] * 9) * 3, slow=[0]))
+    assert kinds_of(analysis) == ([1] + [0] * 9) * 3
+
+
 def test_warm_up_is_found_in_each_kind(read):
     order = ([TRAIN] * 10 + [EVALUATE] * 2) * 4
     analysis = read(loop(order, slow=(0, 10)))

@@ -56,12 +56,14 @@ def test_where_nothing_iterates_there_are_none():
     assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "kind"]
 
 
-def loop(tmp_path, periods, other=(), name="run"):
-    """Steps of a kernel of 4 µs, each so long after the one before; and other kernels in no step."""
+def loop(tmp_path, periods, other=(), name="run", copies=False):
+    """Steps of a kernel of 4 µs, each so long after the one before; other kernels, and copies, in no step."""
     builder, begin = TraceBuilder().gpu(), 100_000
     for period in [*periods, 10_000]:
         builder.range("step", begin - 1_000, begin + 4_000)
         builder.kernel("k", begin, begin + 4_000, launched=begin - 500)
+        if copies:
+            builder.copy("host to device", begin - 2_000, begin - 1_500, launched=begin - 3_000)
         begin += period
     for start in other:
         builder.kernel("test pass", start, start + 2_000, launched=start - 1_000)
@@ -76,10 +78,11 @@ def mean_step_ns(analysis):
 WORKERS = [10_000, 10_000, 10_000, 50_000] * 5  # of four, whose batches come together: each fourth step waits
 
 
-def test_a_step_that_waits_long_for_its_batch_is_a_step(tmp_path):
-    analysis = loop(tmp_path, WORKERS)
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_step_that_waits_long_for_its_batch_is_a_step(tmp_path, copies):
+    analysis = loop(tmp_path, WORKERS, copies=copies)
     assert mean_step_ns(analysis) == pytest.approx((sum(WORKERS) + 4_000) / 21)
-    faster = loop(tmp_path, [10_000] * 20, name="faster")
+    faster = loop(tmp_path, [10_000] * 20, name="faster", copies=copies)
     row = find_row(tcprof.compare([analysis], [faster]), 0, "step_ns")
     assert (row["mean_base"], row["mean_new"]) == pytest.approx((sum(WORKERS) / 20, 10_000))
 

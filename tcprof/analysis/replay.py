@@ -152,6 +152,6 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
     followed = are_followed(number, kind, *on_gpu, work)
     for side in ("gpu", "host"):
         start, end = (found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
-        end = np.where(followed, np.append(start[1:], np.nan), np.maximum(start, end))
+        end = np.maximum(start, np.where(followed, np.append(start[1:], np.nan), end))
         windows.append((start[counted].astype(np.int64), end[counted].astype(np.int64)))
     return one_line(str(found["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]

@@ -88,8 +88,7 @@ COLLECTIVES = Schema(
     (
         RANK,
         _STEP,
-        Float("stream", "Number of its CUDA stream; each process group has its own. Unknown in older jobs."),
-        Int("place", "How many collectives of the step began before it on its stream."),
+        Int("place", "How many collectives of the step began before it."),
         Text("name", "The kernel's name."),
         IntTime("start_ns", "Start on the clock of the rank's recording."),
         Int("duration_ns", "How long it ran."),

@@ -205,14 +205,13 @@ def _list_collectives(analysis: Analysis, gpu: int, launched: pd.DataFrame, step
         {
             "rank": -1,
             "step": step[chosen][order],
-            "stream": analysis.activities["stream"].to_numpy(np.float64)[rows["activity"].to_numpy()[order]],
             "name": kernels["name"].to_numpy(object)[rows["kernel"].to_numpy()[order]],
             "start_ns": begin[order],
             "duration_ns": rows["duration_ns"].to_numpy()[order],
             "sm_pct": _sm_shares(analysis, gpu)[rows["kernel"].to_numpy()[order]],
         }
     ).head(MOST_COLLECTIVES)
-    return COLLECTIVES.conform(frame.assign(place=frame.groupby(["step", "stream"]).cumcount()))
+    return COLLECTIVES.conform(frame.assign(place=frame.groupby("step").cumcount()))
 
 
 def _sm_shares(analysis: Analysis, gpu: int) -> Floats:

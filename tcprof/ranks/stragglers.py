@@ -2,7 +2,7 @@
 
 A rank stands out if its own time is longer than the group's median by more than its steps vary, and by more than GPUs
 of one kind differ. Of jobs without any, at most one in twenty is accused of having one: both limits are for the
-largest of all ranks. Where the CPU sets the pace, own times vary too much for that, and compute is judged likewise.
+largest of all ranks. Where the CPU sets the pace, own times vary too much for that, and compute is judged the same way.
 """
 
 from dataclasses import dataclass, replace
@@ -65,7 +65,8 @@ def find_more_compute(own: Excess, compute: Floats, held: Floats) -> Excess:
     found = find_stragglers(compute)
     if own.stands_out.any() or not found.stands_out.any():
         return replace(found, stands_out=np.zeros_like(found.stands_out))
-    return replace(found, stands_out=found.stands_out & (own.value > 0) & (mean_excess(held) <= 0))
+    may_be_slow = (own.value > 0) & (own.high >= found.low)  # else its own time shows that compute is not what counts
+    return replace(found, stands_out=found.stands_out & may_be_slow & (mean_excess(held) <= 0))
 
 
 def mean_excess(own: Floats) -> Floats:

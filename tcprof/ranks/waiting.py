@@ -9,11 +9,10 @@ import pandas as pd
 
 from tcprof.arrays import Floats, Ints
 
-_MOST_COMPARED = 256  # collectives of a stream, by which it is found who takes part in them together
-# Ranks that take part together leave within 0.3 to 20 us of each other, by the medians of 18 jobs on one host.
+# Ranks that take part in a collective together leave it within 0.3 to 20 us, by the medians of 18 jobs on one host.
 _APART_NS = 50_000
-_TOGETHER = ["group", "partners", "stream", "step", "place", "name"]
-_TIGHT = 0.2  # of what other ranks are apart: so much are those at most that take part together
+_MOST_STEPS = 32  # in which they are compared
+_TOGETHER = ["group", "partners", "name", "nth", "step"]
 
 
 def group_ranks(collectives: pd.DataFrame, ranks: Ints, stages: Floats) -> Ints:
@@ -42,46 +41,64 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
         group: The number of each rank's group; what other groups do is other work.
 
     Returns:
-        Their rows with ``partners``, the number of the set of ranks; ``wait_ns``; and whether the rank ``is_last`` to
-        start it.
+        Their rows with ``nth``, of those of a step with the same name; ``partners``, the first of the ranks that take
+        part together; ``wait_ns``; and whether the rank ``is_last`` to start it.
     """
-    rows = collectives.assign(group=collectives["rank"].map(group), partners=0)
-    for (number, _), own in rows.groupby(["group", "stream"], dropna=False):
-        rows.loc[own.index, "partners"] = own["rank"].map(_find_partners(own, group.index[group == number]))
-    sets = rows.groupby(["group", "stream", "partners"], dropna=False)["rank"].transform("nunique")
-    size = sets.where(rows["partners"] > 0, rows["group"].map(group.value_counts()))
-    together = rows.groupby(_TOGETHER, sort=False, dropna=False)["duration_ns"]
+    rows = collectives.sort_values(["rank", "step", "place"])
+    rows = rows.assign(group=rows["rank"].map(group), nth=rows.groupby(["rank", "step", "name"]).cumcount())
+    rows = rows.assign(partners=rows["group"].map(group.groupby(group).apply(lambda ranks: ranks.index.min())))
+    size = rows["group"].map(group.value_counts())
+    for number, ranks in group.groupby(group):
+        known: list[Ints] = []
+        for _, own in rows[rows["group"] == number].groupby(["name", "nth"]):
+            partners = pd.Series(_find_partners(own, ranks.index, known), ranks.index)
+            rows.loc[own.index, "partners"] = own["rank"].map(partners)
+            size.loc[own.index] = own["rank"].map(partners.map(partners.value_counts()))
+    together = rows.groupby(_TOGETHER, sort=False)["duration_ns"]
     complete = (together.transform("size") == size).to_numpy() & (size > 1).to_numpy()
-    rows = rows.assign(wait_ns=rows["duration_ns"] - together.transform("min"))[complete]
-    first = rows.groupby(_TOGETHER, sort=False, dropna=False)["duration_ns"].idxmin()
+    rows = rows.assign(wait_ns=rows["duration_ns"] - together.transform("min"))[complete].sort_index()
+    first = rows.groupby(_TOGETHER, sort=False)["duration_ns"].idxmin()
     return rows.assign(is_last=rows.index.isin(first))
 
 
-def _find_partners(own: pd.DataFrame, ranks: "pd.Index[int]") -> "pd.Series[int]":
-    """Which ranks of a group take part in its collectives on a stream together: a number from 1 on, or all 0.
+def _find_partners(own: pd.DataFrame, ranks: "pd.Index[int]", known: list[Ints]) -> Ints:
+    """The first of the ranks with which each rank of a group takes part in one collective of its steps.
 
-    Those leave it at the same time: from one collective to the next the same time passes. All ranks do, but for
-    parallelism in several dimensions, in which equal sets of them share one.
+    These leave it at the same time, so from step to step the same time passes for them. They are all ranks but in jobs
+    that are parallel in several dimensions, where each of several equal sets has its own.
+
+    Args:
+        own: That collective in each step.
+        ranks: Of the group, in order.
+        known: Sets that were found before; gets what is found.
     """
-    all_together = pd.Series(0, ranks)
-    some = own[own["rank"] == ranks[0]].sort_values(["step", "place"]).head(_MOST_COMPARED)
-    some = own[own["step"] <= some["step"].max()].assign(end_ns=own["start_ns"] + own["duration_ns"])
-    ends = some.pivot_table(index="rank", columns=["step", "place", "name"], values="end_ns", observed=True)
-    ends = ends.reindex(ranks).dropna(axis=1)
-    period = np.diff(ends.to_numpy(np.float64), axis=1)
-    if len(ranks) < 4 or period.shape[1] < 2:
+    all_together = np.full(len(ranks), ranks.min())
+    if len(ranks) < 4:
         return all_together
-    apart = np.median(np.abs(period - period[0]), axis=1)
-    if apart.max() <= _APART_NS:
+    some = own[own["step"].isin(np.unique(own["step"])[:_MOST_STEPS])]
+    ends = (some["start_ns"] + some["duration_ns"]).to_numpy(np.float64)
+    table = pd.DataFrame({"rank": some["rank"].to_numpy(), "step": some["step"].to_numpy(), "end_ns": ends})
+    periods = np.diff(table.pivot(index="rank", columns="step", values="end_ns").reindex(ranks).dropna(axis=1), axis=1)
+    if periods.shape[1] < 2:
         return all_together
-    partners, number = np.zeros(len(ranks), dtype=np.int64), 0
-    while not partners.all():
-        number += 1
-        left = np.flatnonzero(partners == 0)
-        near = np.median(np.abs(period[left] - period[left[0]]), axis=1) <= _TIGHT * apart.max()
-        partners[left[near]] = number
-    sizes = np.bincount(partners)[1:]
-    return pd.Series(partners, ranks) if sizes.min() > 1 and (sizes == sizes[0]).all() else all_together
+    for sets in (all_together, *known):
+        if (_distance(periods, periods[np.searchsorted(ranks, sets)]) <= _APART_NS).all():
+            return sets
+    left, sets = np.arange(len(ranks)), all_together.copy()
+    while len(left):
+        near = _distance(periods[left], periods[left[0]]) <= _APART_NS
+        sets[left[near]] = ranks[left[0]]
+        left = left[~near]
+    sizes = np.unique(sets, return_counts=True)[1]
+    if sizes.min() < 2 or (sizes % sizes.min()).any():  # sets that leave within as little of each other are one here
+        return all_together
+    known.append(sets)
+    return sets
+
+
+def _distance(periods: Floats, others: Floats) -> Floats:
+    apart: Floats = np.median(np.abs(periods - others), axis=1)
+    return apart
 
 
 def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
@@ -114,13 +131,29 @@ def align_clocks(matched: pd.DataFrame) -> pd.DataFrame:
         By rank ``offset_ns``, the sum of medians, and ``error_ns``, half the width of the middle 95 % of what is left.
     """
     ends = matched.assign(end_ns=(matched["start_ns"] + matched["duration_ns"]).astype(np.float64))
-    first = ends.groupby(_TOGETHER, dropna=False)["rank"].transform("idxmin")
-    ends = ends.assign(first=first.map(ends["rank"]), ahead_ns=ends["end_ns"] - first.map(ends["end_ns"]))
-    pairs = ends.groupby(["first", "rank"])["ahead_ns"].median()
-    offsets: dict[int, float] = {}
-    for (of_first, rank), ahead in pairs.items():
-        offsets.setdefault(rank, offsets.setdefault(of_first, 0.0) + ahead)
-    usual = pairs.reindex(pd.MultiIndex.from_frame(ends[["first", "rank"]])).to_numpy()
+    of_first = ends.groupby(_TOGETHER)["rank"].transform("idxmin").map(ends["end_ns"])
+    ends = ends.assign(ahead_ns=ends["end_ns"] - of_first)
+    pairs = ends.groupby(["partners", "rank"])["ahead_ns"].median()
+    usual = pairs.reindex(pd.MultiIndex.from_frame(ends[["partners", "rank"]])).to_numpy()
     left = (ends["ahead_ns"] - usual).groupby(ends["rank"])
     error = (left.quantile(0.975) - left.quantile(0.025)) / 2
-    return pd.DataFrame({"offset_ns": pd.Series(offsets, dtype=float).reindex(error.index), "error_ns": error})
+    offsets = pd.Series(_chain(dict(pairs)), dtype=np.float64).reindex(error.index)
+    return pd.DataFrame({"offset_ns": offsets, "error_ns": error})
+
+
+def _chain(pairs: dict[tuple[int, int], float]) -> dict[int, float]:
+    """How far each is ahead of the first that it is connected with, from how far the second of each pair is."""
+    offsets: dict[int, float] = {}
+    while pairs:
+        left = {}
+        for (first, second), ahead in pairs.items():
+            if first in offsets:
+                offsets.setdefault(second, offsets[first] + ahead)
+            elif second in offsets:
+                offsets[first] = offsets[second] - ahead
+            else:
+                left[first, second] = ahead
+        if len(left) == len(pairs):
+            offsets[min(left)[0]] = 0.0
+        pairs = left
+    return offsets

@@ -125,7 +125,8 @@ def _number(kinds: Ints, window: Floats) -> Ints:
 def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.DataFrame) -> Ints:
     """The kinds, of which the first of each name has its tuning, too, and what differs once and not in much.
 
-    Tuning comes before all others, holds what they do, and more, and takes longer than what launches the same later.
+    Tuning comes before all others, holds what they do, and more, and takes longer than the one that launches the same
+    later, if there is one: where it recurs, it is a kind.
     """
     number, joined = iterations["number"].to_numpy(), kinds.copy()
     window = iterations["gpu_window_ns"].to_numpy(np.float64)
@@ -136,8 +137,8 @@ def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.Data
         for each in np.unique(kinds[own])[1:]:
             rows = own[kinds[own] == each]
             is_tuning = (number[rows] < number[first].min()) & launches.exceed(main, launches.row[rows])
-            usual = window[rows[~is_tuning]].max(initial=0)
-            is_tuning &= window[rows] > _LONG * usual
+            others = window[rows[~is_tuning]]
+            is_tuning &= (len(others) <= 1) & (window[rows] > _LONG * others.max(initial=0))
             joined[rows[is_tuning]] = kinds[first[0]]
             rows = rows[~is_tuning]
             if len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE:

@@ -70,11 +70,13 @@ def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Int
         work: When each activity of the GPU starts, in order.
     """
     period = np.append(np.where(np.diff(number) == 1, np.diff(start), np.nan), np.nan)
-    usual = np.empty(len(period))
+    between = np.searchsorted(work, start + np.nan_to_num(period)) - np.searchsorted(work, end, side="right")
+    usual, usually_between = np.empty((2, len(period)))
     for each in np.unique(kind):
         rows = np.flatnonzero(kind == each)
         usual[rows] = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
-    has_other_work = np.searchsorted(work, start + np.nan_to_num(period)) > np.searchsorted(work, end, side="right")
+        usually_between[rows] = np.median(between[rows])  # such as the copy of each batch
+    has_other_work = between > usually_between
     is_long = (period > _VERY_LONG * usual) | ((period > _LONG * usual) & has_other_work)
     followed: Bools = (period > 0) & ~is_long
     return followed
