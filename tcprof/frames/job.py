@@ -94,7 +94,7 @@ COLLECTIVES = Schema(
         Int("duration_ns", "How long it ran."),
         Float("sm_pct", "Share of the GPU's SMs that its blocks hold, at one block an SM; unknown where either is."),
     ),
-    key=("rank", "step", "stream", "place"),
+    key=("rank", "step", "place"),
 )
 
 RANK_PARTS = Schema(
