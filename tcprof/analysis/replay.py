@@ -146,10 +146,10 @@ def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | 
     number, kind, counted = (found[name].to_numpy() for name in ("number", "kind", "counted"))
     if not counted.any():
         return None
-    windows: list[Pair] = []
     work = np.sort(rows_of_gpu(analysis.activities, gpu)["start_ns"].to_numpy(np.int64))
     on_gpu = found["gpu_start_ns"].to_numpy(np.float64), found["gpu_end_ns"].to_numpy(np.float64)
     followed = are_followed(number, kind, *on_gpu, work)
+    windows: list[Pair] = []
     for side in ("gpu", "host"):
         start, end = (found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
         end = np.maximum(start, np.where(followed, np.append(start[1:], np.nan), end))

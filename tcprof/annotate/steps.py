@@ -2,7 +2,7 @@
 
 A step of training begins with what follows the optimizers of the step before: the wait for data, or the forward pass.
 It so holds gradient accumulation whole, and every optimizer of a program that has several. A program without any that
-has gradients computed changes its parameters by hand: each backward pass ends a step. Where nothing is trained, each
+has gradients computed updates its parameters itself: each backward pass ends a step. Where nothing is trained, each
 call of a model is a step. The forward pass lasts from the model's call to the backward pass: the loss is in it.
 """
 
@@ -208,7 +208,7 @@ class Steps:
         self._ranges.push(BACKWARD)
 
     def end_backward(self, *, for_training: bool) -> None:
-        """They are computed; whether for the parameters, which a program without optimizers changes by itself."""
+        """Gradients are computed; those for training end a step of a program that updates its parameters itself."""
         self.end_phase()
         if for_training and self._optimizers.are_absent():
             self.count_optimizer(BY_HAND)

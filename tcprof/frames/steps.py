@@ -44,8 +44,9 @@ STEPS = Schema(
 STEP_SUMMARY = Schema(
     "step_summary",
     "The steps of each GPU that figures are over: of the first kind, without warm-up. Each reaches from its first "
-    "activity to that of the next step; one that no other follows ends with its last activity. None follows where "
-    "more than twice the median passes and other work runs, such as a test pass, or more than ten times the median.",
+    "activity to that of the next step, or ends with its last activity where no step follows it: at the end; where the "
+    "next one takes over twice the median to come, and more other work than usual runs first, such as a test pass; and "
+    "where it takes over ten times the median.",
     (
         GPU,
         Int("step_count", "Steps with work on the GPU.", title="Steps"),

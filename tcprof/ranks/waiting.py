@@ -46,8 +46,7 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
     """
     rows = collectives.sort_values(["rank", "step", "place"])
     rows = rows.assign(group=rows["rank"].map(group), nth=rows.groupby(["rank", "step", "name"]).cumcount())
-    rows = rows.assign(partners=rows["group"].map(group.groupby(group).apply(lambda ranks: ranks.index.min())))
-    size = rows["group"].map(group.value_counts())
+    rows, size = rows.assign(partners=-1), pd.Series(0, rows.index)
     for number, ranks in group.groupby(group):
         known: list[Ints] = []
         for _, own in rows[rows["group"] == number].groupby(["name", "nth"]):
