@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import alembic.ddl.postgresql  # noqa: F401 - pytester forgets what it imports; SQLAlchemy refuses it a second time
 import pytest
 from builders import FIXTURES
 

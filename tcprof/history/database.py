@@ -7,22 +7,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, pool, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, pool, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from tcprof.errors import InputError, NoRunError, OutputError, TcprofError, UsageError
-from tcprof.history.tables import VERSION_TABLE
+from tcprof.history.tables import METADATA, VERSION
 
 VARIABLE = "TCPROF_STORE"
 FOLDER, FILE = ".tcprof", "history.db"
-REVISION = "1"  # of the tables, the last of ``migrations``
-MIGRATIONS = Path(__file__).parent / "migrations"
+SCHEMA_VERSION = "1"  # of the tables
 _LOCK = 0x7463_7072_6F66  # of all that write to a database of PostgreSQL: "tcprof"
 _WAIT_S = 60  # for other processes that write
 _KINDS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}  # what is read for which
 _FORMS = "Give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE."
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO)
-_SET_OFF = "%"  # what a configuration file of alembic replaces
 
 
 def find_url(given: str | None) -> URL:
@@ -70,12 +68,20 @@ class Database:
         except (ImportError, NoSuchModuleError) as error:
             raise UsageError(f"{self.name} needs psycopg.", "Install it: pip install 'tcprof[postgres]'") from error
         with self.read() as connection:
-            found = self._find_revision(connection)
-        if found is None and not create:
-            raise no_store(self.name)
-        if found != REVISION:
+            version = self._read_version(connection)
+        if version is None:
+            if not create:
+                raise no_store(self.name)
             with self.write() as connection:
-                self._upgrade(connection)
+                if self._read_version(connection) is None:  # unless another process just made them
+                    METADATA.create_all(connection)
+                    connection.execute(insert(VERSION), {VERSION.c.version_num.name: SCHEMA_VERSION})
+        elif version != SCHEMA_VERSION:
+            raise InputError(
+                f"{self.name} is a store of a newer tcprof: its tables are of version {version}, this one knows "
+                f"{SCHEMA_VERSION}.",
+                "Update tcprof: pip install --upgrade tcprof",
+            )
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -91,34 +97,15 @@ class Database:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             yield connection
 
-    def _find_revision(self, connection: Connection) -> str | None:
-        """The revision of the tables; None where there are none."""
+    def _read_version(self, connection: Connection) -> str | None:
+        """Return the version of the tables; None where there are none."""
         tables = inspect(connection).get_table_names()  # one statement: another process may be making them
-        if VERSION_TABLE in tables:
-            found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
-            return None if found is None else str(found)
+        if VERSION.name in tables:
+            version: str | None = connection.scalar(select(VERSION.c.version_num))
+            return version
         if connection.dialect.name == "sqlite" and tables:
             raise InputError(f"{self.name} is a database, but not a store of tcprof.", "Give another with --store.")
         return None
-
-    def _upgrade(self, connection: Connection) -> None:
-        """Make or change the tables, unless another process just did."""
-        from alembic.command import upgrade  # here, since most find the tables as they are
-        from alembic.config import Config
-        from alembic.script import ScriptDirectory
-
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(MIGRATIONS).replace(_SET_OFF, 2 * _SET_OFF))
-        found = self._find_revision(connection)
-        known = {each.revision for each in ScriptDirectory.from_config(config).walk_revisions()}
-        if found is not None and found not in known:
-            raise InputError(
-                f"{self.name} is a store of a newer tcprof: its tables are of revision {found}, this one knows "
-                f"{REVISION}.",
-                "Update tcprof: pip install --upgrade tcprof",
-            )
-        if found != REVISION:
-            upgrade(config, "head")
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:

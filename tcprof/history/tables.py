@@ -3,10 +3,10 @@
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Integer, LargeBinary, MetaData, String, Table, Text
 
 METADATA = MetaData()
-VERSION_TABLE = "tcprof_version"  # in which alembic keeps the revision
 _TEXTS = ("added_utc", "recorded_utc", "commit", "commit_utc", "branch", "label", "program", "gpu_name", "config",
           "rank", "driver_version", "cuda_version", "torch_version", "tcprof_version", "file")  # fmt: skip
 
+VERSION = Table("tcprof_version", METADATA, Column("version_num", String(32), primary_key=True))  # its one row
 RUN = Table(
     "tcprof_run",
     METADATA,
