@@ -67,7 +67,7 @@ def test_too_few_recordings_have_no_level(tmp_path: Path) -> None:
         document = view_trends([trend], lambda *_: (), False, None)
         levels = [point["level"] for point in json.loads(shown(document, "json"))["points"]]
         assert [level is not None for level in levels] == [drawn] * len(levels)
-        assert ("level" in [trace["name"] for trace in figure_trend(trend, {}, {}).data]) == drawn
+        assert ("level" in [trace["name"] for trace in figure_trend(trend, {}).data]) == drawn
 
 
 def test_an_unconfirmed_step_says_what_to_record(tmp_path: Path) -> None:
@@ -211,14 +211,3 @@ def test_a_page_obeys_the_rules_of_outputs(tmp_path: Path, run) -> None:
     assert (done.status, done.out.splitlines()[-1]) == (0, str(page))
     assert run("history", "trend", "-o", page, *store).status == 0  # its own may be replaced
     assert '<meta http-equiv="Content-Security-Policy"' in page.read_text()
-    wrong = run("history", "trend", "--pages", *store)
-    assert (wrong.status, "-o trend.html --pages" in wrong.err) == (2, True)
-
-
-def test_runs_without_a_kept_analysis_have_no_page(tmp_path: Path, run) -> None:
-    make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)})
-    page = tmp_path / "trend.html"
-    done = run("history", "trend", "-o", page, "--pages", "--store", f"sqlite:///{tmp_path / 'history.db'}")
-    assert (done.status, (tmp_path / "trend-runs").exists()) == (0, False)
-    assert "tcprof history add --keep" in done.err
-    assert "Pages of runs" not in page.read_text()

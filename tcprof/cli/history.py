@@ -8,8 +8,8 @@ import typer
 from tcprof.cli import app
 from tcprof.cli.help import App, Group
 from tcprof.cli.options import ForceOption, NoCacheOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import check_target, print_document, print_notes, progress_of, read_recording
-from tcprof.cli.streams import echo, echo_path
+from tcprof.cli.output import print_document, print_notes, progress_of, read_recording
+from tcprof.cli.streams import echo
 from tcprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -166,40 +166,18 @@ def show(
     print_document(view_run(found, series, points), chosen, output, wide=wide)
 
 
-@history.command(epilog="Examples: tcprof history export -o history.csv;  tcprof history export --for bmf")
+@history.command(epilog="Example: tcprof history export -o history.csv")
 def export(
     branch: BranchOption = None,
-    tool: Annotated[
-        str | None,
-        typer.Option(
-            "--for",
-            metavar="TOOL",
-            help="Format of another tool: bmf (Bencher) and github-action-benchmark get the newest run, otava all.",
-        ),
-    ] = None,
-    metric: MetricOption = None,
     store: StoreOption = None,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     force: ForceOption = False,
 ) -> None:
     """Write every point with its series and its run."""
-    from tcprof.history.exchange import write_for
     from tcprof.views.history import view_export
 
     opened = open_existing(store)
-    if tool is not None:
-        from tcprof.outputs import replace_file
-
-        text = write_for(tool, opened, branch, metric or ())
-        if output is None:
-            echo(text)
-            return
-        check_target(output, (), force=force)
-        with replace_file(output) as written:
-            written.write_text(text, encoding="utf-8")
-        echo_path(output)
-        return
     chosen = choose_format(output_format, output, force=force)
     runs = opened.runs(branch)
     points = opened.points(run_ids=runs["run_id"])

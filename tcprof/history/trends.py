@@ -184,20 +184,6 @@ def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tup
 
 def load_run(store: Store, run_id: int, folder: Path) -> SavedAnalysis:
     """The saved analysis of a run that is kept, whose frames are read from the folder when they are asked for."""
-    return load(write_run(store, run_id, folder), SavedAnalysis)
-
-
-def write_run(store: Store, run_id: int, folder: Path) -> Path:
-    """Write the saved analysis of a run that is kept."""
     path = folder / f"run-{run_id}{SAVED_SUFFIX}"
     path.write_bytes(store.blob(run_id) or b"")
-    return path
-
-
-def choose_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
-    """The kept runs whose pages explain a trend: those beside each change, and the newest."""
-    around = [each.around(change) for each in trends for change in each.shown]
-    sides = [side for before, after in around for side in (before.tail(1), after.head(1))]
-    newest = [each.points.tail(1) for each in trends[:1]]
-    chosen = pd.concat([*sides, *newest])
-    return chosen[chosen["kept"]].drop_duplicates("run_id")
+    return load(path, SavedAnalysis)

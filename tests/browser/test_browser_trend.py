@@ -1,13 +1,8 @@
-"""The page of a trend in Chromium: runs, their levels, where these change, and a way to the pages of runs."""
+"""The page of a trend in Chromium: runs, their levels, and where these change."""
 
 import numpy as np
 import pytest
-from builders import FIXTURES
 from histories import IDLE, STEP_TIME, make_store
-from sqlalchemy import insert
-
-import tcprof
-from tcprof.history import tables
 
 HOSTILE = "<script>document.title = 'taken'</script>"
 COMMITS = [f"{number:08d}" for number in range(60)]
@@ -15,7 +10,7 @@ COMMITS = [f"{number:08d}" for number in range(60)]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A store with a step that came with a driver, a level that was accepted, and two analyses that are kept."""
+    """A store with a step that came with a driver, and a level that was accepted."""
     folder = tmp_path_factory.mktemp("trend")
     noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(60))
     values = {
@@ -26,18 +21,13 @@ def folder(tmp_path_factory):
     drivers = ["570.1"] * 25 + ["580.2"] * 35
     store = make_store(folder, values, COMMITS, driver_version=drivers, label=[HOSTILE] * 60)
     store.accept(COMMITS[45], f"fused {HOSTILE}")
-    saved = folder / "run.tcprof"
-    tcprof.read(FIXTURES / "mlp_fp16.sqlite").save(saved)
-    with store._database.write() as connection:
-        for run_id in (25, 60):
-            connection.execute(insert(tables.BLOB), {"run_id": run_id, "saved": saved.read_bytes()})
     return folder
 
 
 @pytest.fixture
 def page(folder, run):
     path = folder / "trend.html"
-    done = run("history", "trend", "-o", path, "--pages", "--store", f"sqlite:///{folder / 'history.db'}")
+    done = run("history", "trend", "-o", path, "--store", f"sqlite:///{folder / 'history.db'}")
     assert done.status == 0, done.err
     assert done.out.splitlines()[-1] == str(path)
     return path
@@ -69,35 +59,6 @@ def test_what_changed_is_marked(visit, page, check_silent):
     assert opened.locator("#table-runs tbody tr").count() == 60
     assert opened.title() == "Trend of train.py on main – tcprof"  # no name of the store has acted
     check_silent(opened, page)
-
-
-def test_a_click_on_a_run_opens_its_page(visit, page):
-    opened = visit(page)
-    marker = opened.locator("#trend-1 .points path").nth(24).bounding_box()
-    opened.mouse.click(marker["x"] + marker["width"] / 2, marker["y"] + marker["height"] / 2)
-    opened.wait_for_url((page.parent / "trend-runs" / "run-25.html").as_uri())
-    assert opened.locator("h1").inner_text() == "train.py, 00000024 (2026-01-25)"
-
-
-def test_the_keyboard_reaches_the_pages_of_runs(visit, page):
-    opened = visit(page)
-    links = opened.locator("#part-runs li a")
-    assert links.all_inner_texts() == ["run 60: 00000059 (2026-03-04)", "run 25: 00000024 (2026-01-25)"]
-    links.first.focus()
-    opened.keyboard.press("Enter")
-    opened.wait_for_url((page.parent / "trend-runs" / "run-60.html").as_uri())
-
-
-def test_a_page_of_another_run_is_no_link(visit, page, run, folder):
-    other = folder / "trend-runs" / "run-25.html"
-    other.write_text(
-        other.read_text().replace('name="tcprof-recording" content="', 'name="tcprof-recording" content="x')
-    )
-    store = ("--store", f"sqlite:///{folder / 'history.db'}")
-    assert run("history", "trend", "-o", page, *store).status == 0
-    assert visit(page).locator("#part-runs li a").all_inner_texts() == ["run 60: 00000059 (2026-03-04)"]
-    assert run("history", "trend", "-o", page, "--pages", *store).status == 0
-    assert page.read_text().count('href="trend-runs/run-') == 2
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (400, "light")])

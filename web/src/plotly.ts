@@ -23,8 +23,6 @@ export interface TraceMeta {
   selects?: boolean;
   /** A click on a bar shows the rows of the table of this id that are of the groups in its customdata. */
   chooses?: string;
-  /** A click on a point opens the page in its customdata; empty for none. */
-  opens?: boolean;
   /** Of each point the row of its kernel, which a lasso shows alone in the tables of kernels. */
   items?: number[];
   /** Of the timeline's traces: what it fills them with. */

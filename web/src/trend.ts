@@ -1,4 +1,4 @@
-/** The script of the page of a trend: a click on a run opens its page. */
+/** The script of the page of a trend. */
 import { startColumns } from "./columns";
 import { findAll } from "./dom";
 import { fitFigures, startFigures } from "./figures";
@@ -9,9 +9,5 @@ startPage(() => {
   fitFigures();
   startTables();
   findAll<HTMLTableElement>("table.paths").forEach(startColumns);
-  void markDrawn(startFigures(Promise.resolve(), (plot) => {
-    plot.on("plotly_click", ({ points: [{ data, customdata }] }) => {
-      if (data.meta?.opens && customdata) location.href = customdata as string;
-    });
-  }));
+  void markDrawn(startFigures(Promise.resolve(), () => {}));
 });

@@ -1,6 +1,5 @@
 """The HTML page of a trend."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from tcprof.render.html import USUAL
@@ -8,14 +7,11 @@ from tcprof.render.html.pages import render_page, split_parts, write_page
 from tcprof.views.document import Document
 
 
-def write_trend(document: Document, path: Path, pages: Sequence[tuple[str, str]] = ()) -> None:
+def write_trend(document: Document, path: Path) -> None:
     """Write the page of a trend, see ``tcprof.views.trend_page``.
-
-    Args:
-        pages: Links to the pages of runs, with what they are called.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    values = {"title": document.title, "pages": pages, **split_parts(document.parts)}
+    values = {"title": document.title, **split_parts(document.parts)}
     write_page(path, render_page("trend.html", values, USUAL), USUAL)

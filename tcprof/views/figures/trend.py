@@ -26,29 +26,24 @@ _SHORT_COMMIT, _LONGEST = 14, 160
 _STAGGERED = 0.08  # of the height: labels of changes that follow each other stand at two heights
 
 
-def figure_trend(each: SeriesTrend, accepted: Mapping[str, str], links: Mapping[int, str]) -> PlotlyFigure:
+def figure_trend(each: SeriesTrend, accepted: Mapping[str, str]) -> PlotlyFigure:
     """The points of a series over its runs.
 
     Args:
         accepted: Why the level of a commit is accepted.
-        links: The pages of runs, by their numbers.
     """
     column = METRICS[str(each.series["metric"])]
     figure, scale = PlotlyFigure(), _SCALES.get(column.unit, 1.0)
-    _add_points(figure, each, column, scale, links)
+    _add_points(figure, each, column, scale)
     _add_levels(figure, each, scale)
     _add_changes(figure, each, column, scale, accepted)
     _add_circumstances(figure, each, scale)
     return figure.update_layout(_layout(each, column, scale), margin={"r": _RIGHT})
 
 
-def _add_points(
-    figure: PlotlyFigure, each: SeriesTrend, column: Column, scale: float, links: Mapping[int, str]
-) -> None:
+def _add_points(figure: PlotlyFigure, each: SeriesTrend, column: Column, scale: float) -> None:
     points = each.points
     values, low, high = (scale * points[name].to_numpy(float) for name in ("value", "low", "high"))
-    rows = points.to_dict("records")
-    pages = [links.get(number, "") for number in points["run_id"].tolist()]
     figure.add_scatter(
         name="runs",
         mode="markers",
@@ -57,25 +52,22 @@ def _add_points(
         error_y={"type": "data", "array": np.nan_to_num(high - values), "arrayminus": np.nan_to_num(values - low),
                  "color": _POINT, "thickness": 1, "width": 2},
         marker={"color": _POINT, "size": 7 if len(points) <= _MANY else 4},
-        hovertext=[_describe(row, column, bool(page)) for row, page in zip(rows, pages, strict=True)],
-        customdata=pages,
-        meta={"opens": True},
+        hovertext=[_describe(row, column) for row in points.to_dict("records")],
     )  # fmt: skip
 
 
-def _describe(row: Mapping[Any, Any], column: Column, has_page: bool) -> str:
+def _describe(row: Mapping[Any, Any], column: Column) -> str:
     """What hovering says of a run."""
     commit = label(str(row["commit"]), 40)
     interval = units.format_interval(float(row["low"]), float(row["high"]), column.format)
     known = [f"{HISTORY_RUNS[name].title}: {label(HISTORY_RUNS[name].format(row[name]))}"
              for name in _HOVERED if pd.notna(row[name]) and row[name] != ""]  # fmt: skip
-    kept = "click: open its page" if has_page else "analysis kept in the store" * bool(row["kept"])
     lines = [
         f"<b>{column.format(row['value'])}</b>{f', 95 %: {interval}' if interval else ''}",
         f"run {row['run_id']}, {str(row['ordered_utc'])[:10]}",
         *([f"Commit: {commit}"] if commit else []),
         *known,
-        *([kept] if kept else []),
+        *["analysis kept in the store"] * bool(row["kept"]),
     ]
     return "<br>".join(lines)
 
