@@ -18,7 +18,6 @@ from tcprof.version import __version__
 if TYPE_CHECKING:
     from tcprof import annotate
     from tcprof.api.comparing import compare
-    from tcprof.api.many import read_many
     from tcprof.api.reading import read
     from tcprof.api.recording import profile
     from tcprof.api.tracking import log
@@ -37,7 +36,6 @@ __all__ = [
     "log",
     "profile",
     "read",
-    "read_many",
 ]
 
 
@@ -47,10 +45,6 @@ def __getattr__(name: str) -> Any:
         from tcprof.api.reading import read
 
         return read
-    if name == "read_many":
-        from tcprof.api.many import read_many
-
-        return read_many
     if name == "compare":
         from tcprof.api.comparing import compare
 
