@@ -1,6 +1,7 @@
 """The roofline and time against Tensor Active: kernels of known work in their places, under roofs of known height."""
 
 import builtins
+import html
 import json
 import re
 from dataclasses import replace
@@ -273,8 +274,17 @@ class TestExport:
         text = target.read_text(encoding="utf-8")
         assert text.startswith("<!doctype html>")
         assert not re.search(r"<script[^>]+src=", text)
-        assert "Plotly.newPlot" in text
+        assert '<meta http-equiv="Content-Security-Policy"' in text
+        assert 'data-figure="figure-data"' in text
         assert list(tmp_path.iterdir()) == [target]
+
+    def test_a_page_shows_a_hostile_file_name_as_text(self, trace: Path, run: Run, tmp_path: Path):
+        hostile = trace.rename(tmp_path / f"a <img src=x onerror=alert(1)> & b{'c' * 60}.{trace.name}")
+        target = tmp_path / "drawn.html"
+        assert run("export", hostile, "--figure", "roofline", "-o", target).status == 0
+        text = target.read_text(encoding="utf-8")
+        assert "<img" not in text
+        assert html.unescape(re.search("<title>(.*)</title>", text)[1]) == f"{hostile.name} – tcprof"
 
     def test_a_file_of_the_users_is_kept(self, trace: Path, run: Run, tmp_path: Path):
         target = tmp_path / "drawn.html"
@@ -317,7 +327,7 @@ class TestExport:
         drawn = {"png": pixel, "svg": b"<svg></svg>"}[suffix]
         target = tmp_path / f"drawn.{suffix}"
         monkeypatch.setattr(go.Figure, "to_image", lambda *_, **__: drawn)
-        write_figure(draw_roofline(analysis), "A title", target)
+        write_figure(draw_roofline(analysis), "a file", "A caption", target)
         assert target.read_bytes().startswith(start)
         assert is_made_by_tcprof(target)
         target.write_bytes(drawn)

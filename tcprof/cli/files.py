@@ -178,14 +178,13 @@ def export(
 
 def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
     from tcprof.render.files import write_figure
-    from tcprof.views.figures import label
     from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
     caption, make = FIGURES[name]
     drawn = make(analysis)
     if not drawn.data:
         raise InputError(f"{analysis.recording.file} has no figure {name}.", why_undrawn(analysis, name))
-    write_figure(drawn, f"{label(analysis.recording.file, 60)}. {caption}", target)
+    write_figure(drawn, analysis.recording.file, caption, target)
 
 
 def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureName | None) -> None:

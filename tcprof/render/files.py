@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from markupsafe import escape
 
 from tcprof.analysis import Analysis
 from tcprof.errors import OutputError
@@ -17,8 +16,10 @@ from tcprof.render import PARQUET_KEY
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
 from tcprof.render.formats.spreadsheet import without_formulas
+from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.figures import PlotlyFigure
+from tcprof.views.document import Document, Figure, Section
+from tcprof.views.figures import PlotlyFigure, label
 from tcprof.views.recording import document_data
 
 if TYPE_CHECKING:
@@ -80,12 +81,26 @@ _TITLE_PIXELS = 36
 _PNG_START = 33  # bytes of the signature and of the first chunk, which must stay the first
 
 
-def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
-    """Write a figure, on white and under its title, in the format of ``SUFFIXES`` that its name ends in.
+def write_figure(drawn: PlotlyFigure, file: str, caption: str, target: Path) -> None:
+    """Write a figure, under the name of its recording's file, in the format of ``SUFFIXES`` that its name ends in.
 
     Raises:
         OutputError: It cannot be written, or a drawing needs what is not installed.
     """
+    if target.suffix == PAGE_SUFFIX:
+        from tcprof.render.html.trend import write_trend
+
+        figure = Figure("figure", caption, lambda: drawn)
+        parts = (Section("figure", "Figure", (figure,)),)
+        write_trend(Document("figure", parts, title=one_line(file, 160)), target)
+        return
+    content = _draw(_with_title(drawn, f"{label(file, 60)}. {caption}"), target)
+    with replace_file(target) as path:
+        path.write_bytes(content)
+
+
+def _with_title(drawn: PlotlyFigure, title: str) -> "go.Figure":
+    """A figure on white, under its title."""
     figure = drawn.to_plotly()
     margin = figure.layout.margin.t + _TITLE_PIXELS
     figure.update_layout(
@@ -94,20 +109,7 @@ def write_figure(drawn: PlotlyFigure, title: str, target: Path) -> None:
         margin_t=margin,
         title={"text": title, "x": 0.01, "y": 1, "yref": "container", "yanchor": "top", "pad_t": 10, "font_size": 14},
     )
-    content = _page(figure, title).encode() if target.suffix == PAGE_SUFFIX else _draw(figure, target)
-    with replace_file(target) as path:
-        path.write_bytes(content)
-
-
-def _page(figure: "go.Figure", title: str) -> str:
-    from tcprof.render.html.pages import read_bundle
-
-    drawn = figure.to_html(full_html=False, include_plotlyjs=False, config={"responsive": True, "displaylogo": False})
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="generator" content="tcprof {__version__}">\n<title>{escape(title)}</title>\n'
-        f"<script>\n{read_bundle()}\n</script>\n</head>\n<body>\n{drawn}\n</body>\n</html>\n"
-    )
+    return figure
 
 
 def check_drawing(target: Path) -> None:

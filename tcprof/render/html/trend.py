@@ -1,4 +1,4 @@
-"""The HTML page of a trend."""
+"""The HTML page of a trend, or of one figure."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from tcprof.views.document import Document
 
 
 def write_trend(document: Document, path: Path) -> None:
-    """Write the page of a trend, see ``tcprof.views.trend_page``.
+    """Write the page of a trend or figure, see ``tcprof.views.trend_page``.
 
     Raises:
         OutputError: The file cannot be written. What was there before is left as it was.
     """
-    values = {"title": document.title, **split_parts(document.parts)}
+    values = {"title": document.title, "kind": document.kind.capitalize(), **split_parts(document.parts)}
     write_page(path, render_page("trend.html", values, USUAL), USUAL)
