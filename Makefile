@@ -13,7 +13,7 @@ NODE_MODULES := web/node_modules/.package-lock.json
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-cpu fuzz test-nsys test-postgres test-lowest test-pythons test-integrations test-sdist check web docs format bench lessons screenshots record clean
+.PHONY: help demo test test-all test-every test-cpu fuzz test-nsys test-lowest test-pythons test-integrations test-sdist check web docs format bench lessons screenshots record clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
@@ -25,9 +25,13 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable .
 	@touch $@
 
+$(VENV)/installed-test: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/installed
+
 $(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) --editable '.[dev]'
-	@touch $@ $(VENV)/installed
+	@touch $@ $(VENV)/installed $(VENV)/installed-test
 
 $(NODE_MODULES): web/package.json web/package-lock.json
 	@sh web/fetch.sh
@@ -36,11 +40,17 @@ demo: $(VENV)/installed  ## Compare an FP32 and an FP16 training run, recorded o
 	@mkdir -p demo
 	@$(BIN)/tcprof compare fixtures/mlp_fp32.sqlite fixtures/mlp_fp16.sqlite -o demo/mlp.html
 
-test: $(VENV)/installed-dev $(NODE_MODULES)  ## Set up and run the tests, each behaviour once; those that need a GPU, nsys, Chromium or Node.js say when they are skipped
+test: $(VENV)/installed-test  ## Set up and run the tests, each behaviour once: about 4 minutes on two cores
 	$(BIN)/python -m pytest $(PARALLEL)
 
-test-slow: $(VENV)/installed-dev  ## Run the tests that 'make test' leaves out, as they take long
-	$(BIN)/python -m pytest $(PARALLEL) --slow -m slow
+# Each with its name, so that what fails can be run alone.
+PARTS := docs test-every test-cpu test-nsys test-lowest test-integrations test-sdist
+
+test-all:  ## All that CI runs beyond 'make test' and 'make check': about 40 minutes on two cores
+	@for part in $(PARTS); do printf '\n== make %s\n' $$part; $(MAKE) --no-print-directory $$part || exit; done
+
+test-every: $(VENV)/installed-dev $(NODE_MODULES)  ## Run all tests, slow ones and those of torch, Chromium, Node.js and PostgreSQL too; what is absent is skipped aloud
+	$(BIN)/python -m pytest $(PARALLEL) --all
 
 test-cpu: $(VENV)/installed-dev  ## Run the tests of outputs once more with the sums of another CPU's BLAS
 	@core=$$($(BIN)/python tests/core_types.py) || exit; \
@@ -58,11 +68,6 @@ test-nsys: $(VENV)/installed-dev  ## Fetch Debian's nsys (about 190 MB, no root)
 	[ -n "$$nsys" ] || nsys=$$(sh tests/nsys/fetch.sh build/nsys) || status=$$?; \
 	if [ $$status = 3 ]; then echo "SKIPPED: the tests with a real nsys, which could not be fetched."; exit 0; fi; \
 	[ $$status = 0 ] && NSYS="$$nsys" $(BIN)/python -m pytest -m nsys
-
-test-postgres: $(VENV)/installed-dev  ## Run the tests of the history in PostgreSQL, which they start themselves
-	@PYTHONPATH=tests $(BIN)/python -c 'import postgres, sys; sys.exit(not postgres.find_programs())' || \
-	  { echo "SKIPPED: the tests with PostgreSQL: install Debian's package postgresql."; exit 0; }; \
-	$(BIN)/python -m pytest -m postgres tests/test_history_*.py
 
 LOWEST := build/lowest/bin/python
 test-lowest: $(VENV)/installed-dev  ## Install tcprof with the lowest versions that it takes, and run the tests of its commands
@@ -94,13 +99,12 @@ test-sdist: $(VENV)/installed-dev  ## Build what is published, and whether an in
 	cd build/sdist/tcprof-*/ && $(MAKE) demo && $(abspath $(BIN))/python -m pytest --quiet --collect-only >/dev/null && \
 	  $(abspath $(BIN))/python -m pytest $(PARALLEL) tests/test_layers.py tests/test_docs.py tests/test_fixtures.py tests/test_cli.py
 
-check: $(VENV)/installed-dev $(NODE_MODULES)  ## What CI runs: format, lint, types, tests, and whether the pages' scripts are built
+check: $(VENV)/installed-dev $(NODE_MODULES)  ## Check format, lint, types, and whether the pages' scripts are built
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/oxlint --deny-warnings web
 	@if [ -e $(NODE_MODULES) ]; then npm --prefix web run --silent types && npm --prefix web run --silent fresh; fi
-	$(MAKE) test
 
 web: $(NODE_MODULES)  ## Build the pages' scripts from web/src into the package; needs Node.js 18 or newer and npm
 	@[ -e $(NODE_MODULES) ] && npm --prefix web run --silent build

@@ -6,6 +6,7 @@ import hashlib
 import inspect
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,8 @@ def user_key() -> Iterator[None]:
 # As the command line does: Python's own collections, walking all that pandas and the tests have loaded, are far more.
 gc.set_threshold(*GARBAGE)
 
-LEFT_OUT = pytest.StashKey[int]()
+LEFT_OUT = ("slow", "browser", "torch", "postgres")  # marks that pyproject.toml explains
+COUNTS = pytest.StashKey[dict[str, int]]()
 
 
 def folder_from(variable: str) -> Path | None:
@@ -73,34 +75,37 @@ def folder_from(variable: str) -> Path | None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``pytest --update-golden`` writes the expected outputs anew; look at the difference before you commit it."""
     parser.addoption("--update-golden", action="store_true", help="write the expected outputs anew")
-    parser.addoption("--slow", action="store_true", help="run the tests marked slow too, which are left out otherwise")
+    parser.addoption("--all", action="store_true", help=f"run the tests that are left out too: {', '.join(LEFT_OUT)}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests of golden files; leaves out what is slow, unless ``--slow`` or its name asks for it."""
+    """Marks the tests of golden files; leaves out what takes long or needs more, unless it is asked for."""
     for item in items:
         if "golden" in getattr(item, "fixturenames", ()):
             item.add_marker("golden")
-    if config.getoption("--slow") or any("::" in each for each in config.args):
+    if config.getoption("--all") or config.getoption("-m") or any("::" in each for each in config.args):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    items[:] = [item for item in items if not item.get_closest_marker("slow")]
-    config.hook.pytest_deselected(items=slow)
-    config.stash[LEFT_OUT] = len(slow)
+    named = any(each.endswith(".py") for each in config.args)
+    marks = ("slow",) if named else LEFT_OUT
+    left = {item: mark for item in items for mark in marks if item.get_closest_marker(mark)}
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=list(left))
+    config.stash[COUNTS] = Counter(left.values())
     if hasattr(config, "workeroutput"):
-        config.workeroutput["left_out"] = len(slow)
+        config.workeroutput["left_out"] = dict(config.stash[COUNTS])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Each process of xdist collects all tests, and tells how many it left out."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[COUNTS] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Says how many slow tests were left out, and how they are run."""
-    if left_out := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(f"{left_out} slow tests were left out: make test-slow runs them, or pytest --slow")
+    """Says how many tests were left out, why, and how they are run."""
+    if counts := config.stash.get(COUNTS, {}):
+        reasons = ", ".join(f"{count} {mark}" for mark, count in counts.items())
+        terminalreporter.write_line(f"Left to make test-all (or pytest --all): {reasons}")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Parameters of tests that repeat what others show: left out by default, and run by ``make test-slow``."""
+"""Parameters of tests that repeat what others show: left out by default, and run by ``make test-all``."""
 
 from collections.abc import Iterable
 from typing import Any

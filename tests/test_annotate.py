@@ -13,6 +13,8 @@ from slow import first, slow
 
 import tcprof
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 PACKAGE = Path(tcprof.__file__).parent / "annotate"

@@ -8,6 +8,8 @@ from slow import slow
 
 from tcprof.annotate.calls import uncompiled
 
+pytestmark = pytest.mark.torch
+
 torch = pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 START = """

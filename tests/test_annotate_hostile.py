@@ -13,6 +13,8 @@ from test_annotate import PACKAGE, run_python
 from tcprof.annotate import generators
 from tcprof.annotate.names import list_modules
 
+pytestmark = pytest.mark.torch
+
 torch = pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 nn = torch.nn
 

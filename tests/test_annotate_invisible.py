@@ -11,6 +11,8 @@ from slow import slow
 from test_annotate import PACKAGE, run_python
 from test_annotate_hostile import START, run
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 NET = """

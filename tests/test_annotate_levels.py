@@ -10,6 +10,8 @@ from forked import run_forked
 from slow import slow
 from test_annotate import run_python
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 PRELUDE = """

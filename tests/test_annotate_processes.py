@@ -7,6 +7,8 @@ import pytest
 from forked import run_forked
 from slow import slow
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 PRELUDE = """

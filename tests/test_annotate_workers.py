@@ -10,6 +10,8 @@ from slow import slow
 
 from tcprof.record.program import annotated
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 PROGRAM = """

@@ -10,6 +10,8 @@ from slow import first
 
 from tcprof.analysis import Analysis
 
+pytestmark = pytest.mark.torch
+
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tcprof[workloads]'")
 nn = torch.nn
 

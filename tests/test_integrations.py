@@ -12,6 +12,8 @@ from tcprof import annotate
 torch = pytest.importorskip("torch", reason="torch is not installed: pip install 'tcprof[workloads]'")
 from tcprof.integrations import EVALUATION, TRAINING, Capture  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 WHY = "make test-integrations installs it, and runs these"
 
 

@@ -13,6 +13,8 @@ from tcprof.analysis.ranges.projection import attribute, build_hierarchy
 from tcprof.annotate.backward import Backward
 from tcprof.annotate.steps import DOMAIN
 
+pytestmark = pytest.mark.torch
+
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'tcprof[workloads]'")
 
 

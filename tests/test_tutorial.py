@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel: pip install 'tcprof[dev]'")
 nbformat = pytest.importorskip("nbformat")
 pytest.importorskip("ipykernel", reason="needs ipykernel: pip install 'tcprof[dev]'")

@@ -20,7 +20,7 @@ from slow import slow
 torch = pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 WORKLOADS = Path(__file__).parent.parent / "workloads"
 SCRIPTS = ("mnist_baseline.py", "mnist_amp.py")

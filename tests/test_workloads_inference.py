@@ -10,7 +10,7 @@ from test_workloads import run_recorded
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 SMALL = ("--size", 32, "--steps", 2, "--batch-sizes", 4, 1, 32, 4)
 OPTIONS = {

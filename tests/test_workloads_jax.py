@@ -9,7 +9,7 @@ from test_workloads import NVTX_RECORDER, run_script, run_well
 
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 SMALL = ("--width", 64, "--batch-size", 32)
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX: pip install jax")

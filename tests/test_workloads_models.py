@@ -9,7 +9,7 @@ from test_workloads import run_recorded, run_script
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 SMALL = {
     "transformer.py": (

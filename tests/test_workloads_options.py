@@ -9,7 +9,7 @@ from test_workloads_amp import GAN, MLP
 from test_workloads_models import SMALL
 from test_workloads_science import PINN
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 
 def results(output: str) -> list[str]:

@@ -20,7 +20,7 @@ from test_workloads import (
 torch = pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 pytest.importorskip("nvtx", reason="the workloads need nvtx: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 idx_folder = test_workloads.idx_folder
 PARTS = ("copy", "forward", "backward", "optimizer")

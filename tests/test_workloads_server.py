@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch", reason="the workloads need torch: pip install 'tcprof[workloads]'")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 SCRIPT = Path(__file__).parents[1] / "workloads" / "server.py"
 SMALL = ("--device", "cpu", "--port", "0", "--layers", "2", "--width", "64", "--heads", "4", "--batch-size", "4")

@@ -10,7 +10,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "workloads" / "wmma.cu"
 NO_GPU = ("no CUDA-capable device", "driver version is insufficient")
 
-pytestmark = pytest.mark.workload
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from tcprof.findings.recording_cost import measure_cost
 from tcprof.record.program import find_program
 from tcprof.record.unprofiled import run_unprofiled
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
 
 TRAIN = """
