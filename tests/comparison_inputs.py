@@ -11,7 +11,6 @@ from report_inputs import HOSTILE
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
-from tcprof.comparison.comparison import compare_other_ways
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
@@ -116,7 +115,7 @@ def render_page(
     """The page of comparisons, as text, with these findings or their own."""
     findings = findings or [judge_comparison(each) for each in comparisons]
     document = view_comparison_page(findings, gate, title=options.title or "")
-    return render_comparison([document], options)
+    return render_comparison(document, options)
 
 
 def write_page(
@@ -124,13 +123,10 @@ def write_page(
     path: Path,
     options: PageOptions = USUAL,
     findings: Sequence[ComparedFindings] = (),
-    choosable: bool = False,
 ) -> None:
-    """The page of comparisons, as a file, with each other side as the baseline too if the reader may choose it."""
+    """The page of comparisons, as a file."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    sides = [comparisons[0].base, *(each.new for each in comparisons)]
-    others = compare_other_ways(sides, {}) if choosable else ()
-    write_comparison(findings, path, options, others=others)
+    write_comparison(findings, path, options)
 
 
 def texts_of(table: Table) -> list[list[str]]:

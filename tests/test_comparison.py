@@ -368,11 +368,7 @@ def test_repeats_measure_how_much_runs_differ(tmp_path):
     assert (window["base"], window["new"], window["verdict"]) == (40_000, 30_500, "lower")
     assert (window["base_recording_count"], window["base_instance_count"]) == (3, 18)
     assert row(comparison, "", "gpu_window_ns")["verdict"] in ("lower", "~")  # the whole capture too is judged
-    floor = comparison.noise_floor.set_index(["side", "quantity"])["ratio"]
-    assert floor["base", "gpu_window_ns"] == pytest.approx(41 / 39)
-    assert floor["new", "gpu_window_ns"] == pytest.approx(31 / 30)
     assert compare(sides[0], sides[1].first).spread == "assumed"
-    assert compare(sides[0].first, sides[1].first).noise_floor.empty
 
 
 @pytest.mark.slow

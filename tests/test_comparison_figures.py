@@ -3,7 +3,6 @@
 import colorsys
 import dataclasses
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,36 +11,20 @@ from comparison_inputs import compare_hostile
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
-import tcprof
 from tcprof.comparison import Side, compare
-from tcprof.comparison.details import list_moved
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
 from tcprof.frames import WATERFALL
 from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.comparison.details import figure_moved as draw_moved
-from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.iterations import MOST_POINTS
 from tcprof.views.comparison.iterations import figure_iterations as draw_iterations
-from tcprof.views.comparison.iterations import figure_small_multiples as draw_small_multiples
 from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR, shown_sides
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 
 figure_iterations = as_plotly(draw_iterations)
-figure_small_multiples = as_plotly(draw_small_multiples)
-figure_moved = as_plotly(draw_moved)
 figure_waterfall = as_plotly(draw_waterfall)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-
-
-@pytest.fixture(scope="module")
-def moved():
-    """A recording with bytes of device memory, and the same with half of them in each kernel."""
-    before = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
-    halved = [f"dram_{way}_bytes{end}" for way in ("read", "write") for end in ("", "_error")]
-    kernels = before.kernels.assign(**{name: before.kernels[name] / 2 for name in halved})
-    return compare(Side("base", (before,)), Side("new", (dataclasses.replace(before, kernels=kernels),)))
 
 
 def lines(figure, ending=""):
@@ -81,8 +64,7 @@ class TestIterations:
     def test_of_few_iterations_each_has_its_number_once(self, steps):
         few = with_iterations(steps, lambda frame: frame.head(4))
         few = dataclasses.replace(few, new=few.base)
-        overlaid, apart = figure_iterations([few], 0), figure_small_multiples([few], 0)
-        assert [axis.dtick for axis in (overlaid.layout.xaxis, apart.layout.xaxis)] == [1, 1]
+        assert figure_iterations([few], 0).layout.xaxis.dtick == 1
 
     def test_one_axis_of_numbers_so_that_zooming_one_zooms_all(self, several):
         figure = figure_iterations(several, 0)
@@ -158,7 +140,6 @@ class TestIterations:
 
     def test_without_iterations_there_is_nothing(self):
         assert not figure_iterations([make_comparison()], 0).data
-        assert not figure_small_multiples([make_comparison()], 0).data
 
     def test_colours_of_sides_differ(self):
         assert len(set(SIDE_COLORS)) == len(SIDE_COLORS) >= 6
@@ -172,7 +153,6 @@ class TestIterations:
         comparisons = compare_hostile(tmp_path)
         for figure in (
             figure_iterations(comparisons, 0),
-            figure_small_multiples(comparisons, 0),
             figure_waterfall(comparisons[0], 0, TIME),
         ):
             texts = [note.text for note in figure.layout.annotations]
@@ -181,23 +161,6 @@ class TestIterations:
                 left = text.replace("<b>", "").replace("</b>", "").replace("<br>", "")
                 assert not set("<>$\u202e\u2028") & set(left)
                 assert len(text) < 600
-
-
-class TestSmallMultiples:
-    def test_a_strip_for_each_side_and_quantity_with_the_same_axes(self, several):
-        figure = figure_small_multiples(several, 0)
-        assert {trace.yaxis for trace in lines(figure)} == {"y", *(f"y{number}" for number in range(2, 7))}
-        for group in ((1, 2, 3), (4, 5, 6)):
-            ranges = {figure.layout[f"yaxis{number if number > 1 else ''}"].range for number in group}
-            assert len(ranges) == 1
-        assert figure.layout.xaxis2.matches == "x"
-
-    def test_each_holds_the_baseline_s_median(self, several):
-        figure = figure_small_multiples(several, 0)
-        base = find_row(several[0], 0, "step_ns")["base"] * 1e-9
-        medians = lines(figure, "Step time per step, median")
-        assert len(medians) == 3
-        assert all(trace.y[0] == pytest.approx(base) for trace in medians)
 
 
 class TestWaterfall:
@@ -259,38 +222,3 @@ def with_parts(comparison, changes):
     rows += [(0, TIME, f"part {place}", "", "", 0, 0, change) for place, change in enumerate(changes)]
     frame = WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names))
     return dataclasses.replace(comparison, waterfall=frame)
-
-
-class TestRoofline:
-    def test_a_line_joins_each_kernel_with_its_counterpart(self, moved):
-        base, new = list_moved(moved, 0)
-        assert len(base) == len(new) > 10
-        figure = figure_moved(moved, 0)
-        (lines,) = [trace for trace in figure.data if trace.name == "matched kernels"]
-        x = np.reshape(lines.x, (-1, 3))
-        assert x[:, 1] == pytest.approx(2 * x[:, 0])  # half the bytes: twice the FLOP for each
-        assert sorted(x[:, 0]) == pytest.approx(sorted(base["intensity"]))
-        assert np.isnan(x[:, 2]).all()
-        circles = {trace.name: trace for trace in figure.data if trace.mode == "markers"}
-        assert [*circles["base"].y] == pytest.approx(1e12 * base["tflops"].to_numpy())
-        assert [*circles["new"].marker.size] == pytest.approx(new["time_ns"].to_numpy())
-        assert circles["base"].marker.symbol == "circle-open"
-
-    def test_times_are_those_of_an_iteration(self, moved):
-        changes, (base, _) = moved.matching.changes, list_moved(moved, 0)
-        longest = base.iloc[0]
-        same = (changes["base_name"] == longest["name"]) & (changes["base_geometry"] == longest["geometry"])
-        assert longest["time_ns"] == pytest.approx(changes.loc[same, "base_ns"].sum())
-
-    def test_the_page_has_it_where_a_kernel_has_a_place(self, moved, steps):
-        def titles(comparison):
-            return [each.title for of_gpu in list_details(comparison, 1) for each in of_gpu.parts]
-
-        assert titles(moved)[-1] == "Roofline"
-        assert "Roofline" not in titles(steps)
-
-    def test_nothing_where_the_gpus_differ(self, moved):
-        base, new = moved.base.first, moved.new.first
-        other = dataclasses.replace(new, gpus=new.gpus.assign(name="NVIDIA B200"))
-        compared = compare(Side("base", (base,)), Side("new", (other,)))
-        assert "Roofline" not in [each.title for of_gpu in list_details(compared, 1) for each in of_gpu.parts]

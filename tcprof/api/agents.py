@@ -224,7 +224,7 @@ class Folders:
         comparison = compare(self._side(base), self._side(new))
         gate = comparison.gate(conditions) if conditions else None
         data = view_comparison([comparison.findings], gate=gate).data
-        told = {name: each for name, each in data.items() if name not in (*_COMPARED, "recordings", "noise_floor")}
+        told = {name: each for name, each in data.items() if name not in (*_COMPARED, "recordings")}
         told |= {"gate_verdict": gate.verdict} if gate else {}
         return _answer(told, data[table], _COMPARED[table], limit)
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tcprof.findings.pricing.advice import Advice
     from tcprof.saved.cache import Cache
 
-_NO_TIMELINE = "There is no timeline: the recording has no samples, no ranges and no work on any GPU."
 _OPTIONS = ("window", "warm_up", "iteration", "peak_tflops")  # of commands, which change the figures
 
 
@@ -83,14 +82,6 @@ class JudgedAnalysis(Judged, Analysis):
         from tcprof.saved import save
 
         save(self, Path(path), describe(self.findings, self.advice))
-
-    def figure_timeline(self) -> Any:
-        """Samples over lanes of ranges, as a plotly figure."""
-        from tcprof.views.figures import say_absent
-        from tcprof.views.figures.timeline import figure_timeline
-
-        drawn = figure_timeline(self)
-        return (drawn if drawn.data else say_absent(_NO_TIMELINE)).to_plotly()
 
     def figure_roofline(self) -> Any:
         """Kernels under the roofs of memory and arithmetic, as a plotly figure; without bytes or FLOP it says so."""

@@ -159,13 +159,11 @@ def compare(
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
     print_document(document, output, wide=wide)
     if page is not None:
-        from tcprof.comparison.comparison import compare_other_ways
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
-            others = compare_other_ways(read, mapping, allow_mismatch)
             reports = _find_reports(page, sides, comparisons)
-            write_comparison(findings, page, PageOptions(title, theme, plotlyjs), gate, reports, others)
+            write_comparison(findings, page, PageOptions(title, theme, plotlyjs), gate, reports)
         _tell_page(page, output, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
 

@@ -1,7 +1,7 @@
 """Compare two sides, range by range."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -28,15 +28,12 @@ from tcprof.comparison.statistics.rows import list_rows
 from tcprof.comparison.statistics.verdicts import is_measured
 from tcprof.comparison.waterfall import explain_changes
 from tcprof.errors import InputError, UsageError
-from tcprof.frames import HEADLINE, NOISE_FLOOR, plain_texts
+from tcprof.frames import plain_texts
 
 MEASURED, ASSUMED = "measured", "assumed"
-MOST_SIDES = 4  # of more, every side against every other one takes too long
 _ANYWAY = "--allow-mismatch compares them all the same."
 _ANYWAY_IN_PYTHON = "allow_mismatch=True compares them all the same."
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_REPEATED = ("host_ns", "gpu_window_ns", "kernel_ns", HEADLINE.name)
-Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,6 @@ class Comparison:
     # How it is known how much runs of one program differ: measured, from several recordings a side, or assumed, see
     # ``docs/statistics.md``.
     spread: str
-    # How much the recordings of one side differ, see ``tcprof.frames.NOISE_FLOOR``; empty without repeats.
-    noise_floor: pd.DataFrame
     # Old and new names of ranges that were mapped, but which the new side does not have.
     unmapped: tuple[tuple[str, str], ...]
     renamings: tuple[Renaming, Renaming]  # what the ranges of each side are called in ``rows``
@@ -109,7 +104,6 @@ def compare(
         modules=compare_modules(base.recordings, new.recordings, iterate=bool(path)),
         waterfall=explain_changes(*typical, matching),
         spread=MEASURED if measured else ASSUMED,
-        noise_floor=NOISE_FLOOR.concat([_noise_floor(side) for side in (base, new)]),
         unmapped=find_unmapped(new.recordings, mapping),
         renamings=renamings,
     )
@@ -121,25 +115,6 @@ def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renamin
         paths = pd.DataFrame({"path": counted_paths(recording.iterations), "depth": 0})
         found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
     return next((path for path in found[0] if path in found[1]), "")
-
-
-def _noise_floor(side: Side) -> pd.DataFrame:
-    """The largest ratio between medians of two recordings, over iterations without warm-up, by GPU and quantity."""
-    steady = (each.iterations[each.iterations["counted"]] for each in side.recordings)
-    parts = [each.groupby("gpu", as_index=False)[list(_REPEATED)].median() for each in steady]
-    rows = [
-        {
-            "gpu": gpu,
-            "side": side.name,
-            "quantity": quantity,
-            "ratio": values.max() / values.min() if values.min() > 0 else float("nan"),
-            "recording_count": len(values),
-        }
-        for gpu, of_gpu in pd.concat(parts, ignore_index=True).groupby("gpu")
-        for quantity, values in of_gpu[list(_REPEATED)].items()
-        if len(values) > 1
-    ]
-    return NOISE_FLOOR.conform(pd.DataFrame(rows)) if rows else NOISE_FLOOR.empty()
 
 
 def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
@@ -161,34 +136,3 @@ def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
             f"Record it with the CUDA trace: 'tcprof profile' does. {_ANYWAY}",
             f"Record it with the CUDA trace: tcprof.profile does. {_ANYWAY_IN_PYTHON}",
         )
-
-
-def put_first(things: Sequence[Thing], place: int) -> list[Thing]:
-    """What belongs to each side, with that of another one as the baseline: the two change places."""
-    swapped = list(things)
-    swapped[0], swapped[place] = swapped[place], swapped[0]
-    return swapped
-
-
-def compare_other_ways(
-    sides: Sequence[Side], mapping: Mapping[str, str], allow_mismatch: bool = False
-) -> list[list[Comparison]]:
-    """Compare each side but the first, as the baseline, with the others in the order of ``put_first``.
-
-    Empty where there are too many sides, or where one of these comparisons is refused.
-    """
-    back = {new: old for old, new in mapping.items()}
-    sides = [replace(side, number=number) for number, side in enumerate(sides)]
-    if len(sides) > MOST_SIDES or len(back) < len(mapping):
-        return []
-    try:
-        return [
-            [
-                compare(first, side, back if number == place else {}, allow_mismatch)
-                for number, side in enumerate(others, 1)
-            ]
-            for place in range(1, len(sides))
-            for first, *others in [put_first(sides, place)]
-        ]
-    except (InputError, UsageError):
-        return []

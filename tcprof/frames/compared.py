@@ -229,15 +229,3 @@ COMPARISON = Schema(
         Int("new_recording_count", "Recordings of the other side that have it."),
     ),
 )
-
-NOISE_FLOOR = Schema(
-    "noise_floor",
-    "How much recordings of one side differ although the program is the same: over the steps, without warm-up.",
-    (
-        GPU,
-        Text("side", "The side's name."),
-        Text("quantity", "What differs, with its unit at the end."),
-        Float("ratio", "The largest of the recordings' medians, over the smallest."),
-        Int("recording_count", "Recordings of the side that have steps on the GPU."),
-    ),
-)

@@ -25,17 +25,13 @@ def tcprof(line: str, cell: str | None = None) -> "JudgedAnalysis | None":
 
     ``%tcprof RECORDING`` shows a recording. ``%%tcprof [REPORT]`` runs the cell as a script of its own, in another
     process under Nsight Systems, by this Python and in this folder; it shares no variable with the notebook. Both show
-    the timeline, the verdict, the findings and the tables, and give the analysis; an error is a message.
+    the verdict, the findings and the tables, and give the analysis; an error is a message.
     """
-    from IPython.display import display
-
     try:
-        analysis = _analyze(shlex.split(line), cell)
+        return _analyze(shlex.split(line), cell)
     except TcprofError as error:
         sys.stderr.write(f"tcprof: {error}\n")
         return None
-    display(analysis.figure_timeline())
-    return analysis
 
 
 def _analyze(given: list[str], cell: str | None) -> "JudgedAnalysis":

@@ -48,7 +48,7 @@ def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
     both = pd.concat([medians[0].add_suffix("_base"), medians[1].add_suffix("_new")], axis=1)
     columns = [f"{name}_{side}" for name in _TIMES for side in ("base", "new")]
     longest = float(both[columns].max(axis=None))
-    change = both["own_ns_new"] - both["own_ns_base"]
+    change = medians[1]["own_ns"] - medians[0]["own_ns"]
     order = change.abs().sort_values(ascending=False, kind="stable").index
     slow = [set(job.ranks["rank"][job.ranks["straggler"]]) for job in jobs]
     headings = [Heading(f"{RANKS[name].title}: {of}") for name in _TIMES for of in names]

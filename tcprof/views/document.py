@@ -99,14 +99,12 @@ class Commands:
 
 @dataclass(frozen=True)
 class Reading:
-    """One figure: what, how much, its 95 % interval, over which window, and what published runs reach."""
+    """One figure: what, how much, its 95 % interval, and over which window."""
 
     title: str
     value: str
     interval: str
     caption: str
-    reference: str = ""
-    reference_source: str = ""  # in a sentence
 
 
 @dataclass(frozen=True)

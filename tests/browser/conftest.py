@@ -53,10 +53,10 @@ def pages(tmp_path_factory):
         empty=lambda path: write_page(make_empty(), path),
         circles=lambda path: write_page(tcprof.read(write_trace(folder)), path),
         unsampled=lambda path: write_page(tcprof.read(trace.write(folder)), path),
-        two=lambda path: write_comparison([compare_steps(folder)], path, choosable=True),
-        several=lambda path: write_comparison(compare_several(folder), path, choosable=True),
-        alone=lambda path: write_comparison(compare_several(folder, (1,)), path, choosable=True),
-        hostile_sides=lambda path: write_comparison(compare_hostile(folder), path, choosable=True),
+        two=lambda path: write_comparison([compare_steps(folder)], path),
+        several=lambda path: write_comparison(compare_several(folder), path),
+        alone=lambda path: write_comparison(compare_several(folder, (1,)), path),
+        hostile_sides=lambda path: write_comparison(compare_hostile(folder), path),
     )
 
 

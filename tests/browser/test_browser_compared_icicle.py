@@ -55,22 +55,17 @@ def test_differences_are_listed_with_sign_and_what_one_side_lacks(visit, pages):
     assert any("only in " in text for text in texts) == any(0 in pair for pair in zip(base, new, strict=True))
 
 
-def test_charts_have_the_colours_of_the_theme(visit, pages):
+def test_bars_have_the_colours_of_the_theme(visit, pages):
     opened = visit(pages / "two.html")
 
-    def colors():
-        themed = "document.getElementById('step-1-0').data.filter(({meta}) => meta?.themes)"
-        drawn = opened.evaluate(f"{themed}.flatMap(({{marker}}) => marker.color)")
-        bar = opened.locator(f"{BOXES} button").first.evaluate("bar => getComputedStyle(bar).backgroundColor")
-        return [*drawn, bar]
+    def color():
+        return opened.locator(f"{BOXES} button").first.evaluate("bar => getComputedStyle(bar).backgroundColor")
 
-    light = colors()
+    light = color()
     opened.get_by_role("button", name="Show the page in dark colours").click()
-    dark = colors()
-    assert len(light) >= 3
-    assert all(one != other for one, other in zip(light, dark, strict=True))
+    assert color() != light
     opened.get_by_role("button", name="Show the page in light colours").click()
-    assert colors() == light
+    assert color() == light
 
 
 @pytest.mark.slow

@@ -38,7 +38,6 @@ def pages(pages, tmp_path_factory):
 @pytest.mark.parametrize(
     ("name", "scheme"),
     [
-        # With another baseline "two" is in test_browser_comparison_choice.py.
         *slow((name, scheme) for name in NAMES for scheme in ("light", "dark")),
     ],
 )
@@ -95,13 +94,6 @@ def test_zoom_moves_both_strips(visit, pages):
     after = [line.get_attribute("d") for line in lines.all()]
     assert len(before) == len(after) >= 4
     assert all(old != new for old, new in zip(before, after, strict=True) if old.count("L") > 2)
-
-
-@pytest.mark.slow
-def test_zoom_of_small_multiples_is_linked(visit, pages):
-    opened = visit(pages / "several.html")
-    opened.evaluate("Plotly.relayout('multiples-0', {'xaxis.range': [2, 5]})")
-    assert opened.evaluate("document.getElementById('multiples-0')._fullLayout.xaxis2.range") == [2, 5]
 
 
 @pytest.mark.slow

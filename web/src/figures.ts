@@ -1,7 +1,6 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
 import { onColors, readColor } from "./colors";
 import { find, findAll, onPrint } from "./dom";
-import { timeTicks } from "./format";
 import { coarsePointer, narrowScreen } from "./media";
 import { hasItems, keepLabels, type Figure, type Layout, type PlotElement } from "./plotly";
 
@@ -109,21 +108,12 @@ function relayout(plots: PlotElement[], change: object): void {
 }
 
 async function drawFigure(plot: PlotElement, follow: Follow): Promise<void> {
-  if (!plot.isConnected) return; // another baseline was chosen meanwhile
   const packed = document.getElementById(plot.dataset.figure ?? "");
   const figure = JSON.parse(packed?.textContent ?? "") as Figure;
   plot.style.height = `${figure.layout.height}px`; // plotly takes it from here when the window is resized
   dress(figure.layout);
   await Plotly.newPlot(plot, figure.data, figure.layout, hasItems(figure) ? { ...CONFIG, modeBarButtonsToRemove: ["autoScale2d"] } : CONFIG);
   if (plot.parentElement) find(".undrawn", plot.parentElement).remove();
-  if (figure.layout.meta?.seconds) {
-    plot.on("plotly_relayout", (change) => {
-      const [low, high] = plot._fullLayout!.xaxis.range;
-      const { tickvals, ticktext } = timeTicks(low, high, 8);
-      const zoomed = Object.keys(change).some((key) => key.startsWith("xaxis."));
-      if (zoomed && !("xaxis.tickvals" in change)) void Plotly.relayout(plot, { "xaxis.tickvals": tickvals, "xaxis.ticktext": ticktext });
-    });
-  }
   follow(plot, figure);
 }
 

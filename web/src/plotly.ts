@@ -1,7 +1,5 @@
 /** The part of plotly.js that the pages use; its own script stands beside ours in the page. */
 
-import type { Painted, Theme } from "./colors";
-
 /** An array of a figure as plotly for Python packs it: its type, and its bytes as base64. */
 export interface PackedArray {
   dtype: keyof typeof ARRAY_TYPES;
@@ -27,8 +25,6 @@ export interface TraceMeta {
   items?: number[];
   /** Of the timeline's traces: what it fills them with. */
   role?: "curve" | "band" | "lanes";
-  /** Of bars: the colour of each, and of the text on it, for each theme. */
-  themes?: Record<Theme, Painted[]>;
   /** Of its curves: what their values are measured in. */
   unit?: string;
 }
@@ -62,8 +58,6 @@ export interface Layout {
   meta?: {
     /** The table that is saved in place of the figure's points. */
     csv?: { columns: string[]; rows: Value[][] };
-    /** The horizontal axis is of seconds. */
-    seconds?: boolean;
   };
 }
 
@@ -126,7 +120,6 @@ interface Library {
   newPlot(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
   react(plot: HTMLElement, data: readonly object[], layout: object, config: object): Promise<void>;
   restyle(plot: HTMLElement, change: object, traces?: number[]): Promise<void>;
-  purge(plot: HTMLElement): void;
   relayout(plot: HTMLElement, change: object): Promise<void>;
   toImage(plot: HTMLElement, options: { format: "png"; width: number; height: number; scale: number }): Promise<string>;
   Plots: { resize(plot: HTMLElement): void };

@@ -29,7 +29,7 @@ class Side:
     name: str  # what the side is called: "base", or a name that the user knows it by
     recordings: tuple[Analysis, ...]
     copies: tuple[tuple[str, ...], ...] = ()  # files that hold one recording, of which one is among the recordings
-    number: int = -1  # its place among the sides as they were given, whichever is the baseline; -1 where unknown
+    number: int = -1  # its place among the sides as they were given; -1 where unknown
 
     @property
     def first(self) -> Analysis:

@@ -5,23 +5,19 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from tcprof import units
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import Condition, FindingCondition
 from tcprof.comparison.matching.places import gpu_models
-from tcprof.comparison.waterfall import TIME, TOTAL
 from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped
 from tcprof.findings.compared.verdict import Verdict, judge_change, list_gpus
 from tcprof.findings.finding import Finding, Severity, texts_of
-from tcprof.findings.pricing.advice import Advice, describe_gain
 from tcprof.frames import plain_texts
 
 _ON_THE_CPU = ("host_ns",)  # faults are about samples and kernels, and leave it alone
 _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has a fault"}
-_MOST_NEW = 3  # findings of the new side, in a line
 
 
 @dataclass(frozen=True)
@@ -158,79 +154,3 @@ def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]])
         if fault.severity == Severity.FAULT
     ]
     return tuple(found)
-
-
-@dataclass(frozen=True)
-class ComparedAdvice:
-    """Advice on the baseline, and what became of it; or what the new side has instead."""
-
-    gpu: int
-    rule: str
-    sentence: str
-    predicted: str  # what it was expected to win on the baseline, in words; empty for what is new
-    is_gone: bool  # whether the new side has no such advice
-    is_new: bool  # whether the baseline has none
-    left: str  # what it is expected to win on the new side, in words; empty where it is gone, or without a price there
-
-    @property
-    def now(self) -> str:
-        """What became of it, in words."""
-        state = "gone" if self.is_gone else "new" if self.is_new else "still there"
-        return f"{state}: {self.left}" if self.left else state
-
-
-def compare_advice(comparison: Comparison) -> tuple[ComparedAdvice, ...]:
-    """The priced advice on the baseline that is worth a line, and whether it is gone; then what the new side has."""
-    base, new = (_by_gpu_and_rule(side) for side in (comparison.base, comparison.new))
-    return tuple(
-        ComparedAdvice(
-            gpu=gpu,
-            rule=rule,
-            sentence=each.sentence,
-            predicted=_tell_gain(base.get((gpu, rule))),
-            is_gone=(gpu, rule) not in new,
-            is_new=(gpu, rule) not in base,
-            left=_tell_gain(new.get((gpu, rule))),
-        )
-        for (gpu, rule), each in (base | new | base).items()  # of what both have, the baseline's
-        if each.gain.is_notable
-    )
-
-
-def _by_gpu_and_rule(side: Side) -> dict[tuple[int, str], Advice]:
-    """The advice on a side that is shown as a finding; of one rule the best."""
-    found: dict[tuple[int, str], Advice] = {}
-    for each in advise(side.typical):
-        for gpu in each.gpus if each.is_shown else ():
-            found.setdefault((gpu, each.rule), each)
-    return found
-
-
-def _tell_gain(advice: Advice | None) -> str:
-    return describe_gain(advice.gain) if advice is not None and advice.gain.is_known else ""
-
-
-def describe_compared(comparison: Comparison, found: Sequence[ComparedAdvice], gains: bool) -> tuple[str, ...]:
-    """Compared advice, a line for each GPU; with ``gains`` also what each predicts, and how the mean step changed."""
-    lines = []
-    for gpu in sorted({each.gpu for each in found}):
-        own = [each for each in found if each.gpu == gpu]
-        gone = [f"{each.rule} (predicted: {each.predicted})" if gains else each.rule for each in own if each.is_gone]
-        left = [each.rule for each in own if not each.is_gone and not each.is_new]
-        new = [f"{each.rule} ({each.left})" if gains else each.rule for each in own if each.is_new][:_MOST_NEW]
-        lead = f"GPU {gpu}: " if len({each.gpu for each in found}) > 1 else ""
-        kinds = (("gone", gone), ("still there", left if gains or not (gone or new) else []), ("new", new))
-        told = "; ".join(f"{what}: {', '.join(rules)}" for what, rules in kinds if rules)
-        lines.append(f"{lead}Advice {told}.{f' {describe_won(comparison, gpu)}' if gains else ''}".rstrip())
-    return tuple(lines)
-
-
-def describe_won(comparison: Comparison, gpu: int) -> str:
-    """By how much the mean step time changed, in a sentence; empty where that is not known."""
-    parts = comparison.waterfall
-    total = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == TOTAL)]
-    if total.empty or not comparison.iteration_path:
-        return ""
-    base, new = (float(total[side].iloc[0]) for side in ("base", "new"))
-    change = units.format_signed_pct(100 * (new / base - 1))
-    return f"Mean step time {units.format_ns(base)} → {units.format_ns(new)} ({change})."

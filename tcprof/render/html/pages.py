@@ -70,12 +70,6 @@ def render_page(template: str, values: Mapping[str, Any], options: PageOptions) 
     )
 
 
-def render_macros(template: str, values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Markup]:
-    """What macros of a template that take nothing give, by name."""
-    module = _templates().get_template(template).make_module(dict(values))
-    return {name: getattr(module, name)() for name in names}
-
-
 @cache
 def _templates() -> Environment:
     """The templates, each compiled once: a folder of recordings has many pages."""

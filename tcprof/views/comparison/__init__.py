@@ -11,7 +11,6 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.gate.judge import Gate, Judgement
 from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared import ComparedFindings
-from tcprof.findings.compared.judge import ComparedAdvice, compare_advice, describe_compared
 from tcprof.findings.compared.verdict import list_gpus
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
@@ -45,9 +44,8 @@ def view_comparison(
     """
     comparisons = [each.comparison for each in findings]
     rows = [each.rows for each in comparisons] if rows is None else rows
-    advice = [compare_advice(each) for each in comparisons]
     judged = gate.judgements if gate else ()
-    data = [_data(*each, judged) for each in zip(findings, rows, advice, strict=True)]
+    data = [_data(*each, judged) for each in zip(findings, rows, strict=True)]
     sides = [side for _, side in name_sides(comparisons)]
     base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
     tables, rest = list_sides(comparisons), Notes(())
@@ -55,8 +53,7 @@ def view_comparison(
         own = [table for table in tables if table.gpu in set(rows[0]["gpu"])]
         more = _list_all(comparisons[0], rows[0]) if everything else _list_brief(comparisons[0], rows[0], ranges)
         tables = [*own, *(replace(table, folded=True) for table in more)]
-        told = describe_compared(comparisons[0], advice[0], everything)
-        rest = Notes(told if everything else (*told, *_describe_rest(comparisons[0], rows[0], ranges)))
+        rest = rest if everything else Notes(tuple(_describe_rest(comparisons[0], rows[0], ranges)))
     notes = Notes((*describe_recordings(comparisons), *base) if everything else ())
     return Document(
         kind="comparison",
@@ -153,9 +150,7 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
     return pd.concat(parts, ignore_index=True)
 
 
-def _data(
-    findings: ComparedFindings, rows: pd.DataFrame, advice: Sequence[ComparedAdvice], judged: Sequence[Judgement]
-) -> dict[str, Any]:
+def _data(findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judgement]) -> dict[str, Any]:
     comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
     return {
@@ -172,7 +167,5 @@ def _data(
         "kernels": comparison.matching.changes,
         "base_matched_pct": comparison.matching.base_matched_pct,
         "new_matched_pct": comparison.matching.new_matched_pct,
-        "noise_floor": comparison.noise_floor,
-        "advice": [asdict(each) for each in advice],
         "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
     }

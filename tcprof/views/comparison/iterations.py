@@ -131,10 +131,8 @@ def box_traces(values: Floats, place: float, color: str, name: str) -> list[Sett
     return [trace.set(name=name, hoverinfo="y") for trace in (outline, points) if len(trace["y"])]
 
 
-_FEW_TICKS = 6
 _MOST_ARROWS = 20  # of a recording
 _STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
-_SMALL, _SMALL_TOP = 84, 26
 _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zeroline": False}
 
 
@@ -167,35 +165,6 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
             xaxis2={**_PLAIN, "anchor": lowest, "domain": [0.87, 1], "range": [-0.6, len(panels[0].sides) - 0.4]},
             legend={**LEGEND, "yref": "paper"},
         )
-    return figure
-
-
-def figure_small_multiples(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
-    """A strip for each side, all with the same axes: time on the left, Tensor Active on the right.
-
-    The dashed line and the band are the baseline's median and its interval.
-    """
-    panels = list_panels(comparisons, gpu)
-    rows = len(panels[0].sides) if panels else 0
-    inner = rows * (_SMALL + _TITLE) or 1
-    figure = PlotlyFigure().update_layout(**base_layout(inner + _SMALL_TOP + _BOTTOM, _SMALL_TOP, _BOTTOM))
-    figure.update_layout(showlegend=False)
-    for column, panel in enumerate(panels):
-        domain = [column * 0.54, column * 0.54 + 0.46] if len(panels) > 1 else [0.0, 1.0]
-        figure.add_title(f"<b>{panel.title}</b>", 1.0, domain[0])
-        x_axis, x_name = axis_names("x", column)
-        for row, (shown, several) in enumerate(panel.sides):
-            y_axis, y_name = axis_names("y", column * rows + row)
-            axes = (x_axis, y_axis)
-            top = 1 - (row * (_SMALL + _TITLE) + _TITLE) / inner
-            vertical = {**_value_axis(panel, top, _SMALL / inner), "anchor": x_axis, "nticks": 4}
-            figure.update_layout({y_name: vertical})
-            figure.add_title(label(shown.name, LONGEST_NAME), top, domain[0])
-            _add_median(figure, panel, panel.sides[0][0], axes)
-            for series in several:
-                _add_series(figure, panel, shown, series, axes)
-        across = {**number_axis(y_axis, max(each.last for each in panels), _FEW_TICKS), "domain": domain}
-        figure.update_layout({x_name: {**across, **({"matches": "x"} if column else {})}})
     return figure
 
 

@@ -2,30 +2,28 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.comparison import put_first
 from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views.comparison import name_findings, title_sides
 from tcprof.views.comparison.details import list_details
-from tcprof.views.comparison.gate import GateView, view_gate
-from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations, figure_small_multiples
+from tcprof.views.comparison.gate import view_gate
+from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations
 from tcprof.views.comparison.sides import (
     ShownSide,
     compare_provenance,
     list_left_out,
-    list_noise,
     list_sides,
     shared_gpus,
     shown_sides,
 )
-from tcprof.views.document import Commands, Document, Figure, Notes, Part, Section, Summary
+from tcprof.views.document import Commands, Document, Figure, Notes, Section, Summary
 from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
 WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
@@ -40,10 +38,6 @@ _ITERATIONS = (
 _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
 _NO_ITERATIONS = "The sides have no steps to draw: no range has five instances with work on this GPU."
 _NO_GPU = "– No GPU has steps or ranges on all sides, so there is nothing to draw. “tcprof report” shows each side."
-_MULTIPLES = "The dashed line and the band are the baseline's median and its interval."
-_NOISE = (
-    "How much recordings of one side differ although the program is the same: their largest median over the smallest."
-)
 _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
 _COMMANDS = (
@@ -58,7 +52,6 @@ class ComparedSide(Section):
 
     role: str = ""
     color: str = ""
-    baseline: int = 0  # number of the page's part in which it is the baseline, from 1 on; 0 where there is none
     facts: tuple[str, ...] = ()
     reports: tuple[tuple[str, str], ...] = ()  # links to those beside the page, each with what it is called
 
@@ -68,23 +61,17 @@ def view_comparison_page(
     gate: Gate | None = None,
     title: str = "",
     reports: Sequence[Sequence[str]] = (),
-    place: int = 0,
-    choosable: bool = False,
 ) -> Document:
     """What the page of comparisons with one baseline says.
 
     Args:
-        gate: A gate, where there is one comparison; of the sides as they were given.
+        gate: A gate, where there is one comparison.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
-        place: The place of the baseline among the sides as they were given, see ``tcprof.comparison.comparison``.
-        choosable: Whether the page has a document for each side as the baseline.
     """
     comparisons = [each.comparison for each in findings]
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
-    numbers = put_first(range(1, len(sides) + 1), place) if choosable else [0] * len(sides)
     faults, _ = name_findings(findings)
-    noise = list_noise(comparisons)
     steps = {gpu: _view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
@@ -95,28 +82,16 @@ def view_comparison_page(
             *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
             *([_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]),
             *(steps.values() if len(sides) > 2 else ()),
-            *(
-                replace(_view_side(shown, len(sides), of_side, steps), baseline=number)
-                for shown, of_side, number in zip(sides, links, numbers, strict=True)
-            ),
+            *(_view_side(shown, len(sides), of_side, steps) for shown, of_side in zip(sides, links, strict=True)),
             Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
             *_side_warnings(sides, findings),
-            *([Section("noise", "Noise floor", (Notes((_NOISE,)), *noise))] if noise else []),
-            *list_commands(sides, links, choosable),
+            *list_commands(sides, links),
             _view_provenance(sides),
         ),
         faults=faults,
-        gate=_view_gate(gate, comparisons, place) if gate else None,
+        gate=view_gate(gate) if gate else None,
         title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
     )
-
-
-def _view_gate(gate: Gate, comparisons: Sequence[Comparison], place: int) -> GateView:
-    view = view_gate(gate)
-    if not place:
-        return view
-    judged_with = one_line(comparisons[place - 1].new.name, _LONGEST_FILE)
-    return replace(view, advice=(f"It was judged with {judged_with} as the baseline.", *view.advice))
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
@@ -137,18 +112,13 @@ def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
 
 
 def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
-    several = len(comparisons) > 1
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
     recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
     has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
     caption = "Time and Tensor Active of each step, all sides overlaid"
     notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_iterations, comparisons, gpu)
-    parts: list[Part] = [Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)]
-    if several:
-        make = partial(figure_small_multiples, comparisons, gpu)
-        multiples = Figure(f"multiples-{gpu}", "The same, with a strip for each side", make)
-        parts.append(Section(f"each-{gpu}", "Each side by itself", (Notes((_MULTIPLES,)), multiples)))
-    return Section(f"iterations-of-{gpu}", f"{title}: Steps" if title else "Steps", tuple(parts))
+    parts = Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)
+    return Section(f"iterations-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str], steps: Mapping[int, Section]) -> ComparedSide:
@@ -204,7 +174,7 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")
 
 
-def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], choosable: bool) -> list[Section]:
+def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> list[Section]:
     """The reports that have no link yet, and the comparisons with each other side as the baseline."""
     items = []
     for shown, links in zip(sides, reports, strict=True):
@@ -215,13 +185,13 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]], 
         ]
     given = [shown.side for shown in sides]  # a command calls one of several recordings what they were given as
     names = [side.first.recording.file if len(side.recordings) == 1 else side.name for side in given]
-    for place in () if choosable else range(1, len(sides)):
+    for place in range(1, len(sides)):
         others = [name for other, name in enumerate(names) if other != place]
         command = _command("compare", [names[place], *others]) + " -o comparison.html"
         items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
     if not items:
         return []
-    title = "Reports on each side" if choosable else "Reports on each side, and other baselines"
+    title = "Reports on each side, and other baselines"
     return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
 
 

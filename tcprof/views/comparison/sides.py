@@ -18,8 +18,7 @@ from tcprof.findings.compared.verdict import (
     name_time,
     side_names,
 )
-from tcprof.frames import HEADLINE, NOISE_FLOOR, quantity_of
-from tcprof.untrusted import one_line
+from tcprof.frames import HEADLINE
 from tcprof.views.comparison.quantities import change_mark
 from tcprof.views.document import Facts
 from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
@@ -60,14 +59,14 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
             side,
             each,
             side_color(side, number),
-            _SYMBOLS[(side.number if side.number >= 0 else number) % len(_SYMBOLS)],
+            _SYMBOLS[number % len(_SYMBOLS)],
         )
         for number, (role, side, each) in enumerate(sides)
     ]
 
 
 def side_color(side: Side, number: int) -> str:
-    """The colour of a side, which it keeps with any other one as the baseline.
+    """The colour of a side, the same in all comparisons of a page.
 
     Args:
         number: Its place among the sides, where it has none of its own.
@@ -159,33 +158,6 @@ def _side_row(shown: ShownSide, gpu: int, quantity: str) -> Row:
         interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
         change = [Cell.change(row["ratio"], False, mark=change_mark(time)), interval]
     return Row(shown.name, (Cell.time(time[side]), *change, *shares, count))
-
-
-def list_noise(comparisons: Sequence[Comparison]) -> list[Table]:
-    """How much recordings of one side differ, one table for each GPU; the baseline's rows appear once."""
-    tables: list[Table] = []
-    for gpu in shared_gpus(comparisons):
-        rows = tuple(dict.fromkeys(row for each in comparisons for row in _noise_rows(each, gpu)))
-        if rows:
-            title = gpu_title_of_several(comparisons[0].base.first, gpu)
-            headings = (
-                Heading("Side", words=True),
-                Heading.of(NOISE_FLOOR["recording_count"], title="Recordings"),
-                Heading.of(NOISE_FLOOR["ratio"], title="Largest / smallest"),
-            )
-            name = f"noise-{len(tables) + 1}"
-            tables.append(Table(name, title, "Median per step", headings, rows, gpu=gpu))
-    return tables
-
-
-def _noise_rows(comparison: Comparison, gpu: int) -> list[Row]:
-    rows = comparison.noise_floor[comparison.noise_floor["gpu"] == gpu]
-    listed = []
-    for row in rows.to_dict("records"):
-        count = Cell.number(row["recording_count"], NOISE_FLOOR["recording_count"])
-        cells = (Cell.word(one_line(row["side"], 40)), count, Cell.change(row["ratio"], False))
-        listed.append(Row(quantity_of(row["quantity"]).column.title, cells))
-    return listed
 
 
 def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:

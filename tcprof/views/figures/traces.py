@@ -1,19 +1,16 @@
 """What strips of a timeline draw: curves of samples, ranges as bars in lanes, and time classes; and their colours."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.drawing import Lanes
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.arrays import Floats
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
-from tcprof.views.figures import Settings, bar, label, scatter, unit_ticks
+from tcprof.views.figures import Settings, scatter, unit_ticks
 
 TENSOR_COLOR = "#1D745B"
 TENSOR_BAND = "rgba(29,116,91,0.28)"
@@ -65,7 +62,6 @@ METRICS = (
     Metric("DRAM read + write", _DRAM, "#009E73", "legendonly"),
 )
 MEASURED = tuple(metric for metric in _OTHERS if metric.unit != "pct")  # each in a strip of its own, in its unit
-BUSY = Metric("GPU busy (kernels, copies, sets)", (), "#9C7FC4")
 FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
 
 
@@ -126,35 +122,6 @@ BAR_TEXT = "#000000"  # on what white is not read on: between them there is no c
 # What Tensor Active leaves of the time has the colour that is seen first, on light pages and on dark ones: all is lost
 # at 0 %, nothing at 100 %.
 LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#EC4F85", "#262D37")}
-BAR_OUTLINE = "rgba(90,100,115,0.6)"
-LANE_HEIGHT = 0.84
-_WINDOWS = {"host": "on the CPU", "gpu": "on the GPU"}
-
-
-def lane_traces(lanes: Lanes, window: str, name: str) -> list[Settings]:
-    """One bar for each instance, coloured by its Tensor Active."""
-    rows: pd.DataFrame = getattr(lanes, window)
-    where = _WINDOWS[window]
-    names = np.where(rows["count"] > 1, "", rows["name"].astype(object))
-    colors = scale_colors(rows["tensor_active_mean_pct"].to_numpy(np.float64))
-    drawn = bar(
-        orientation="h",
-        base=(rows["start_ns"].to_numpy(np.float64) * 1e-9).tolist(),
-        x=rows["length_ns"].to_numpy(np.float64) * 1e-9,
-        y=rows["depth"].to_numpy(np.int32),
-        width=LANE_HEIGHT,
-        text=[label(text, 40) for text in names],
-        textposition="inside",
-        insidetextanchor="middle",
-        insidetextfont={"color": [text_on(color) for color in colors]},
-        constraintext="inside",  # with the layout's uniformtext: a name that does not fit is not shown
-        textangle=0,
-        hovertext=[_describe(row, where) for row in rows.to_dict("records")],
-        marker={"color": colors, "line": {"width": 0.5 if len(rows) < 400 else 0.2, "color": BAR_OUTLINE}},
-        name=name,
-        showlegend=False,
-    )
-    return [drawn] if len(rows) else []
 
 
 def scale_colors(percent: Floats, theme: str = "light") -> list[str]:
@@ -175,17 +142,6 @@ def paint_scale(steps: int) -> dict[str, list[dict[str, str]]]:
 def painted(color: str) -> dict[str, str]:
     """A colour, and the one in which text is read on it."""
     return {"color": color, "text": text_on(color)}
-
-
-def _describe(row: Mapping[Any, Any], where: str) -> str:
-    time = f"{where} from {units.format_ns(row['start_ns'])}, for {units.format_ns(row['length_ns'])}"
-    mean = f"Tensor Active mean {units.format_pct(row['tensor_active_mean_pct'])}"
-    kernels = units.format_things(row["kernel_count"], "kernel")
-    if row["count"] > 1:
-        head = f"{units.format_count(row['count'])} short ranges</b>, the first {label(row['path'])}"
-        return f"<b>{head}<br>{time}<br>{mean}, {kernels}"
-    coverage = f"coverage {units.format_pct(row['coverage_pct'])}"
-    return f"<b>{label(row['path'], 80)}</b><br>{time}<br>{mean}, {coverage}, {kernels}"
 
 
 # Shown where there are any.

@@ -17,7 +17,6 @@ from tcprof.findings.advise import advise
 from tcprof.findings.iterations import from_kernel_order
 from tcprof.findings.notes import describe_peaks, describe_utilization
 from tcprof.findings.pricing.advice import Advice
-from tcprof.findings.references import find_reference
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
 from tcprof.views.document import Document, Notes, Part, Section
@@ -66,9 +65,7 @@ def view_recording(
         *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, shown_kernels)),
     )
     more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
-    references = (find_reference(analysis, each) for each in findings.gpus)
-    published = dict.fromkeys(each.sentence for each in references if each)
-    notes = (*more, *published, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
+    notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
     parts += (Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),)
     rows = analysis.ranges
     shown = {"ranges": rows, "kernels": kernels}

@@ -14,7 +14,6 @@ from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, class_title
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
 from tcprof.findings.notes import name_peak
-from tcprof.findings.references import Reference, find_reference
 from tcprof.findings.verdict import describe_span, measure_shares
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Reading, Share, Summary
@@ -42,11 +41,7 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
     rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
     row, figures = rows.iloc[0], found.figures
     idle = "GPU idle" if found.idle_is_known else "Nothing traced"
-    whole = (
-        _capture_figures(analysis, row, idle)
-        if figures is None
-        else _step_figures(analysis, row, figures, idle, find_reference(analysis, found))
-    )
+    whole = _capture_figures(analysis, row, idle) if figures is None else _step_figures(analysis, row, figures, idle)
     return Summary(
         gpu=found.gpu,
         title=gpu_title(analysis, found.gpu),
@@ -81,9 +76,7 @@ def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Sha
     return tuple(shares)
 
 
-def _step_figures(
-    analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str, reference: Reference | None
-) -> tuple[Reading, ...]:
+def _step_figures(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Reading, ...]:
     """Means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
     over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)
@@ -95,10 +88,9 @@ def _step_figures(
     interval = units.format_pct_interval(figures.low_pct, figures.high_pct)
     ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
     caption = f"from one step's start to the next one's, median of {units.format_things(figures.count, 'step')}"
-    published = (reference.brief, reference.sentence) if reference else ()
     return (
         Reading("Step time", units.format_ns(figures.step_ns), ends, caption),
-        Reading("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active, *published),
+        Reading("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
         Reading(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
         *_rates(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
         Reading("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),

@@ -1,29 +1,24 @@
-/** The one state of a comparison's page: the baseline, and parts of a change. It stands in the address, for links and Back. */
+/** Which parts of a change are chosen on a comparison's page. They stand in the address, for links and Back. */
 import { readAddress, writeAddress } from "../address";
-import { fromFragment, NOTHING, toFragment, type Chosen } from "./chosen_fragment";
+import { fromFragment, toFragment, type Parts } from "./chosen_fragment";
 
-const listeners: ((chosen: Chosen) => void)[] = [];
-let chosen = NOTHING;
+let chosen: Parts | null = null;
+let tell = () => {};
 
-/** Be told of each choice, and of what the address asks for after Back and Forward. */
-export function onChosen(listener: (chosen: Chosen) => void): void {
-  listeners.push(listener);
-}
-
-export function currentlyChosen(): Chosen {
+export function currentlyChosen(): Parts | null {
   return chosen;
 }
 
-/** Choose something, as a step that Back undoes. What is chosen of one baseline means nothing with another one. */
-export function choose(next: Partial<Chosen>): void {
-  const { baseline, parts } = { ...chosen, ...next };
-  chosen = { baseline, parts: baseline === chosen.baseline ? parts : null };
-  writeAddress(toFragment(chosen), "pushState");
+/** Choose parts, or none, as a step that Back undoes. */
+export function choose(parts: Parts | null): void {
+  chosen = parts;
+  writeAddress(toFragment(parts), "pushState");
   tell();
 }
 
-/** Take what the address asks for, now and after Back. */
-export function startChosen(): void {
+/** Take what the address asks for, now and after Back, and call for each choice. */
+export function startChosen(call: () => void): void {
+  tell = call;
   chosen = fromFragment(readAddress() ?? "");
   addEventListener("popstate", () => {
     const fragment = readAddress();
@@ -31,8 +26,4 @@ export function startChosen(): void {
     chosen = fromFragment(fragment);
     tell();
   });
-}
-
-function tell(): void {
-  for (const listener of listeners) listener(chosen);
 }

@@ -2,7 +2,7 @@
 import { element, find, findAll } from "../dom";
 import type { Figure, PlotElement, Trace } from "../plotly";
 import { rowsOf } from "../table";
-import { choose, currentlyChosen } from "./chosen";
+import { choose, currentlyChosen, startChosen } from "./chosen";
 import type { Parts } from "./chosen_fragment";
 
 const EVERYTHING = "";
@@ -14,7 +14,9 @@ export function startGroups(): void {
   for (const choice of choices()) {
     choice.addEventListener("change", () => chooseGroups(choice, choice.value === EVERYTHING ? [] : [choice.value]));
   }
+  startChosen(showChosen);
   showChosen();
+  revealChosen();
 }
 
 /** Choose what is clicked in a figure: a bar, or its label, which is easier to hit than a thin bar. */
@@ -48,8 +50,8 @@ export function showChosen(): void {
 }
 
 /** Bring what the address asks for into view, which may lie in a closed part of the page. */
-export function revealChosen(): void {
-  const parts = currentlyChosen().parts;
+function revealChosen(): void {
+  const parts = currentlyChosen();
   const told = parts && document.getElementById(`why-${parts.side}-${parts.gpu}`);
   if (!told) return;
   const part = told.closest<HTMLDetailsElement>("details.part");
@@ -65,12 +67,12 @@ const options = (choice: HTMLSelectElement) => Array.from(choice.options, ({ val
 function chooseGroups(choice: HTMLSelectElement, groups: readonly string[]): void {
   const [, side, gpu] = ID.exec(choice.dataset.groups!)!.map(Number);
   const ids = groups.map((group) => options(choice).indexOf(group));
-  choose({ parts: ids.length ? { side, gpu, ids } : null });
+  choose(ids.length ? { side, gpu, ids } : null);
 }
 
 /** What is chosen of a table; nothing where that is all of it. */
 function groupsOf(choice: HTMLSelectElement): string[] {
-  const { parts } = currentlyChosen();
+  const parts = currentlyChosen();
   if (!parts || choice.dataset.groups !== tableOf(parts)) return [];
   const names = options(choice);
   return parts.ids.filter((id) => id < names.length).map((id) => names[id]);

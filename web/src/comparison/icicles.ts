@@ -62,7 +62,7 @@ function startOne(element: HTMLElement): void {
   boxes.forEach((box) => box.addEventListener("keydown", (event) => moveFocus(box, event)));
   order.addEventListener("change", show);
   new ResizeObserver(show).observe(element);
-  onColors(() => { if (element.isConnected) show(); }); // another baseline may have been chosen
+  onColors(show);
   find(".undrawn", element).remove();
 }
 

@@ -38,7 +38,6 @@ from tcprof.render.html.timeline.packing import (
     coarsen,
 )
 from tcprof.views.figures import label, traces
-from tcprof.views.figures.timeline import highest_range
 from tcprof.views.paths import kernel_names, range_names
 from tcprof.views.recording import gpu_title
 
@@ -88,7 +87,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
     header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
     shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
     key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in shown)
-    highest = highest_range(analysis)
+    highest = _highest_range(analysis)
     top = units.format_pct(highest) if highest else ""
     return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, top, tuple(notes))
 
@@ -97,7 +96,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
     """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
     paths, work = analysis.paths, works.frame
     return {
-        "highestRange": highest_range(analysis),
+        "highestRange": _highest_range(analysis),
         "rangeColors": traces.paint_scale(RANGE_STEPS),
         "classes": [{"name": class_title(name), **traces.painted(traces.CLASS_COLORS[name])} for name in TIME_CLASSES],
         "paths": {"names": [label(path, 80) for path in paths["path"]], "cuts": cut_names(paths["name"])},
@@ -226,3 +225,9 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
         "hostOfWindow": add_windows(store, lanes.host, lanes.gpu),
         "totals": add_totals(store, analysis, gpu),
     }
+
+
+def _highest_range(analysis: Analysis) -> float:
+    """The largest Tensor Active mean of an instance; 0 where none is known."""
+    highest = analysis.instances["tensor_active_mean_pct"].max()
+    return float(highest) if highest == highest else 0.0

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.drawing import MOST_DEPTHS
 from tcprof.analysis.intervals import distinct, run_starts
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
@@ -15,6 +14,7 @@ from tcprof.arrays import Floats, Ints, pick_rows, return_freed_memory, rows_of_
 from tcprof.frames import OPS_DOMAIN
 from tcprof.untrusted import one_line
 
+MOST_DEPTHS = 10  # of ranges
 MOST_BARS = 1_200_000  # of all GPUs together: beyond, short ones are merged
 MOST_STREAMS = 12
 LEAST_STREAM = 1e-3  # of the time of the busiest one: of less nothing would be seen on a row of its own
