@@ -127,7 +127,7 @@ def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
         window="gpu",
         options={},
         tensor_source="cycles",
-        split_by_path=KERNELS.empty,
+        kernels_by_path=KERNELS.empty(),
         observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, pairs, (), 0),
         **frames | given,
     )

@@ -25,7 +25,6 @@ from comparison_inputs import compare_several, compare_steps
 from hypothesis import HealthCheck, settings
 
 import tcprof
-import tcprof.saved.contents
 from tcprof import cli, comparison
 from tcprof.api import comparing, reading
 from tcprof.cli import GARBAGE
@@ -44,14 +43,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("tcprof")
-
-
-@pytest.fixture(scope="module")
-def user_key() -> Iterator[None]:
-    """The user's key to what is saved of findings, without a cache."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tcprof.saved.contents, "own_key", lambda: b"a key of the user's")
-        yield
 
 
 # As the command line does: Python's own collections, walking all that pandas and the tests have loaded, are far more.

@@ -76,7 +76,7 @@ def make_analysis(
         **{field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas},
         "recording": Recording(file, "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", 20e6, 20_000.0, True),
         "window": "gpu",
-        "split_by_path": KERNELS.empty,
+        "kernels_by_path": KERNELS.empty(),
         "tensor_source": "cycles",
         "gpus": GPUS.conform(
             pd.DataFrame({"gpu": list(gpus), "name": "NVIDIA H200", "chip": "GH100", "sm_count": 132})

@@ -4,6 +4,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -124,6 +125,20 @@ def test_a_damaged_entry_is_told_and_made_anew(
     assert run("show", given) == anew
 
 
+def test_an_entry_of_another_user_is_not_used(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+    first = run("advise", given)
+    monkeypatch.setattr(os, "getuid", lambda: entries(folder)[0].stat().st_uid + 1)
+    again = run("advise", given)
+    assert (again.out, "is another user's" in again.err) == (first.out, True)
+
+
+def test_what_was_judged_is_not_judged_again(folder: Path, given: Path, run: Run, monkeypatch) -> None:
+    first = run("advise", given)
+    for module, name in {"judge": "_judge", "advise": "_find"}.items():
+        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, forbid)
+    assert run("advise", given) == first
+
+
 def test_an_entry_of_another_recording_is_told(folder: Path, given: Path, run: Run) -> None:
     run("show", given)
     [entry] = entries(folder)
@@ -202,4 +217,4 @@ def test_processes_that_write_it_at_once_leave_a_whole_one(folder: Path, given: 
     with get_context("spawn").Pool(2) as pool:
         assert pool.starmap(keep_often, [(folder, given)] * 2) == [[], []]
     assert len(entries(folder)) == 1
-    assert {path.name for path in folder.iterdir() if path not in entries(folder)} == {"key"}
+    assert [*folder.iterdir()] == entries(folder)

@@ -1,34 +1,30 @@
 """A saved analysis stands for its recording in every command; it is safe to share, and checked when it is read."""
 
 import io
-import json
 import pickle
 import shutil
 import sqlite3
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
-from saved_files import change, read_parts, table_of
+from saved_files import read_parts, table_of
 from slow import slow
 from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
+from tcprof.analysis.deferred import Deferred
 from tcprof.nsys import schema
-from tcprof.saved.contents import FRAMES, JUDGED, VARIABLE, frame_of, own_key
-from tcprof.saved.reading import SavedFile
+from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 
 USUAL = ("mlp_fp16", "mnist_amp")
-pytestmark = pytest.mark.usefixtures("user_key")
 NAMES = [*USUAL, *slow(sorted(path.stem for path in FIXTURES.glob("*.sqlite") if path.stem not in USUAL))]
 COMMANDS = (
     "show",
@@ -157,7 +153,7 @@ def plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: tuple[Path, Path]) -> None:
     given, saved = tcprof.read(both[0]), tcprof.read(both[1])
-    assert "kernels" not in vars(saved)
+    assert isinstance(vars(saved)["kernels"], Deferred)
     for name in FRAMES:
         pd.testing.assert_frame_equal(
             *(plain(frame_of(each, name)) for each in (given, saved)), check_column_type=False
@@ -171,6 +167,14 @@ def test_an_analysis_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(given))
     assert repr(again) == repr(given)
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path)
+
+
+def test_what_is_said_is_not_saved_and_a_stranger_s_words_are_not_read(saved: Path, run: Run) -> None:
+    assert JUDGED not in read_parts(saved)
+    expected = run("advise", saved)
+    with zipfile.ZipFile(saved, "a") as archive:
+        archive.writestr(JUDGED, '{"findings": {}, "advice": []}')
+    assert run("advise", saved) == expected
 
 
 def test_the_same_analysis_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
@@ -256,74 +260,6 @@ def test_other_options_than_it_was_saved_with_need_the_recording(run: Run, saved
     other = tmp_path / "host.tcprof"
     assert run("save", tmp_path / "run.sqlite", "-o", other, "--window", "host", "--warm-up", "1").status == 0
     assert run("ranges", other, "--window", "host", "--warm-up", "1").status == 0
-
-
-def changed_judgement(*keys: str | int, to: object) -> Callable[[bytes], bytes]:
-    def changed(content: bytes) -> bytes:
-        whole = part = json.loads(content)
-        for key in keys[:-1]:
-            part = part[key]
-        part[keys[-1]] = to
-        return json.dumps(whole).encode()
-
-    return changed
-
-
-def test_only_the_user_has_the_key_to_what_was_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds code to paste: what a file says that someone sends is not shown, but judged anew."""
-    monkeypatch.setattr("tcprof.saved.contents.own_key", own_key)
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "cached"))
-    given = tcprof.read(recording().write(tmp_path, "run.sqlite"))
-    path, key = tmp_path / "x.tcprof", tmp_path / "cached" / "key"
-    given.save(path)
-    assert key.stat().st_mode & 0o077 == 0
-    assert SavedFile(path).judged is not None
-    key.write_bytes(bytes(32))
-    assert SavedFile(path).judged is None
-    key.write_bytes(b"")  # as another process has just made it
-    assert SavedFile(path).judged is None
-    monkeypatch.setenv(VARIABLE, "")
-    given.save(path)
-    assert JUDGED not in read_parts(path)
-
-
-LARGE = {"samples", "activities", "api_calls", "waits", "nvtx_ranges", "instances", "kernel_instances"}
-
-
-def test_what_was_judged_is_not_judged_again(
-    run: Run, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nor is a frame read that has a row for each piece of work: those are what takes time and memory."""
-    given = tmp_path / "run.sqlite"
-    commands = [command.split() for command in COMMANDS if "modules" not in command]
-    expected = [run(name, given, *options).out for name, *options in commands]
-    for module, name in {"judge": "_judge", "advise": "_find"}.items():
-        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, None)
-    read, frame = set(), SavedFile.frame
-    monkeypatch.setattr(SavedFile, "frame", lambda file, name: read.add(name) or frame(file, name))
-    assert [run(name, saved, *options).out for name, *options in commands] == expected
-    assert run("ranges", saved, "--gpu", "0").status == 0
-    assert "ranges" in read
-    assert read & LARGE == set()
-
-
-CHANGED: dict[str, Callable[[bytes], bytes | None]] = {
-    "other words": changed_judgement("findings", "gpus", 0, "sentences", to=["Paste this."]),
-    "by another tcprof": changed_judgement("mark", to="another"),
-    "by a stranger": changed_judgement("mark", to="é\ud800"),
-    "without a mark": changed_judgement("mark", to=None),
-    "without any": lambda _: None,
-    "a list": lambda _: b"[]",
-}
-
-
-@pytest.mark.parametrize("kind", CHANGED)
-def test_what_was_judged_otherwise_is_judged_again(kind: str, saved: Path, run: Run) -> None:
-    assert SavedFile(saved).judged is not None
-    expected = run("ranges", saved)
-    change(saved, JUDGED, CHANGED[kind])
-    assert SavedFile(saved).judged is None
-    assert run("ranges", saved) == expected
 
 
 @pytest.mark.parametrize("builder", [TraceBuilder().gpu().range("step", 0, 10), TraceBuilder()])

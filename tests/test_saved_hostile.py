@@ -18,11 +18,10 @@ from saved_files import Change, bytes_of, change, column, document, read_parts, 
 import tcprof
 from tcprof.errors import InputError
 from tcprof.frames.schema import FLOAT, INT
-from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, frame_of
+from tcprof.saved.contents import FORMAT, FRAMES, frame_of
 from tcprof.saved.reading import MOST_ABOUT_BYTES, SavedFile
 from tcprof.sources.saved import ABOUT
 
-pytestmark = pytest.mark.usefixtures("user_key")
 CHOSEN = ("window", "tensor_source")  # texts of a few
 COMMANDS = ("ranges", "show", "kernels", "modules", "advise", "timeline")
 
@@ -63,8 +62,6 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
     "a newer format": lambda path: change(path, ABOUT, document(format=FORMAT + 1)),
     "no recording": lambda path: change(path, ABOUT, document(recording=None)),
     "unknown facts": lambda path: change(path, ABOUT, document(observed={"x": 1})),
-    "no findings that are JSON": lambda path: change(path, JUDGED, lambda _: b"["),
-    "findings that are deep": lambda path: change(path, JUDGED, lambda _: b"[" * 100_000),
     "no frame": lambda path: change(path, "ranges.parquet", lambda _: None),
     "no Parquet": lambda path: change(path, "ranges.parquet", lambda _: b"PAR1"),
     "a part that is another": lambda path: change(

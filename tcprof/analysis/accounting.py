@@ -1,6 +1,5 @@
 """What follows from the fit of the kernels: launches with all that is known of them, kernels, modules, and rates."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.deferred import Deferred
 from tcprof.analysis.flop.ops import count_useful_flop
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.roofline import find_peaks
@@ -48,13 +48,16 @@ def make_account(
     row = find_rows(launches, iterations, assignment)
     launches = KERNEL_INSTANCES.conform(launches.assign(module=row, useful_flop=useful))
     return_freed_memory()
-    by_path = partial(summarize_kernels, apart, activities, named, peaks, by_path=True)
+
+    def by_path() -> pd.DataFrame:
+        return summarize_kernels(apart, activities, named, peaks, by_path=True)[0]
+
     classes = classes_of_activities(activities, launches, kernels)
     windows = instance_windows(evidence.instances, evidence.work, "gpu")
     account = {
         "kernel_instances": launches,
         "kernels": kernels,
-        "split_by_path": _keep_small(lambda: by_path()[0], len(launches)),
+        "kernels_by_path": by_path() if len(launches) > MOST_KEPT else Deferred(by_path),
         "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
         "ledger": keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
         "kinds": add_rates_of_kinds(kinds, iterations, launches, kernels, activities["kind"]),
@@ -62,14 +65,6 @@ def make_account(
     return_freed_memory()
     modules = summarize_modules(fit, launches, kernels, activities["kind"], iterations, assignment)
     return {**account, "modules": modules}
-
-
-def _keep_small(make: Callable[[], pd.DataFrame], launches: int) -> Callable[[], pd.DataFrame]:
-    """What makes a frame from the fit; a large one makes it now, since the fit takes more memory than the frame."""
-    if launches <= MOST_KEPT:
-        return make
-    made: Callable[[], pd.DataFrame] = make().copy  # which can be pickled
-    return made
 
 
 def _set_apart(

@@ -1,8 +1,8 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tcprof.analysis.deferred import Deferred, Frame
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
@@ -49,7 +50,7 @@ _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class Analysis:
     """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
@@ -62,37 +63,33 @@ class Analysis:
     window: str  # the windows that figures from samples are taken over: host, gpu or busy
     options: Mapping[str, Any]  # what it was made with: see ``analyze``
     tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
-    gpus: pd.DataFrame
-    samples: pd.DataFrame
+    gpus: Frame = Frame()
+    samples: Frame = Frame()
     # As they were recorded, in the order in which ``instances``, ``iterations`` and ``kernel_instances`` number them;
     # after them the iterations from the kernels' order, if there are any.
-    nvtx_ranges: pd.DataFrame
-    ranges: pd.DataFrame  # one row for each GPU and path
-    instances: pd.DataFrame
+    nvtx_ranges: Frame = Frame()
+    ranges: Frame = Frame()  # one row for each GPU and path
+    instances: Frame = Frame()
     # Of the path that iterates; where none does, what repeats in the order of the kernels; empty where nothing does.
-    iterations: pd.DataFrame
-    kinds: pd.DataFrame  # of these; figures are over the first kind of each GPU
-    paths: pd.DataFrame
-    activities: pd.DataFrame
-    api_calls: pd.DataFrame
-    waits: pd.DataFrame
+    iterations: Frame = Frame()
+    kinds: Frame = Frame()  # of these; figures are over the first kind of each GPU
+    paths: Frame = Frame()
+    activities: Frame = Frame()
+    api_calls: Frame = Frame()
+    waits: Frame = Frame()
     # These, and the time line and the ledger, are empty where the kernels were not fitted.
-    kernel_instances: pd.DataFrame
-    kernels: pd.DataFrame
-    split_by_path: Callable[[], pd.DataFrame]  # makes ``kernels_by_path``, which few ask for
-    modules: pd.DataFrame  # empty where no range names one
-    timeline: pd.DataFrame
-    ledger: pd.DataFrame
-    clocks: pd.DataFrame
-    outside: pd.DataFrame
-    step_summary: pd.DataFrame  # one row for each GPU with steps, without warm-up
+    kernel_instances: Frame = Frame()
+    kernels: Frame = Frame()
+    kernels_by_path: Frame = Frame()  # with a row for each path as well
+    modules: Frame = Frame()  # empty where no range names one
+    timeline: Frame = Frame()
+    ledger: Frame = Frame()
+    clocks: Frame = Frame()
+    outside: Frame = Frame()
+    step_summary: Frame = Frame()  # one row for each GPU with steps, without warm-up
     observed: Observed
-
-    @cached_property
-    @plain_texts()
-    def kernels_by_path(self) -> pd.DataFrame:
-        """The kernels, with a row for each path as well."""
-        return self.split_by_path()
+    # What ``tcprof.findings`` said, where the cache had it. No copy has it: its figures may be others.
+    judged: Mapping[str, Any] | None = field(init=False, default=None)
 
     @cached_property
     @plain_texts()
@@ -117,16 +114,14 @@ class Analysis:
 
     def column(self, frame: str, name: str) -> npt.NDArray[Any]:
         """A column of one of the frames above; of a saved analysis no other is read for it."""
+        stored = vars(self)[frame]
+        if isinstance(stored, Deferred) and stored.column:
+            return stored.column(name)
         values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()
         return values
 
-    @property
-    def judged(self) -> Mapping[str, Any] | None:
-        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
-        return None
-
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "split_by_path": self.kernels_by_path.copy}  # what makes them cannot be pickled
+        return {**vars(self), "kernels_by_path": self.kernels_by_path}  # what makes them cannot be pickled
 
     @property
     def unprofiled(self) -> pd.DataFrame:
@@ -269,7 +264,7 @@ def _account(
     busy = busy_time(instances, evidence.work, np.arange(len(instances)), len(instances))
     instances = instances.assign(busy_ns=np.where(instances["activity_count"] > 0, busy, np.nan))
     account: dict[str, Any] = {schema.name: schema.empty() for schema in _OF_FIT}
-    account |= {"split_by_path": KERNELS.empty, "kinds": kinds}
+    account |= {"kernels_by_path": KERNELS.empty(), "kinds": kinds}
     if fit is not None:
         from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
+from tcprof.analysis.deferred import Deferred
 
 _KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launches
 _Kind = TypeVar("_Kind", bound=Analysis)
@@ -25,15 +26,18 @@ def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
     kept = {
         field.name: frame["gpu"].isin(gpus).to_numpy()
         for field in fields(Analysis)
-        if isinstance(frame := getattr(analysis, field.name), pd.DataFrame) and "gpu" in frame.columns
+        if field.name != "kernels_by_path"
+        and isinstance(frame := getattr(analysis, field.name), pd.DataFrame)
+        and "gpu" in frame.columns
     }
     frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
     launched = frames["kernel_instances"]
     # Rows of a frame as rows of those of it that are kept; -1, for none, stays.
     keys = {key: np.append(np.cumsum(kept[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
 
-    def split_by_path() -> pd.DataFrame:
+    def find_kernels_by_path() -> pd.DataFrame:
         by_path = analysis.kernels_by_path
         return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
 
-    return replace(analysis, **{**frames, "kernel_instances": launched.assign(**keys), "split_by_path": split_by_path})
+    frames |= {"kernel_instances": launched.assign(**keys), "kernels_by_path": Deferred(find_kernels_by_path)}
+    return replace(analysis, **frames)

@@ -15,7 +15,7 @@ from tcprof.files import hash_file, name_of, stamp
 from tcprof.findings import Check, Findings, judge
 from tcprof.findings.judged import describe
 from tcprof.frames import SAMPLE_METRICS
-from tcprof.saved import SavedAnalysis, load
+from tcprof.saved import load
 from tcprof.saved.contents import options_of
 from tcprof.sources import SourceType
 from tcprof.sources.registry import find_type
@@ -81,7 +81,7 @@ class JudgedAnalysis(Judged, Analysis):
         """
         from tcprof.saved import save
 
-        save(self, Path(path), describe(self.findings, self.advice))
+        save(self, Path(path))
 
     def figure_roofline(self) -> Any:
         """Kernels under the roofs of memory and arithmetic, as a plotly figure; without bytes or FLOP it says so."""
@@ -163,17 +163,13 @@ def read(
     return _read_recording(source_type, source_type.find(Path(path)), asked, cache)
 
 
-class SavedRecording(SavedAnalysis, JudgedAnalysis):
-    """A saved analysis with what its figures say."""
-
-
-def _load(path: Path, asked: Mapping[str, Any]) -> SavedRecording:
+def _load(path: Path, asked: Mapping[str, Any]) -> JudgedAnalysis:
     """A saved analysis, if it was made with the options that are asked for.
 
     Raises:
         InputError: It was made with others: then only the recording has the figures.
     """
-    analysis = load(path, SavedRecording)
+    analysis = load(path, JudgedAnalysis)
     saved = options_of(analysis)
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
         raise InputError(
@@ -206,7 +202,7 @@ def _read_recording(
     whole = {**asked, "metrics": sorted(SAMPLE_METRICS), "kernels": True}
     kept = cache and (cache.find(content, whole) or cache.find(content, asked))
     if kept:
-        return load(kept, SavedRecording, name_of(file))
+        return load(kept, JudgedAnalysis, name_of(file), is_own=True)
     analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
     return_freed_memory()  # what the fit held, before a page or a comparison is made
     analysis = replace(analysis, recording=replace(analysis.recording, content=content))

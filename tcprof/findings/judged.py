@@ -1,4 +1,4 @@
-"""What was judged of a recording; as JSON in a saved analysis, so that it is judged once."""
+"""What was judged of a recording; as JSON in the cache, so that it is judged once."""
 
 import math
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
 
 
 def find_saved(analysis: Analysis, name: str, kind: type[_Kind]) -> _Kind | None:
-    """The ``findings`` or the ``advice`` that were saved with an analysis; None where none can be used."""
+    """The ``findings`` or the ``advice`` that the cache had of an analysis; None where it had none."""
     found: _Kind | None = _typed(kind, analysis.judged[name], analysis) if analysis.judged else None
     return found
 

@@ -244,5 +244,5 @@ def _split(values: Iterable[Any]) -> Iterable[list[Any]]:
 def _save(analysis: Analysis) -> bytes:
     with temporary_folder() as folder:
         path = Path(folder) / "saved"
-        save(analysis, path, None)
+        save(analysis, path)
         return path.read_bytes()

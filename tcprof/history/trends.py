@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis import Analysis
 from tcprof.errors import InputError, TcprofError, UsageError
 from tcprof.files import SAVED_SUFFIX
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
@@ -16,7 +17,7 @@ from tcprof.history.figures import METRICS, STEP
 from tcprof.history.git import current_branch
 from tcprof.history.run import SPLITTING
 from tcprof.history.store import Store
-from tcprof.saved.reading import SavedAnalysis, load
+from tcprof.saved.reading import load
 from tcprof.temporary import temporary_folder
 
 MOST_RUNS = 1000  # the newest that are looked at
@@ -182,8 +183,8 @@ def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tup
             return (f"The saved analyses cannot be compared: {error.message}",)
 
 
-def load_run(store: Store, run_id: int, folder: Path) -> SavedAnalysis:
+def load_run(store: Store, run_id: int, folder: Path) -> Analysis:
     """The saved analysis of a run that is kept, whose frames are read from the folder when they are asked for."""
     path = folder / f"run-{run_id}{SAVED_SUFFIX}"
     path.write_bytes(store.blob(run_id) or b"")
-    return load(path, SavedAnalysis)
+    return load(path)

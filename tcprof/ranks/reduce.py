@@ -19,7 +19,7 @@ from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.files import hash_file
 from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, plain_texts
 from tcprof.identity import Rank
-from tcprof.saved import SavedAnalysis, load
+from tcprof.saved import load
 from tcprof.sources.registry import find_type
 from tcprof.sources.saved import SAVED
 
@@ -58,7 +58,7 @@ def reduce_file(path: str) -> list[ReducedRank]:
     file = Path(path)
     source_type = find_type(file)
     if source_type is SAVED:
-        return reduce_analysis(load(file, SavedAnalysis))
+        return reduce_analysis(load(file))
     export = source_type.find(file)
     content = hash_file(export)
     return [replace(each, content=content) for each in reduce_analysis(analyze(source_type.open(export)))]

@@ -39,6 +39,8 @@ class Cache:
         try:
             if not entry.is_file():
                 return None
+            if entry.stat().st_uid != getattr(os, "getuid", int)():  # its findings hold code to paste
+                raise InputError(f"{entry} is another user's.")
             if SavedFile(entry).about["recording"]["content"] != content:
                 raise InputError(f"{entry} is of another recording.")
             with zipfile.ZipFile(entry) as archive:

@@ -1,6 +1,6 @@
 """What a saved analysis must hold to be used: anyone may have written the file, and what reads frames trusts them."""
 
-from functools import partial
+from collections.abc import Callable
 from types import NoneType, UnionType
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
@@ -119,92 +119,81 @@ def find_nulls(table: Any, schema: Schema) -> str:
     return next((f"{name} is not known in each row" for name in known if table[name].null_count), "")
 
 
-def find_dangling(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> str:
-    """Which frame lacks rows that a column names; empty for none."""
-    other, _ = ROWS.get(name, {}).get(column, ("", ()))
-    return f"{column} names rows that {other} lacks" if other and rows.max(initial=-1) >= columns.count(other) else ""
-
-
-def find_inconsistent(name: str, frame: pd.DataFrame, columns: Columns) -> str:
-    """What a frame says that the others of its file do not; empty for nothing."""
+def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:
+    """Whether a frame agrees with the others of its file."""
     if "gpu" in frame and name != "gpus":
         gpus = columns.column("gpus", "gpu")
         if not np.isin(frame["gpu"].unique(), gpus if len(gpus) else 0).all():  # a recording that names none has one
-            return "it has a GPU that is not in gpus"
+            return False
     for column, (other, shared) in ROWS.get(name, {}).items():
         rows = frame[column].to_numpy()
-        if wrong := find_dangling(name, column, rows, columns):
-            return wrong
+        if not has_rows(name, column, rows, columns):
+            return False
         named = rows >= 0
-        for each in shared:
-            if (columns.column(other, each)[rows[named]] != frame[each].to_numpy()[named]).any():
-                return f"{each} is not that of its row in {other}"
-    if name in _FURTHER:
-        return _FURTHER[name](frame, columns)
-    return ""
+        if any((columns.column(other, each)[rows[named]] != frame[each].to_numpy()[named]).any() for each in shared):
+            return False
+    return name not in _FURTHER or bool(_FURTHER[name](frame, columns))
 
 
-def _check_instances(frame: pd.DataFrame, columns: Columns) -> str:
+def has_rows(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> bool:
+    """Whether all rows of another frame that a column names are there."""
+    other, _ = ROWS.get(name, {}).get(column, ("", ()))
+    return not other or int(rows.max(initial=-1)) < columns.count(other)
+
+
+def _check_instances(frame: pd.DataFrame, columns: Columns) -> bool:
     """Windows are those of activities, and those of iterations are the iterations'."""
-    if not (frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)).all():
-        return "windows are not known for all with activities, or for others"
-    keys, window = (columns.column("iterations", name) for name in ("gpu", "range")), "gpu_window_ns"
-    iterations = pd.MultiIndex.from_arrays([*keys])
+    iterations = pd.MultiIndex.from_arrays([columns.column("iterations", name) for name in ("gpu", "range")])
     repeated = frame[frame["range"].isin(columns.column("iterations", "range"))]
     windows = (repeated["gpu_end_ns"] - repeated["gpu_start_ns"]).set_axis(
         pd.MultiIndex.from_frame(repeated[["gpu", "range"]])
     )
-    if not iterations.isin(windows.index).all():
-        return "an iteration is none of them"
-    same = np.array_equal(windows.reindex(iterations), columns.column("iterations", window), equal_nan=True)
-    return "" if same else "the window of an iteration is not its own"
+    return (
+        (frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)).all()
+        and iterations.isin(windows.index).all()
+        and np.array_equal(windows.reindex(iterations), columns.column("iterations", "gpu_window_ns"), equal_nan=True)
+    )
 
 
-def _check_ranges(frame: pd.DataFrame, columns: Columns) -> str:
+def _check_ranges(frame: pd.DataFrame, columns: Columns) -> bool:
     """One row of each GPU that was used is the whole capture."""
     whole, used = frame["path_id"] < 0, columns.column("outside", "gpu")
-    if ((frame["depth"] == 0) != whole).any() or not {*frame["gpu"]} <= {*frame["gpu"][whole]} == {*used} > set():
-        return "the rows of whole captures are not those without a path"
-    return ""
+    return ((frame["depth"] == 0) == whole).all() and {*frame["gpu"]} <= {*frame["gpu"][whole]} == {*used} > set()
 
 
-def _check_paths(frame: pd.DataFrame, _: Columns) -> str:
-    return _check_tree(np.arange(len(frame)), frame["parent_id"].to_numpy(), frame["depth"].to_numpy())
+def _check_paths(frame: pd.DataFrame, _: Columns) -> bool:
+    return _is_tree(np.arange(len(frame)), frame["parent_id"].to_numpy(), frame["depth"].to_numpy())
 
 
-def _check_modules(frame: pd.DataFrame, _: Columns) -> str:
+def _check_modules(frame: pd.DataFrame, _: Columns) -> bool:
+    """Each module has one place, and lies in one that is there; the rows of all kernels are those without one."""
     modules = frame[frame["module_id"] >= 0].drop_duplicates(["module_id", "parent_id", "depth", "module", "name"])
     number, parent, depth = (modules[name].to_numpy() for name in ("module_id", "parent_id", "depth"))
     order = np.argsort(number)
-    if (np.diff(number[order]) == 0).any():
-        return "a module has two places"
-    if ((frame["module_id"] < 0) != (frame["depth"] == 0)).any():
-        return "the rows of all kernels are not those without a module"
-    place = np.searchsorted(number[order], parent).clip(0, max(len(order) - 1, 0))
-    if not ((parent < 0) | (number[order][place] == parent)).all():
-        return "a module lies in one that is not there"
-    return _check_tree(order.argsort(), np.where(parent < 0, -1, place), depth)
+    row = np.searchsorted(number[order], parent).clip(0, max(len(order) - 1, 0))
+    return (
+        (np.diff(number[order]) > 0).all()
+        and ((frame["module_id"] < 0) == (frame["depth"] == 0)).all()
+        and ((parent < 0) | (number[order][row] == parent)).all()
+        and _is_tree(order.argsort(), np.where(parent < 0, -1, row), depth)
+    )
 
 
-def _check_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDArray[Any]) -> str:
-    """What lies in something comes after it, and is one deeper; numbers are 0 to their count less one."""
+def _is_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDArray[Any]) -> bool:
+    """Whether what lies in something comes after it, and is one deeper; numbers are 0 to their count less one."""
     depths = np.zeros(len(number) + 1, dtype=np.int64)  # the last one is that of -1, which is none
     depths[number] = depth
-    if (parent >= number).any() or (depth != depths[parent] + 1).any():
-        return "its rows do not form a tree"
-    return ""
+    return bool((parent < number).all() and (depth == depths[parent] + 1).all())
 
 
-def _check_iterations(frame: pd.DataFrame, columns: Columns) -> str:
+def _check_iterations(frame: pd.DataFrame, columns: Columns) -> bool:
     """Each one's kind is among those of its GPU, unless there are none: then all are of one."""
-    of_kinds, own = (
-        pd.MultiIndex.from_arrays([read("gpu"), read("kind")])
-        for read in (partial(columns.column, "kinds"), frame.__getitem__)
-    )
-    return "" if own.isin(of_kinds).all() or not (len(of_kinds) or frame["kind"].any()) else "a kind is none of kinds"
+    kinds = pd.MultiIndex.from_arrays([columns.column("kinds", name) for name in ("gpu", "kind")])
+    own = pd.MultiIndex.from_frame(frame[["gpu", "kind"]])
+    return own.isin(kinds).all() or not (len(kinds) or frame["kind"].any())
 
 
-_FURTHER = {
+_FURTHER: dict[str, Callable[[pd.DataFrame, Columns], bool]] = {
     "iterations": _check_iterations,
     "instances": _check_instances,
     "ranges": _check_ranges,

@@ -1,17 +1,12 @@
 """What a saved analysis holds: a ZIP file of two JSON documents, and of a Parquet file for each frame."""
 
 import hashlib
-import hmac
-import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from secrets import token_bytes
 from typing import Any, Literal, TypedDict
-from zipfile import ZipInfo
 
 import pandas as pd
 
@@ -45,7 +40,6 @@ from tcprof.frames import (
 from tcprof.sources import Recording
 
 VARIABLE = "TCPROF_CACHE"  # the folder of the cache; empty or 0: none
-_KEY_BYTES = 32
 
 
 def find_folder() -> Path | None:
@@ -58,24 +52,6 @@ def find_folder() -> Path | None:
             return Path.home() / "Library" / "Caches" / "tcprof"
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tcprof"
     return None
-
-
-def own_key() -> bytes:
-    """The user's key, which is made when it is first asked for; empty where nothing can be cached."""
-    folder = find_folder()
-    if folder is None:
-        return b""
-    path = folder / "key"
-    with suppress(OSError):
-        if not path.exists():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                os.write(file, token_bytes(_KEY_BYTES))
-                os.close(file)
-        key = path.read_bytes()
-        return key if len(key) == _KEY_BYTES else b""  # another process is writing it
-    return b""
 
 
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
@@ -151,14 +127,3 @@ def hash_own_code() -> str:
         content = path.read_bytes()
         whole.update(f"{path.relative_to(package).as_posix()} {len(content)} ".encode() + content)
     return whole.hexdigest()
-
-
-def mark_judged(parts: Iterable[ZipInfo], judged: Mapping[str, Any]) -> str:
-    """What only this user's tcprof can write beside what it judged of the other parts; empty where it has no key.
-
-    What is judged holds code to paste: nobody else's is shown.
-    """
-    key = own_key()
-    others = sorted((part.filename, part.file_size, part.CRC) for part in parts if part.filename != JUDGED)
-    signed = json.dumps([hash_own_code(), others, judged], sort_keys=True)
-    return hmac.new(key, signed.encode(), "sha256").hexdigest() if key else ""

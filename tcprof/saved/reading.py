@@ -4,9 +4,7 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping
-from dataclasses import fields
-from functools import cached_property, partial
-from hmac import compare_digest
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -15,13 +13,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.deferred import Deferred
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
 from tcprof.frames.schema import FLOAT
 from tcprof.identity import Identity
-from tcprof.saved.checks import find_dangling, find_inconsistent, find_nulls, find_unfit, find_unreadable
-from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About, mark_judged
+from tcprof.saved.checks import find_nulls, find_unfit, find_unreadable, has_rows, is_consistent
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About
 from tcprof.sources import InvalidValues, Recording
 from tcprof.sources.saved import ABOUT
 from tcprof.untrusted import one_line
@@ -29,6 +28,7 @@ from tcprof.version import __version__
 
 MOST_ABOUT_BYTES = 1 << 24
 _NO_ZIP = (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError)
+_DISAGREES = "it does not agree with the other parts"
 _AGAIN = "Save the analysis again: tcprof save RECORDING -o NAME.tcprof"
 
 
@@ -67,7 +67,6 @@ class SavedFile:
         if unfit := find_unfit(about, About, ABOUT) or (f"{ABOUT}.format" if number != FORMAT else ""):
             self._refuse(f"{unfit} is not as it should be")
         self.about: dict[str, Any] = about
-        self._parts = list(members.values())
         self._counts: dict[str, int] = {}
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
@@ -81,27 +80,18 @@ class SavedFile:
                 table = file.read(columns=schema.names)
                 wrong = find_nulls(table, schema)
                 frame = schema.conform(table.to_pandas()) if not wrong else schema.empty()
-            wrong = wrong or schema.find_invalid(frame) or find_inconsistent(name, frame, self)
+            wrong = wrong or schema.find_invalid(frame)
+            wrong = wrong or ("" if is_consistent(name, frame, self) else _DISAGREES)
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error
         if wrong:
             self._refuse(f"{name}: {wrong}")
         return frame
 
-    @cached_property
-    def judged(self) -> dict[str, Any] | None:
-        """What its figures say; None where another tcprof, or another user's, said it, or of other figures."""
-        try:
-            content = self._read(JUDGED)
-            judged = json.loads(content) if len(content) <= MOST_ABOUT_BYTES else None
-        except KeyError:
-            return None
-        except (ValueError, RecursionError) as error:
-            raise self._damaged(f"{JUDGED}: {error}") from error
-        if not isinstance(judged, dict):
-            return None
-        mark, own = str(judged.pop("mark", "")), mark_judged(self._parts, judged)
-        return judged if own and compare_digest(own.encode(), mark.encode(errors="replace")) else None
+    def judged(self) -> dict[str, Any]:
+        """What its figures say, as this very tcprof wrote it into the cache."""
+        judged: dict[str, Any] = json.loads(self._read(JUDGED))
+        return judged
 
     def count(self, name: str) -> int:
         """How many rows a frame has."""
@@ -121,7 +111,7 @@ class SavedFile:
                 raise self._damaged(f"{name}.{column}: {error}") from error
             if not wrong and not FRAMES[name][column].admits(values):
                 wrong = f"{column} is out of range"
-            if wrong := wrong or find_dangling(name, column, values, self):
+            if wrong := wrong or ("" if has_rows(name, column, values, self) else _DISAGREES):
                 self._refuse(f"{name}: {wrong}")
             self._columns[name, column] = values
         return self._columns[name, column]
@@ -165,64 +155,41 @@ class SavedFile:
         )
 
 
-class SavedAnalysis(Analysis):
-    """An analysis whose frames are read when they are asked for."""
-
-    def __getattr__(self, name: str) -> Any:
-        file = self.__dict__.get("_file")
-        if file is None or name not in _LAZY:
-            raise AttributeError(name)
-        value = partial(file.frame, "kernels_by_path") if name == "split_by_path" else file.frame(name)
-        self.__dict__[name] = value
-        return value
-
-    def column(self, frame: str, name: str) -> npt.NDArray[Any]:
-        """A column of a frame, without the others."""
-        file = self.__dict__.get("_file")
-        return super().column(frame, name) if file is None or frame in self.__dict__ else file.column(frame, name)
-
-    @property
-    def judged(self) -> dict[str, Any] | None:
-        """What ``tcprof.findings`` said of it when it was saved; None where it has to be judged."""
-        file = self.__dict__.get("_file")
-        return None if file is None else file.judged
-
-    @cached_property
-    def fingerprint(self) -> Any:
-        """What copies of the recording have in common, and no other run has."""
-        file = self.__dict__.get("_file")
-        if file is None:
-            return super().fingerprint
-        return np.array(file.about["fingerprint"], dtype=np.uint64)
+_Kind = TypeVar("_Kind", bound=Analysis)
 
 
-_Kind = TypeVar("_Kind", bound=SavedAnalysis)
-_LAZY = {field.name for field in fields(Analysis)}
-
-
-def load(path: Path, kind: type[_Kind], name: str | None = None) -> _Kind:
-    """Read a saved analysis.
+def load(
+    path: Path,
+    kind: type[_Kind] = Analysis,  # type: ignore[assignment]  # mypy does not know defaults of type variables
+    name: str | None = None,
+    *,
+    is_own: bool = False,
+) -> _Kind:
+    """Read a saved analysis, whose frames are read when they are asked for.
 
     Args:
         name: What the file is called that it stands for; None: as it was when it was saved.
+        is_own: Whether it is of the user's own cache, so that what was judged is not judged again.
     """
     file = SavedFile(path)
     about = file.about
-    analysis = object.__new__(kind)
     observed = dict(about["observed"])
     unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
     wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
-    known = Observed(
-        **observed, unattributed=unattributed, wrong=wrong, **{name: file.frame(name) for name in OBSERVED}
+    frames = {each: Deferred(partial(file.frame, each), partial(file.column, each)) for each in FRAMES}
+    known = {each: frames.pop(each).make() for each in OBSERVED}
+    analysis = kind(
+        recording=_recording(about["recording"], name),
+        window=about["window"],
+        tensor_source=about["tensor_source"],
+        options=about["options"],
+        observed=Observed(**observed, unattributed=unattributed, wrong=wrong, **known),
+        **frames,
     )
-    values = {
-        "recording": _recording(about["recording"], name),
-        "window": about["window"],
-        "tensor_source": about["tensor_source"],
-        "options": about["options"],
-        "observed": known,
-    }
-    analysis.__dict__.update(values, _file=file)
+    # A copy with other frames has neither.
+    vars(analysis).update(
+        fingerprint=np.array(about["fingerprint"], dtype=np.uint64), judged=file.judged() if is_own else None
+    )
     return analysis
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.frames.schema import CATEGORY, FLOAT, INT
 from tcprof.outputs import replace_file
-from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of, mark_judged
+from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
@@ -23,13 +23,12 @@ _VERSION = re.compile(r"\d{1,8}(\.\d{1,6}){0,4}(-\d{1,16}v\d{1,2})?", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
-def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None) -> None:
+def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None = None) -> None:
     """Write an analysis, with all that a command needs of its recording, into one file.
 
     Args:
         path: The file to write, which may replace another saved analysis.
-        judged: What its figures say, as ``Analysis.judged`` gives it back to this very tcprof of this user; None where
-            that is left to whoever reads it.
+        judged: What its figures say, for the cache. It holds code to paste, so a file for others has none.
     """
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
@@ -38,8 +37,8 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None) -> No
             frame = frame_of(analysis, name)
             content = as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
-        if judged is not None and (mark := mark_judged(archive.infolist(), judged)):
-            archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), json.dumps({"mark": mark, **judged}))
+        if judged is not None:
+            archive.writestr(zipfile.ZipInfo(JUDGED, _MEMBER_TIME), json.dumps(judged))
 
 
 def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
