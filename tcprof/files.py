@@ -1,9 +1,12 @@
-"""What every file that is given must be: there, readable, not empty, and not compressed; and what tells it."""
+"""Files that are given, which must be there, readable, not empty and not compressed; and temporary folders."""
 
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tcprof.errors import InputError
 
@@ -47,6 +50,22 @@ def check_is_unpacked(path: Path, header: bytes) -> None:
     for magic, (kind, command) in _COMPRESSED.items():
         if header.startswith(magic):
             raise InputError(f"{path} is compressed ({kind}).", hint=f"Unpack it first: {command} {path.name}")
+
+
+@contextmanager
+def temporary_folder(beside: Path | None = None) -> Iterator[Path]:
+    """Make a folder for what is not finished, which is removed when the block ends.
+
+    Args:
+        beside: The folder to make it in, hidden, so that files in it can be renamed to their places; by default the
+            system's folder for temporary files.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    prefix = "tcprof-" if beside is None else ".tcprof-"
+    with TemporaryDirectory(prefix=prefix, dir=beside, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def name_of(path: Path) -> str:

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tcprof.errors import OutputError
+from tcprof.files import temporary_folder
 from tcprof.sources.registry import is_recording
-from tcprof.temporary import temporary_folder
 
 _DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))  # /dev/stdout may be a file, and stays the same one
 _ELSEWHERE = "Choose another with -o."

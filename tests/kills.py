@@ -46,7 +46,6 @@ COMMANDS = {  # what is written, by which command
     "cache/*.tcprof": "kernels run.sqlite",
 }
 CACHED = "kernels run.sqlite"  # the one that uses the cache
-NEXT = {"": "ranges run.sqlite -o next.json", "cache": CACHED}  # what is run next, in which folder it writes
 CHILD_S = 120.0  # what takes longer after a signal hangs
 
 
@@ -55,7 +54,6 @@ class Kills:
     """What was seen."""
 
     by_end: Counter[str]  # how the killed processes ended
-    folders: Counter[str]  # how many left a temporary folder, by signal
     faults: list[str]
 
 
@@ -140,14 +138,6 @@ def temporary_in(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob(".tcprof-*"))
 
 
-def run_next(folder: Path) -> None:
-    """What removes the temporary folders of killed processes: commands that write beside them."""
-    for place, command in NEXT.items():
-        if place:
-            remove(find(folder, f"{place}/*.tcprof"))
-        wait(start(command, folder))
-
-
 def kill_often(folder: Path, count: int, seed: int, only: str = "") -> Kills:
     """Kill commands in a folder: those that write a target whose name has a text in it."""
     chosen = random.Random(seed)
@@ -161,7 +151,7 @@ def kill_often(folder: Path, count: int, seed: int, only: str = "") -> Kills:
         took[command], whole[target] = time.monotonic() - began, digest(find(folder, target))
     print({command: round(seconds, 2) for command, seconds in took.items()}, flush=True)
     inputs = {name: digest(folder / name) for name in ("run.sqlite", "other.sqlite", "recorded.nsys-rep")}
-    kills = Kills(Counter(), Counter(), [])
+    kills = Kills(Counter(), [])
     for number in range(count):
         target, command = chosen.choice(list(commands.items()))
         with_signal = chosen.choice(SIGNALS)
@@ -185,10 +175,11 @@ def kill_often(folder: Path, count: int, seed: int, only: str = "") -> Kills:
             kills.faults.append(f"{name}: {target} is half-written")
         changed = [each for each, was in inputs.items() if digest(folder / each) != was]
         kills.faults += [f"{name}: {each} was changed" for each in changed]
-        if temporary_in(folder):
-            kills.folders[with_signal.name] += 1
-            run_next(folder)
-        kills.faults += [f"{name}: {each} outlived the next run" for each in temporary_in(folder)]
+        for each in temporary_in(folder):
+            if with_signal is signal.SIGKILL:
+                remove(folder / each)
+            else:
+                kills.faults.append(f"{name}: {each} is left")
         if command == CACHED and (wait(start(command, folder)) or (folder / "said.txt").read_text() != printed):
             kills.faults.append(f"{name}: the next one says {(folder / 'said.txt').read_text()[-2000:]}")
         if number % 10 == 9:
@@ -208,8 +199,7 @@ def main() -> int:
         prepare(folder)
         kills = kill_often(folder, options.count, options.seed, options.only)
     print(f"{options.count} kills; ended by: {dict(kills.by_end)}")
-    print(f"left a temporary folder, which the next run removed: {dict(kills.folders)}")
-    print("\n".join(kills.faults) or "nothing half-written, no temporary folder after the next run")
+    print("\n".join(kills.faults) or "nothing half-written, no temporary folder but after SIGKILL")
     return bool(kills.faults)
 
 

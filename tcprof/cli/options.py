@@ -54,8 +54,8 @@ def find_stored(ctx: typer.Context, given: Path) -> Path:
 
     if ctx.resilient_parsing or not names_runs(given):
         return given
+    from tcprof.files import temporary_folder
     from tcprof.history.store import open_store
-    from tcprof.temporary import temporary_folder
 
     return write_runs(open_store(create=False), str(given), ctx.with_resource(temporary_folder()))
 

@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Select, delete, exists, insert, select
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Marks, is_same_recording
 from tcprof.errors import UsageError
+from tcprof.files import temporary_folder
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES, Schema
 from tcprof.history import tables
 from tcprof.history.database import Database, find_url
 from tcprof.history.figures import METRICS, list_points
 from tcprof.history.run import NO_FACTS, Facts, clean, describe_run, fingerprint_of, now, signed
 from tcprof.saved import save
-from tcprof.temporary import temporary_folder
 
 _FIRST_MARKS = 16  # of each run: of copies, which share most marks, at least one is among both's
 _AT_ONCE = 500  # values that one statement names

@@ -11,14 +11,13 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.errors import InputError, TcprofError, UsageError
-from tcprof.files import SAVED_SUFFIX
+from tcprof.files import SAVED_SUFFIX, temporary_folder
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
 from tcprof.history.figures import METRICS, STEP
 from tcprof.history.git import current_branch
 from tcprof.history.run import SPLITTING
 from tcprof.history.store import Store
 from tcprof.saved.reading import load
-from tcprof.temporary import temporary_folder
 
 MOST_RUNS = 1000  # the newest that are looked at
 MOST_KEPT = 3  # saved analyses on each side of a step that are compared

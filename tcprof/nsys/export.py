@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
-from tcprof.files import check_is_file, check_is_unpacked
+from tcprof.files import check_is_file, check_is_unpacked, temporary_folder
 from tcprof.nsys.locate import Nsys, import_stream
 from tcprof.nsys.report import (
     REPORT_MAGIC,
@@ -19,7 +19,6 @@ from tcprof.nsys.report import (
     read_report_version,
 )
 from tcprof.nsys.run import Completed, explain, run_quietly
-from tcprof.temporary import temporary_folder
 from tcprof.untrusted import one_line
 
 _OWN_TABLES = {"TCPROF_ALONE", "TCPROF_RUN"}  # what tcprof itself has added to an export, see nsys_sqlite.export

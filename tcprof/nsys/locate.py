@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tcprof.errors import InputError, NsysError, OutputError
+from tcprof.files import temporary_folder
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import run_quietly
-from tcprof.temporary import temporary_folder
 
 ENVIRONMENT_VARIABLE = "TCPROF_NSYS"
 VENDOR_ROOT = Path("/")

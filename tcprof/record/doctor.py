@@ -13,13 +13,13 @@ from pathlib import Path
 from tcprof import units
 from tcprof.chips import metric_names
 from tcprof.errors import MachineError, NsysError
+from tcprof.files import temporary_folder
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.run import CONFIDENTIAL, MIG, VGPU
 from tcprof.record.command import RecordOptions
 from tcprof.record.diagnosis import Diagnosis, MachineCheck, Status, diagnose
 from tcprof.record.machine import Machine, SilentDriverError, read_gpu_modes, read_machine
 from tcprof.record.plan import find_metric_set, try_metric_set
-from tcprof.temporary import temporary_folder
 
 _SCARCE_BYTES, _TOO_FEW_BYTES = 2_000_000_000, 100_000_000
 _NO_TENSOR_METRIC = (

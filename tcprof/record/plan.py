@@ -8,6 +8,7 @@ from pathlib import Path
 from tcprof import units
 from tcprof.chips import metric_names
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.files import temporary_folder
 from tcprof.nsys.capabilities import (
     Capabilities,
     GpuSupport,
@@ -24,7 +25,6 @@ from tcprof.record.command import RecordOptions, build_profile_command, check_op
 from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.program import annotated
 from tcprof.record.turns import one_at_a_time
-from tcprof.temporary import temporary_folder
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
 _BYTES_PER_ROW = 31  # of an export, measured

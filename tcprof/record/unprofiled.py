@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from tcprof.errors import NsysError
+from tcprof.files import temporary_folder
 from tcprof.frames import UNPROFILED
 from tcprof.record.program import annotated
-from tcprof.temporary import temporary_folder
 
 _GRACE_S = 5.0  # from the signal that asks the program to end
 
