@@ -28,6 +28,11 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
+def without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no UTF-8 can hold, by U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def printable_lines(text: str) -> str:
     """Text of several lines, each of them printable."""
     return "\n".join(map(printable, text.split("\n")))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -130,6 +131,31 @@ def test_nothing_outside_of_the_folders_is_read_or_even_known(folder: Path) -> N
     assert not {"\n", "\x1b", "\0"} & set("".join(answers))
 
 
+def test_requests_with_lone_surrogates_are_answered(folder: Path) -> None:
+    lone = "\ud800\\"
+    calls = [
+        ("show", {"recording": lone}),
+        ("ranks", {"recordings": [lone]}),
+        ("table", {"recording": "mlp_fp16.sqlite", "table": "kernels", "columns": [lone]}),
+        ("table", {"recording": "mlp_fp16.sqlite", "table": "kernels", "contains": lone}),
+        ("compare", {"base": [lone], "new": ["\udce9"]}),
+        (lone, {lone: lone}),
+    ]
+    client = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    requests = [("initialize", client), *(("tools/call", {"name": name, "arguments": given}) for name, given in calls)]
+    lines = [{"jsonrpc": "2.0", "id": n, "method": what, "params": given} for n, (what, given) in enumerate(requests)]
+    lines.insert(1, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    args = [sys.executable, "-m", "tcprof", "mcp", "--root", str(folder)]
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        server.stdin.write("".join(f"{json.dumps(each)}\n" for each in lines).encode())
+        server.stdin.flush()
+        answers = {each["id"]: each["result"] for each in (json.loads(server.stdout.readline()) for _ in requests)}
+        server.stdin.close()
+        assert server.stderr.read() == b""
+    assert "is not in any folder" in answers[1]["content"][0]["text"]
+    assert [n for n in range(1, len(requests)) if not answers[n]["isError"]] == [4]  # no name contains it
+
+
 def test_an_export_beside_a_report_that_leads_outside_is_refused_and_none_is_made(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     report, export = tmp_path / "root" / "run.nsys-rep", tmp_path / "outside.sqlite"
@@ -193,7 +219,8 @@ def test_a_folder_that_is_none_and_an_absent_sdk_are_said(
 ) -> None:
     done = run("mcp", "--root", tmp_path / "none")
     assert (done.status, done.err.splitlines()[0].endswith("none is not a folder.")) == (3, True)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mcp" or name == "tcprof.api.agents"]:
+    ours = ("tcprof.api.agents", "tcprof.api.serving")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mcp" or name in ours]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     monkeypatch.setitem(sys.modules, "mcp", None)

@@ -1,6 +1,8 @@
 """A saved analysis stands for its recording in every command; it is safe to share, and checked when it is read."""
 
+import ast
 import io
+import os
 import pickle
 import shutil
 import sqlite3
@@ -270,3 +272,19 @@ def test_a_program_without_kernels_is_saved_too(builder: TraceBuilder, tmp_path:
     assert repr(tcprof.read(path)) == repr(given)
     shutil.move(tmp_path / "run.sqlite", tmp_path / "gone")
     assert tcprof.read(path).ranges.equals(given.ranges)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists the threads in /proc")
+@pytest.mark.parametrize("args", [("ranges", FIXTURES / "mlp_fp16.sqlite"), ("ranks", FIXTURES / "jobs" / "more-work")])
+def test_no_thread_of_arrow_outlives_a_command(args: tuple[str, Path], tmp_path: Path) -> None:
+    # One that holds the last reference to something of Python's takes the interpreter's lock as that ends: an abort.
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom tcprof.cli import main\ntry: main()\nfinally:\n"
+        " print([Path(f'/proc/self/task/{each}/comm').read_text() for each in os.listdir('/proc/self/task')])"
+    )
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENBLAS_NUM_THREADS": "1"}
+    for _ in range(2):  # the second reads what the first has saved
+        command = [sys.executable, "-c", code, *map(str, args)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        threads = ast.literal_eval(done.stdout.splitlines()[-1])
+        assert len([name for name in threads if "jemalloc" not in name]) == 1

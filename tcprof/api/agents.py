@@ -28,7 +28,7 @@ from tcprof.render.formats.json import plain
 from tcprof.saved.cache import user_cache
 from tcprof.saved.contents import TABLES, frame_of
 from tcprof.sources.registry import choose_recordings, find_recordings
-from tcprof.untrusted import one_line, printable
+from tcprof.untrusted import one_line, printable, without_surrogates
 from tcprof.version import __version__
 from tcprof.views.document import Code
 
@@ -271,11 +271,17 @@ def _explained(tool: Callable[..., Answer]) -> Callable[..., Answer]:
     @wraps(tool)
     def call(**arguments: Any) -> Answer:
         try:
-            return tool(**arguments)
+            return tool(**{name: _encodable(each) for name, each in arguments.items()})
         except TcprofError as error:
             raise ToolError(one_line(str(error), LONGEST_TEXT)) from error
 
     return call
+
+
+def _encodable(argument: Any) -> Any:
+    if isinstance(argument, list):
+        return [_encodable(each) for each in argument]
+    return without_surrogates(argument) if isinstance(argument, str) else argument
 
 
 def _walk(root: Path) -> Iterator[Path]:

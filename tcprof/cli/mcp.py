@@ -24,9 +24,9 @@ def mcp(
     advise, table, compare and ranks. They read only below the given folders, start no program and change no recording.
     """
     try:
-        from tcprof.api.agents import make_server
+        from tcprof.api.serving import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
         raise UsageError("The MCP SDK is not installed.", "Install it: pip install 'tcprof[mcp]'.") from error
-    make_server(root).run("stdio")
+    serve(root)

@@ -69,11 +69,11 @@ def _read(folder: Path, schema: Schema) -> pd.DataFrame:
 
     path = folder / f"{schema.name}.parquet"
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, pre_buffer=False)
         wrong = find_unreadable(file, schema, path.stat().st_size)
-        table = None if wrong else file.read(columns=schema.names)
+        table = None if wrong else file.read(columns=schema.names, use_threads=False)
         wrong = wrong or find_nulls(table, schema)
-        frame = schema.empty() if wrong or table is None else schema.conform(table.to_pandas())
+        frame = schema.empty() if wrong or table is None else schema.conform(table.to_pandas(use_threads=False))
         wrong = wrong or schema.find_invalid(frame)
     except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
         wrong = str(error)

@@ -69,7 +69,7 @@ def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
     metadata = {**(table.schema.metadata or {}), PARQUET_KEY: __version__.encode()}
     pq.write_table(table.replace_schema_metadata(metadata), path)
 

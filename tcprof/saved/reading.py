@@ -77,9 +77,9 @@ class SavedFile:
         schema, file = FRAMES[name], self._parquet(name)
         try:
             with plain_texts():
-                table = file.read(columns=schema.names)
+                table = file.read(columns=schema.names, use_threads=False)
                 wrong = find_nulls(table, schema)
-                frame = schema.conform(table.to_pandas()) if not wrong else schema.empty()
+                frame = schema.conform(table.to_pandas(use_threads=False)) if not wrong else schema.empty()
             wrong = wrong or schema.find_invalid(frame)
             wrong = wrong or ("" if is_consistent(name, frame, self) else _DISAGREES)
         except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
@@ -105,7 +105,7 @@ class SavedFile:
 
         if (name, column) not in self._columns:
             try:
-                table = self._parquet(name).read(columns=[column])
+                table = self._parquet(name).read(columns=[column], use_threads=False)
                 wrong, values = find_nulls(table, FRAMES[name]), self._values(table, name, column)
             except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
                 raise self._damaged(f"{name}.{column}: {error}") from error
@@ -137,7 +137,7 @@ class SavedFile:
 
         try:
             content = self._read(f"{name}.parquet")
-            file = pq.ParquetFile(io.BytesIO(content))
+            file = pq.ParquetFile(io.BytesIO(content), pre_buffer=False)
             wrong = find_unreadable(file, FRAMES[name], len(content))
         except (OSError, KeyError, ValueError, pa.ArrowException) as error:
             raise self._damaged(f"{name}: {error}") from error

@@ -76,7 +76,7 @@ def as_parquet(frame: pd.DataFrame) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1).replace_schema_metadata(None)
     dtypes = {name: str(dtype) for name, dtype in frame.dtypes.items()}
     encodings = {INT: "DELTA_BINARY_PACKED", FLOAT: "BYTE_STREAM_SPLIT"}  # half as large as dictionaries of numbers
     encoded = {name: encodings[dtype] for name, dtype in dtypes.items() if dtype in encodings}

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tcprof.analysis.intervals import OpenIntervals
 from tcprof.arrays import Floats, Ints
+from tcprof.untrusted import without_surrogates
 
 ROWS_AT_ONCE = 100_000
 BYTES_AT_ONCE = 1 << 25  # fewer rows at once, where names are long
@@ -27,8 +28,7 @@ _FRACTIONS = pa.array([f".{part:03d}" for part in range(1000)])
 
 def clean_json(value: Any) -> str:
     """A value as JSON in one line; lone surrogates, which no UTF-8 can hold, become U+FFFD."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return without_surrogates(json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False))
 
 
 def quoted(values: Iterable[Any]) -> pa.Array:
