@@ -214,7 +214,7 @@ def test_an_end_before_its_start_is_empty_and_told(tmp_path: Path) -> None:
         InvalidValues("CUPTI_ACTIVITY_KIND_KERNEL.end", "before the start", 1, kept=True),
         InvalidValues("NVTX_EVENTS.end", "before the start", 1, kept=True),
     )
-    assert "Only those that make sense were counted" in tcprof.read(path).faults[0]
+    assert "These were corrected where possible" in tcprof.read(path).faults[0]
 
 
 @pytest.mark.parametrize(

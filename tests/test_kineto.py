@@ -212,7 +212,13 @@ def test_hostile_events_are_left_out_and_counted(tmp_path: Path, run: Run) -> No
     writer.step(1, 0)
     path = writer.write(tmp_path / "a.json")
     source = KinetoTrace(path)
-    assert {each.what: each.count for each in source.wrong()} == {"no GPU": 5, "no event": 4, "no time": 7}
+    odd = {"impossible correlation": 1}
+    assert {each.what: each.count for each in source.wrong()} == {
+        "no GPU": 5,
+        "no event": 4,
+        "without a time": 7,
+        **odd,
+    }
     assert len(source.activities()) == 6
     assert len(set(source.ranges()["thread"])) == 4
     for command in ("show", "modules", "kernels", "ranges", "advise", "timeline"):
@@ -232,7 +238,6 @@ def test_hostile_events_are_left_out_and_counted(tmp_path: Path, run: Run) -> No
         (lambda content: b'{"traceEvents": {"a": 1}}', "no events of torch.profiler"),
         (lambda content: b'{"schemaVersion": 1' + b" " * 5000, "cut off"),
         (lambda content: content.replace(b'"ts": 10000000000', b'"ts": 00000000000', 1), "cut off or damaged"),
-        (lambda content: content.replace(b'"ts": 1', b'"ts": 100', 1), "months apart"),
     ],
 )
 @pytest.mark.parametrize("is_packed", [False, True])

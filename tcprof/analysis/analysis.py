@@ -184,7 +184,7 @@ def analyze(
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
         **_account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds),
-        observed=observe(source, recorded.samples, recorded.hierarchy, activities, attribution),
+        observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
     )
 
 

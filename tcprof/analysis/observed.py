@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
-from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import CAUSES, NO_LAUNCH, REMEDIES, Attribution, Hierarchy
 from tcprof.frames import UNPROFILED
-from tcprof.sources import InvalidValues, Samples, Source
+from tcprof.sources import InvalidValues, Recording, Samples, Source
 
 # Words of diagnostics that speak of lost events of CUDA: only then the launches without a kernel are counted.
 _OF_LOST_EVENTS = "CUPTI|GPU events were discarded|Trace data will likely be truncated"
@@ -50,12 +50,17 @@ class Observed:
 
 
 def observe(
-    source: Source, samples: Samples, hierarchy: Hierarchy, activities: pd.DataFrame, attribution: Attribution
+    source: Source,
+    recording: Recording,
+    samples: Samples,
+    hierarchy: Hierarchy,
+    activities: pd.DataFrame,
+    attribution: Attribution,
 ) -> Observed:
     """Collect the facts."""
     diagnostics = source.diagnostics()
     mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
-    lost_launches = source.lost_launches() if mentioned else None
+    lost_launches = source.lost_launches() if mentioned or recording.recorder != "nsys" else None
     return Observed(
         diagnostics=diagnostics,
         lost_ns=samples.lost_ns,
@@ -63,19 +68,20 @@ def observe(
         lost_launches=lost_launches,
         range_count=len(hierarchy.ranges),
         path_count=hierarchy.path_count,
-        unattributed=_list_unattributed(activities, attribution),
+        unattributed=_list_unattributed(activities, attribution, recording.remedies.launches),
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
         unprofiled=source.unprofiled(),
         wrong=source.wrong(),  # in all that was read: the last
     )
 
 
-def _list_unattributed(activities: pd.DataFrame, attribution: Attribution) -> tuple[Unattributed, ...]:
+def _list_unattributed(activities: pd.DataFrame, attribution: Attribution, remedy: str) -> tuple[Unattributed, ...]:
     duration, codes = (activities["end_ns"] - activities["start_ns"]).to_numpy(), attribution.cause.codes
+    remedies = REMEDIES | {NO_LAUNCH: remedy}
     shares = 100 * np.bincount(codes, duration, minlength=len(CAUSES)) / max(int(duration.sum()), 1)
     counts = np.bincount(codes, minlength=len(CAUSES))
     return tuple(
-        Unattributed(CAUSES[code], REMEDIES[CAUSES[code]], int(counts[code]), float(shares[code]))
+        Unattributed(CAUSES[code], remedies[CAUSES[code]], int(counts[code]), float(shares[code]))
         for code in np.argsort(-shares, kind="stable").tolist()
         if CAUSES[code] and counts[code]
     )

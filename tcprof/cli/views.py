@@ -246,7 +246,7 @@ def modules(
     chosen = choose_format(output_format, output, (recording,), force=force)
     analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     if analysis.modules.empty:
-        raise InputError(f"{recording}: {NONE[0]}", NONE[1])
+        raise InputError(f"{recording}: {NONE}", analysis.recording.remedies.modules)
     rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
     document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold, notes)
     print_document(document, chosen, output, wide=wide, notes=notes)

@@ -131,8 +131,9 @@ def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
     idle = [side for side in (base, new) if not any(len(recording.activities) for recording in side.recordings)]
     if len(idle) == 1 and not allow_mismatch:
         files = join_facts(recording.recording.file for recording in idle[0].recordings)
+        how = idle[0].recordings[0].recording.remedies.kernels
         raise InputError(
             f"{files} has no work on a GPU, the other side has.",
-            f"Record it with the CUDA trace: 'tcprof profile' does. {_ANYWAY}",
-            f"Record it with the CUDA trace: tcprof.profile does. {_ANYWAY_IN_PYTHON}",
+            f"Record it with {how}. {_ANYWAY}",
+            f"Record it with {how}. {_ANYWAY_IN_PYTHON}",
         )

@@ -34,11 +34,6 @@ _SHOWN = 3
 _MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
 _NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is reported
 _NOT_RECORDED = "were not recorded"
-_KERNELS = "--trace=cuda,nvtx (torch.profiler: ProfilerActivity.CUDA)"
-_METRICS = (
-    "Record with 'tcprof profile SCRIPT', or with 'nsys profile --gpu-metrics-devices=all' (until 2023: "
-    "--gpu-metrics-device=all)."
-)
 _SKIPPED = "Nsight Systems skipped the requested tensor counter: this GPU or its driver does not offer it"
 _ROUNDED = (
     "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high"
@@ -73,7 +68,8 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
         return [_caution("no-metrics", sentence=sentence)]
     if not len(analysis.samples):
         asked = "were requested but are not in the export" if analysis.recording.metrics_requested else _NOT_RECORDED
-        return [_caution("no-metrics", sentence=f"GPU metrics {asked}, so Tensor Active is unknown", remedy=_METRICS)]
+        sentence, remedy = f"GPU metrics {asked}, so Tensor Active is unknown", analysis.recording.remedies.metrics
+        return [_caution("no-metrics", sentence=sentence, remedy=remedy)]
     if analysis.tensor_source == "none" and skipped:
         return [_caution("no-counter", sentence=_SKIPPED, consequence="Tensor Active is unknown.")]
     if analysis.tensor_source == "none":
@@ -173,11 +169,13 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
     activities, absent = analysis.activities, []
     if not activities["kind"].isin(KERNEL_KINDS).any():
         what = "no kernels, only copies and memsets" if len(activities) else "no kernels"
-        sentence = f"The recording has {what}: record with {_KERNELS}, and check that the program used a GPU"
+        how = analysis.recording.remedies.kernels
+        sentence = f"The recording has {what}: record with {how}, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
         shown = "steps are detected from the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE
-        sentence = f"The recording has no NVTX ranges: {shown}"
+        what = "NVTX ranges" if analysis.recording.recorder == "nsys" else "ranges"
+        sentence = f"The recording has no {what}: {shown}"
         return [*absent, _caution("no-ranges", sentence=sentence)]
     return absent + (_about_attribution(analysis) if len(activities) else [])
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from tcprof import units
@@ -17,9 +18,22 @@ from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 from tcprof.analysis.samples.clock import LOWEST_AGREEMENT_PCT
 from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.errors import EXPORT_OR_COPY_AGAIN
 from tcprof.findings.finding import Finding, Severity
-from tcprof.sources import InvalidValues
+from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.verdict import measure_shares
+from tcprof.frames import (
+    INSTANCES,
+    ITERATIONS,
+    KERNEL_INSTANCES,
+    KERNELS,
+    KINDS,
+    LEDGER,
+    MODULES,
+    RANGES,
+    STEP_SUMMARY,
+)
+from tcprof.sources import InvalidValues, Recording
+from tcprof.sources.remedies import Remedies
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
@@ -37,6 +51,13 @@ _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
 )
 _SHOWN = 4
+_WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, ITERATIONS, LEDGER)
+_WHOLE_PCT = 100.5  # counters of cycles read a little above 100
+_TIMES = "times"
+_OF_PEAK = ("mfu_pct", "hfu_pct", "tensor_peak_pct", "fma_pct", "dram_pct", "l1_pct", "l2_pct")
+_PEAK_IS_WRONG = "The GPU's peak, or the work that its kernels are counted with, is not what tcprof assumes."
+_OVERLAP = "Work of several steps overlaps on the GPU, so their times count more than once."
+_IN_FILE = "The recording's times or counters contradict each other."
 
 _DISORDERED = re.compile(r"GPU Metrics(?: \[\d{1,4}\])?:? event chronological order was broken")
 _OVERFLOW = re.compile(r"(?:GPU Metrics(?: \[\d{1,4}\])?: *)?Sampling buffer overflow")
@@ -59,8 +80,8 @@ def find_faults(analysis: Analysis) -> tuple[Finding, ...]:
     texts = analysis.observed.diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
-    about_kernels = _about_kernels(texts, analysis.observed.lost_launches)
-    about_file = _about_file(analysis.observed.wrong)
+    about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
+    about_file = _about_file(analysis.observed.wrong, analysis.recording.remedies)
     return (*about_file, *about_samples, *about_clocks, *about_kernels, *_about_other_work(analysis))
 
 
@@ -86,17 +107,47 @@ def lower_frequency(frequency_hz: float) -> int | None:
 _fault = partial(Finding, severity=Severity.FAULT)
 
 
-def _about_file(wrong: Sequence[InvalidValues]) -> list[Finding]:
+def _about_file(wrong: Sequence[InvalidValues], remedies: Remedies) -> list[Finding]:
     if not wrong:
         return []
     told = [f"{units.format_count(each.count)} of {each.place} ({each.what})" for each in wrong]
     more = f"; and {len(told) - _SHOWN} more kinds" if len(told) > _SHOWN else ""
-    kept = all(each.kept for each in wrong)
+    kept = {each.kept for each in wrong}
     sentence = f"The recording contradicts itself: {'; '.join(told[:_SHOWN])}{more}"
-    consequence = (
-        "Only those that make sense were counted." if kept else "These were dropped; figures cover what is left."
-    )
-    return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=EXPORT_OR_COPY_AGAIN)]
+    done = "corrected where possible" if kept == {True} else "dropped or corrected" if True in kept else "dropped"
+    consequence = f"These were {done}; figures cover what is left."
+    return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=remedies.file)]
+
+
+def find_excess(analysis: Analysis, steps: Sequence[IterationFigures]) -> list[Finding]:
+    """Shares of more than the whole, whatever their source, with their cause: the one place that looks for them."""
+    most = {
+        column.name: (float(np.fmax.reduce(frame[column.name].to_numpy(), initial=0)), schema.name, column.title)
+        for schema in _WITH_SHARES
+        for column, frame in ((each, getattr(analysis, schema.name)) for each in schema.columns if each.is_share)
+    }
+    times = [sum(measure_shares(each.time, each.total_ns).values()) for each in steps]
+    most[_TIMES] = (max(times, default=0.0), "steps", "Time of all classes of work")
+    beyond = {name: found for name, found in most.items() if found[0] > _WHOLE_PCT}
+    causes = dict.fromkeys(_cause_of_excess(analysis, name) for name in beyond)
+    return [
+        _fault(
+            "excess-shares",
+            sentence="Shares exceed the whole: "
+            + "; ".join(
+                f"{title} ({frame}) {units.format_pct(share)}" for share, frame, title in [*beyond.values()][:_SHOWN]
+            ),
+            consequence=f"{' '.join(causes)} These figures are wrong.",
+            remedy=analysis.recording.remedies.file if _IN_FILE in causes else "",
+        )
+    ][: len(beyond)]
+
+
+def _cause_of_excess(analysis: Analysis, name: str) -> str:
+    if name in _OF_PEAK:
+        is_given = analysis.options.get("peak_tflops") is not None
+        return "The given --peak-tflops is below what ran." if is_given else _PEAK_IS_WRONG
+    return _OVERLAP if name == _TIMES and not analysis.observed.wrong else _IN_FILE
 
 
 def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
@@ -186,7 +237,7 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
     return found
 
 
-def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]:
+def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recording) -> list[Finding]:
     """Kernels and copies that ran, but are not in the recording.
 
     nsys says that some may be missing whenever it ends before a process does, and counts those that were still running:
@@ -198,7 +249,7 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]
         what: sum(int(found[1]) * count for found, count in _matches(pattern, texts))
         for what, pattern in _LOST_EVENTS.items()
     }
-    if not (buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
+    if not (lost_launches or buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
         return []
     if lost_launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
         return []
@@ -209,8 +260,7 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None) -> list[Finding]
         f"({told or 'how many is unknown'})"
     )
     consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."
-    remedy = "Record again, and let every process run to its end."
-    return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=remedy)]
+    return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=recording.remedies.lost)]
 
 
 def _about_other_work(analysis: Analysis) -> list[Finding]:

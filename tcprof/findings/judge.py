@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
-from tcprof.findings.faults import UNTRACED_WORK, find_faults
+from tcprof.findings.faults import UNTRACED_WORK, find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.iterations import IterationFigures, from_kernel_order, measure_iterations, pool_tensor_active
 from tcprof.findings.judged import Findings, GpuFindings, find_saved
@@ -33,12 +33,13 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
 
 def _judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
-    faults = find_faults(analysis)
+    figures_of = {int(gpu): measure_iterations(analysis, int(gpu)) for gpu in captures["gpu"]}
+    faults = (*find_faults(analysis), *find_excess(analysis, [each for each in figures_of.values() if each]))
     is_idle_known = all(each.rule != UNTRACED_WORK for each in faults)
     found = []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
-        figures = measure_iterations(analysis, number)
+        figures = figures_of[number]
         if figures is None:
             headline, details = judge_capture(analysis, row, is_idle_known)
         else:

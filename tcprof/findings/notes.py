@@ -34,9 +34,7 @@ _LESS_EXECUTED = (
     "Over 100 % may mean kernels that skip masked positions, since useful FLOP count attention without its mask, or "
     "algorithms that need fewer FLOP, as some convolutions do."
 )
-_WITHOUT_OPS = (
-    "The backward pass is in no module. With 'tcprof profile --annotate ops', its kernels are attributed to modules."
-)
+_WITHOUT_OPS = "The backward pass is in no module."
 _OPS_OF_NO_MODULE = (
     "The backward pass is in no module, although PyTorch's ops were recorded: the ops whose gradients it computes "
     "ran outside modules, or on threads that named no module, such as nn.DataParallel's replicas in older "
@@ -210,7 +208,9 @@ def describe_homes(analysis: Analysis) -> tuple[str, ...]:
         )
         if rest.get(IN_NO_MODULE.format(phase=BACKWARD), 0) > whole.get(BACKWARD, 0) / 2 > 0:
             has_ops = (analysis.paths["domain"] == OPS_DOMAIN).any()
-            said.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS)
+            how = analysis.recording.remedies.ops
+            remedy = f" With {how}, its kernels are attributed to modules." if how else ""
+            said.append(_OPS_OF_NO_MODULE if has_ops else _WITHOUT_OPS + remedy)
     return tuple(dict.fromkeys(said))
 
 

@@ -52,6 +52,7 @@ MODULES = Schema(
             "useful_pct",
             "Useful FLOP of the ops that ran tensor kernels, as a share of the FLOP that these executed (tensor_flop).",
             title="Useful",
+            limits=UNBOUNDED,
         ),
         Float("mfu_pct", f"{MFU_MEANING} kernel time. {NO_PEAK}", title="MFU"),
         Float(

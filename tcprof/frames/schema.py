@@ -62,6 +62,11 @@ class Column:
         """Whether its values are words."""
         return self.dtype in (TEXT, CATEGORY)
 
+    @property
+    def is_share(self) -> bool:
+        """Whether its values are shares of a whole; those that may exceed it are unbounded."""
+        return self.unit == "pct" and self.limits == (0.0, _MOST)
+
     def has(self, dtype: object) -> bool:
         """Whether a dtype is the column's own; of categories any are."""
         return isinstance(dtype, pd.CategoricalDtype) if self.dtype == CATEGORY else dtype == _DTYPES[self.dtype]

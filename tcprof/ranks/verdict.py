@@ -103,7 +103,7 @@ def _why_unknown(rows: pd.DataFrame) -> str:
     if rows["wait_ns"].isna().any():
         return (
             "Cannot tell which rank holds the others up: their collectives do not match, so waiting times are "
-            "unknown. Record the same steps on all ranks, with --cuda-graph-trace node."
+            "unknown. Record the same steps on all ranks, with the kernels in CUDA graphs."
         )
     if np.isnan(rows["excess_ns"]).any():
         return (

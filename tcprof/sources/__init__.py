@@ -9,6 +9,7 @@ import pandas as pd
 
 from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED
 from tcprof.identity import Identity
+from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
 __all__ = ["UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
@@ -29,6 +30,12 @@ class Recording:
     content: str = ""  # SHA-256 of the file that was read; empty where not known
     cuda_version: str = ""  # the newest CUDA that the driver runs; empty where not known
     identity: Identity = field(default_factory=Identity)  # run, host, GPUs and ranks, none of them by its name
+    recorder: Recorder = "nsys"  # what recorded
+
+    @property
+    def remedies(self) -> Remedies:
+        """What users change in how they record."""
+        return REMEDIES[self.recorder]
 
 
 @dataclass(frozen=True)

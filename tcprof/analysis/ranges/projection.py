@@ -26,8 +26,7 @@ BEFORE_STEPS, AFTER_STEPS = "before the first step", "after the last step"  # of
 REMEDIES = {
     BEFORE_STEPS: "",
     AFTER_STEPS: "",
-    NO_LAUNCH: "record with --trace=cuda,nvtx; for CUDA graphs with --cuda-graph-trace=node",
-    OTHER_PROCESS: "open NVTX ranges in that process too",
+    OTHER_PROCESS: "open ranges in that process too",
     NO_RANGE: "open a range around that part of the program",
     AMBIGUOUS: "open ranges on the launching thread",
 }

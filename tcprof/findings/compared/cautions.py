@@ -21,7 +21,6 @@ _MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
 _SIDES = ("baseline", "new side")
 _ASSUMED = "Run-to-run variation is assumed, not measured, since a side has one recording"
-_REPEAT = "Record each several times: tcprof profile --repeat 5."
 
 _caution = partial(Finding, severity=Severity.CAUTION)
 
@@ -53,7 +52,15 @@ def find_cautions(comparison: Comparison) -> tuple[Finding, ...]:
         *_about_recorders(sides),
         *_about_captures(sides),
         *_about_ranges(sides),
-        *([_caution("assumed-spread", sentence=_ASSUMED, remedy=_REPEAT)] if comparison.spread != MEASURED else []),
+        *(
+            [
+                _caution(
+                    "assumed-spread", sentence=_ASSUMED, remedy=comparison.base.recordings[0].recording.remedies.repeat
+                )
+            ]
+            if comparison.spread != MEASURED
+            else []
+        ),
     )
 
 

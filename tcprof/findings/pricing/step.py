@@ -22,6 +22,7 @@ from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import UNPRICED, Gain
 from tcprof.findings.recording_cost import measure_cost
+from tcprof.sources.remedies import Remedies
 
 _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels: TypeAlias = Floats  # low, likely, high
@@ -47,6 +48,11 @@ class Step:
     windows: Pair  # the steps on the GPU
     # Those of all GPUs of the recording, by number, where they are known
     beside: Mapping[int, "Step"] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def remedies(self) -> Remedies:
+        """What users change in how they record."""
+        return self.analysis.recording.remedies
 
     @property
     def idle_ns(self) -> float:

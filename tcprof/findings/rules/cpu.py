@@ -59,11 +59,8 @@ _FUSED = (
     "# one launch for many parameters:",
     "optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",
 )
-_ABOUT_OPS = (
-    "Recording the ranges of PyTorch's ops slows each launch more than this estimate assumes. Record with --annotate "
-    "modules --unprofiled."
-)
-_ABOUT_RECORDING = "Recording slows each launch; this estimate assumes by how much. Measure it with --unprofiled."
+_ABOUT_OPS = "Recording the ranges of PyTorch's ops slows each launch more than this estimate assumes."
+_ABOUT_RECORDING = "Recording slows each launch; this estimate assumes by how much."
 _BATCH = (
     "loader = DataLoader(dataset, 2 * batch_size)  # the saving is per sample",
     "# a server: twice as many requests at once",
@@ -108,6 +105,8 @@ def launch_bound(step: Step) -> list[Advice]:
         Option("twice the batch", _BATCH, step.price_batch(NONE)),
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
+    if surer and (option := step.remedies.unprofiled):
+        surer += f" Record with --annotate modules {option}." if has_ops else f" Measure it with {option}."
     about = about_iteration(step)
     return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
 

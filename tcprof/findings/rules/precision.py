@@ -69,7 +69,8 @@ def fp32_matmul(step: Step) -> list[Advice]:
     is_guess = options[0].gain.is_known and not is_of_measured_chip(step)
     evidence = (*list_kernels(rows), *[_NOT_MEASURED] * is_guess)
     is_sure = step.is_timed_alone or confidence == HIGH
-    surer = "" if is_sure else "Record with --unprofiled to measure what recording costs."
+    option = step.remedies.unprofiled
+    surer = "" if is_sure or not option else f"Record with {option} to measure what recording costs."
     about = about_launches(step, rows.index, "kernel")
     return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
 

@@ -12,12 +12,6 @@ from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
 from tcprof.sources.xla import MODULE
 
-_STEPS = (
-    'with torch.cuda.nvtx.range("step"): ...  # around each step',
-    '// C++: nvtxRangePush("step"); ...; nvtxRangePop();',
-)
-_MORE = ("tcprof profile ...  # with more steps",)
-
 
 def _record_again(
     step: Step,
@@ -39,12 +33,12 @@ def few_iterations(step: Step) -> list[Advice]:
             f"No steps were found, so savings are of {ALL_WORK}",
             "With five or more steps after the warm-up, savings are of a step.",
         )
-        return [_record_again(step, "no-iterations", said, _STEPS, Subject(), "name the steps")]
+        return [_record_again(step, "no-iterations", said, step.remedies.steps, Subject(), "name the steps")]
     if step.count >= FEWEST:
         return []
     steps = units.format_things(step.count, "step follows", "steps follow")
     said = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
-    return [_record_again(step, "few-iterations", said, _MORE, about_iteration(step))]
+    return [_record_again(step, "few-iterations", said, step.remedies.more_steps, about_iteration(step))]
 
 
 _WITHOUT_GRAPHS = (
@@ -77,7 +71,7 @@ def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
     idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
     of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
     is_idle = step.share_pct(min(of_all)) >= 20.0  # beside a GPU that works it waits for that one
-    if step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
+    if not step.remedies.unprofiled or step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
         return []
     said = (
         "Measure the step unprofiled: recording may cause the idle time",

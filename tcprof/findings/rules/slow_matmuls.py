@@ -43,7 +43,8 @@ def unaligned_shapes(step: Step) -> list[Advice]:
         "Multiples of 8, or better of 64, let the Tensor Cores run at full speed.",
     )
     option = Option("aligned sizes", _ALIGNED, step.price_kernels(np.minimum(saved, time)))
-    sizes = "Record with --annotate shapes, to see the sizes."
+    how = step.remedies.shapes
+    sizes = f"Record with {how}, to see the sizes." if how else ""
     return [make_advice(step, "unaligned-shapes", said, [option], None, (), MEDIUM, sizes, rows)]
 
 

@@ -3,17 +3,18 @@
 import json
 import math
 import re
-import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.arrays import name_codes
+from tcprof.arrays import Bools, name_codes
+from tcprof.sources.checks import NO_TIME
 
 UNNAMED = "(unnamed)"
 KINDS = ("kernel", "memcpy", "memset")
@@ -32,7 +33,7 @@ _STEP = re.compile(r"(ProfilerStep)#\d+")  # each step's name has its number
 _OF_OPTIMIZER = "Optimizer."  # before the names of annotations that PyTorch itself makes, and emit_nvtx calls ops
 _MOST = 1 << 53  # of whole numbers
 _LATEST_US = 4e15  # microseconds since 1970, in 2096
-_MOST_THREADS, _MOST_GPUS, _MOST_STREAMS = 1 << 24, 256, 1 << 32
+_MOST_THREADS, MOST_GPUS, _MOST_STREAMS = 1 << 24, 256, 1 << 32
 _MOST_SIZES = 64  # arguments of an op, and dimensions of one
 _LARGEST_SIZE = 10**12
 
@@ -78,6 +79,19 @@ class Columns:
     def __getitem__(self, name: str) -> "npt.NDArray[Any]":
         return np.asarray(self._arrays[name])
 
+    def __len__(self) -> int:
+        return len(next(iter(self._arrays.values())))
+
+    def keep(self, chosen: Bools) -> None:
+        """Drop the other rows."""
+        for name in self._arrays:
+            self.replace(name, self[name][chosen])
+
+    def replace(self, name: str, values: "npt.NDArray[Any]") -> None:
+        """Give a column other values."""
+        kind = self._arrays[name].typecode
+        self._arrays[name] = array(kind, values.astype("int64" if kind == "q" else "float64").tobytes())
+
 
 class Events:
     """What was taken of the events. Times are in ns on the trace's clock, texts are numbers of ``names``."""
@@ -86,12 +100,15 @@ class Events:
         self.names, self.sizes, self.grids = Names(), Names(), Names()
         self.ranges = Columns("process thread is_op name start end sizes", "sequence")
         self.modules = Columns("process thread name start end")
-        self.calls = Columns("process thread name correlation start end")
-        self.work = Columns("gpu kind name grid stream correlation start end", "bytes")
-        self.first_ns, self.last_ns = sys.maxsize, -sys.maxsize
+        self.calls = Columns("process thread name correlation tag at start end")
+        self.work = Columns("gpu kind name grid stream context correlation tag at start end", "bytes")
         self.wrong: Counter[str] = Counter()  # events that were left out, by what is wrong
+        self.odd: Counter[str] = Counter()  # numbers that cannot be, by what they are of
+        self.devices: dict[tuple[int, int], int] = {}  # GPUs' numbers, by rank's number and tag
         self._places: dict[str, int] = {}
-        self._take: dict[str, Callable[[_Event, _Event, str, int, int], bool]] = {
+        self._tags = Names()
+        self._tags.code("")
+        self._take: dict[str, Callable[[_Event, _Event, str, int, int], None]] = {
             **dict.fromkeys(_OPS, self._take_op),
             **dict.fromkeys(_PYTHON, self._take_python),
             **dict.fromkeys(_CALLS, self._take_call),
@@ -110,72 +127,93 @@ class Events:
         take = self._take.get(category) if isinstance(category, str) else None
         if take is None or event.get("ph") != "X":
             return
-        if not (_is_time(start) and _is_time(length)) or length < 0:
-            self.wrong["no time"] += 1
+        if not (_is_time(start) and _is_time(length)) or length < 0 or start == length == 0:
+            self.wrong[NO_TIME] += 1
             return
         args, name = event.get("args"), event.get("name")
         start_ns = round(start * 1000)
         end_ns = start_ns + round(length * 1000)
         known, named = args if isinstance(args, dict) else {}, name if isinstance(name, str) and name else UNNAMED
-        if take(event, known, named, start_ns, end_ns):
-            self.first_ns, self.last_ns = min(self.first_ns, start_ns), max(self.last_ns, end_ns)
+        take(event, known, named, start_ns, end_ns)
 
     def _place(self, event: _Event) -> tuple[int, int]:
         """Process and thread; what is no number that a system gives gets one of its own."""
-        process, thread = (whole(event.get(name), _MOST_THREADS) for name in ("pid", "tid"))
-        return (
-            process if process >= 0 else self._number(event.get("pid")),
-            thread if thread >= 0 else self._number(event.get("tid")),
-        )
+        return self._number(event.get("pid")), self._number(event.get("tid"))
 
-    def _number(self, place: object) -> int:
+    def _number(self, place: Any) -> int:
+        number = whole(int(place) if _is_decimal(place) else place, _MOST_THREADS)
+        if number >= 0:
+            return number
         known = self._places.setdefault(str(place), len(self._places))
         return _MOST_THREADS - 1 - known % _MOST_THREADS
 
-    def _take_annotation(self, event: _Event, _: _Event, name: str, start: int, end: int) -> bool:
+    def _tag(self, process: object) -> int:
+        """The number of what merged traces put before a process's or a GPU's number, such as [TP01]; 0 for nothing."""
+        return self._tags.code(process.rstrip("0123456789") if isinstance(process, str) else "")
+
+    def _gpu(self, event: _Event, args: _Event, tag: int) -> int:
+        """The GPU's number; ranks of other machines have GPUs of the same numbers, which get free ones."""
+        process = event.get("pid")
+        digits = process[len(self._tags.text(tag)) :] if isinstance(process, str) else ""
+        device = whole(args.get("device", int(digits) if _is_decimal(digits) else process), MOST_GPUS)
+        if device < 0 or (device, tag) in self.devices:
+            return self.devices.get((device, tag), -1)
+        taken = set(self.devices.values())
+        number = device if device not in taken else next(each for each in range(len(taken) + 1) if each not in taken)
+        self.devices[device, tag] = number
+        return number if number < MOST_GPUS else -1
+
+    def _take_annotation(self, event: _Event, _: _Event, name: str, start: int, end: int) -> None:
         step = _STEP.fullmatch(name)
         code = self.names.code(step[1] if step else name)
         is_op = name.startswith(_OF_OPTIMIZER)
         self.ranges.add(*self._place(event), is_op, code, start, end, self.sizes.code(""), math.nan)
-        return True
 
-    def _take_op(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
+    def _take_op(self, event: _Event, args: _Event, name: str, start: int, end: int) -> None:
+        if _STEP.fullmatch(name):  # as PyTorch 1.8 wrote them
+            self._take_annotation(event, args, name, start, end)
+            return
         sizes = self.sizes.code(_sizes(args.get("Input Dims", args.get("Input dims"))))
         sequence = whole(args.get("Sequence number"), _MOST)
         number = sequence if sequence >= 0 else math.nan
         self.ranges.add(*self._place(event), True, self.names.code(name), start, end, sizes, number)
-        return True
 
-    def _take_python(self, event: _Event, _: _Event, name: str, start: int, end: int) -> bool:
+    def _take_python(self, event: _Event, _: _Event, name: str, start: int, end: int) -> None:
         """A call of a module; of other functions nothing is kept."""
         if not name.startswith(_MODULE):
-            return False
+            return
         self.modules.add(*self._place(event), self.names.code(name.removeprefix(_MODULE)), start, end)
-        return True
 
-    def _take_call(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
-        correlation = whole(args.get("correlation"), _MOST_STREAMS)
-        self.calls.add(*self._place(event), self.names.code(name), correlation, start, end)
-        return True
+    def _take_call(self, event: _Event, args: _Event, name: str, start: int, end: int) -> None:
+        correlation, tag = self._known(args, "correlation", _MOST_STREAMS), self._tag(event.get("pid"))
+        at = len(self.calls) + len(self.work)
+        self.calls.add(*self._place(event), self.names.code(name), correlation, tag, at, start, end)
 
-    def _take_work(self, event: _Event, args: _Event, name: str, start: int, end: int) -> bool:
-        gpu = whole(args.get("device", event.get("pid")), _MOST_GPUS)
+    def _take_work(self, event: _Event, args: _Event, name: str, start: int, end: int) -> None:
+        tag = self._tag(event.get("pid"))
+        gpu = self._gpu(event, args, tag)
         if gpu < 0:
             self.wrong["no GPU"] += 1
-            return False
+            return
         kind = _WORK[event["cat"]]
-        stream, correlation, moved = (
-            whole(given, most)
-            for given, most in (
-                (args.get("stream", event.get("tid")), _MOST_STREAMS),
-                (args.get("correlation"), _MOST_STREAMS),
-                (args.get("bytes") if kind else None, _MOST),
-            )
-        )
+        stream = whole(args.get("stream", event.get("tid")), _MOST_STREAMS)
+        context, correlation = (self._known(args, name, _MOST_STREAMS) for name in ("context", "correlation"))
+        moved = self._known(args, "bytes", _MOST) if kind else -1
         grid = self.grids.code("" if kind else _geometry(args.get("grid"), args.get("block")))
         code = self.names.code(name)
-        self.work.add(gpu, kind, code, grid, stream, correlation, start, end, moved if moved >= 0 else math.nan)
-        return True
+        at = len(self.calls) + len(self.work)
+        size = moved if moved >= 0 else math.nan
+        self.work.add(gpu, kind, code, grid, stream, context, correlation, tag, at, start, end, size)
+
+    def _known(self, args: _Event, name: str, most: int) -> int:
+        """A number of an event; -1 where it has none, or one that cannot be, which is counted."""
+        number = whole(args.get(name), most)
+        self.odd[name] += number < 0 and args.get(name) not in (None, -1)
+        return number
+
+
+def _is_decimal(value: Any) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 16
 
 
 def whole(value: object, most: int) -> int:
@@ -189,7 +227,7 @@ def sound(text: str) -> str:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and -_LATEST_US < value < _LATEST_US
+    return type(value) in (int, float, Decimal) and -_LATEST_US < value < _LATEST_US
 
 
 def _sizes(given: object) -> str:

@@ -5,6 +5,7 @@ It has no samples of GPU metrics: Tensor Active is unknown, and kernels are know
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tcprof.arrays import Bools, Ints
 from tcprof.errors import InputError
 from tcprof.files import name_of
 from tcprof.frames import (
@@ -30,9 +32,12 @@ from tcprof.frames import (
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.sources import InvalidValues, Recording, Source
-from tcprof.sources.kineto.events import KINDS, Events, name_calls, sound, whole
+from tcprof.sources.checks import FAR, LATER_WORK, cut_overruns, find_stretch
+from tcprof.sources.kineto.events import KINDS, MOST_GPUS, Events, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
-from tcprof.sources.kineto.stream import AGAIN, EVENTS, JsonStream
+from tcprof.sources.kineto.launches import count_lost, link_work
+from tcprof.sources.kineto.stream import EVENTS, JsonStream
+from tcprof.sources.remedies import COPY_TRACE_AGAIN
 from tcprof.sources.xla import DOMAIN as XLA
 
 _DOMAINS = ["", OPS_DOMAIN, XLA]
@@ -66,16 +71,100 @@ class KinetoTrace(Source):
                 self._events.take(event)
             elif changed := self._jax.change(event):
                 self._events.take(changed)
-        self._about = stream.about
-        if self._events.last_ns - self._events.first_ns > _LONGEST_NS:
-            raise InputError(f"{path} is damaged: its events are months apart.", AGAIN)
-        if self._events.first_ns > self._events.last_ns and self._jax.is_of_jax:
-            raise InputError(f"{path} is a trace of JAX in which no GPU worked.", "Record a program that uses a GPU.")
-        if self._events.first_ns > self._events.last_ns:
+        self._about, self._repaired = stream.about, stream.repaired
+        self._devices = {gpu: device for (device, _), gpu in self._events.devices.items()}  # what ranks call each GPU
+        self._drop_far_times()
+        self._call, restarts = link_work(self._events.calls, self._events.work)
+        self._process = self._find_processes()
+        self._repaired.update(restarts)
+        self._split_gpus()
+        self._drop_early_work()
+        self._first_ns, self._last_ns = self._cut_overruns()
+
+    def _drop_far_times(self) -> None:
+        """Drop the events whose times are far from all others; work that only ends there may be cut."""
+        events = self._events
+        tables = (events.ranges, events.modules, events.calls, events.work)
+        starts = np.concatenate([table["start"] for table in tables])
+        if not len(starts) and self._jax.is_of_jax:
             raise InputError(
-                f"{path} has no events of torch.profiler that tcprof reads.",
+                f"{self.path} is a trace of JAX in which no GPU worked.", "Record a program that uses a GPU."
+            )
+        if not len(starts):
+            raise InputError(
+                f"{self.path} has no events of torch.profiler that tcprof reads.",
                 "Record with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).",
             )
+        self._stretch = find_stretch(starts)
+        for table in tables:
+            is_near = self._stretch.holds(table["start"])
+            is_near &= self._stretch.holds(table["end"]) | (table is events.work)
+            events.wrong[FAR] += int((~is_near).sum())
+            table.keep(is_near)
+
+    def _find_processes(self) -> Ints:
+        """The process of each piece of work: that of its call, or else the only one that uses its GPU."""
+        calls, gpu = self._events.calls["process"], self._events.work["gpu"]
+        known = np.append(calls, -1)[self._call]
+        users = pd.Series(known[known >= 0]).groupby(gpu[known >= 0]).agg(["min", "max"])
+        users = users[users["min"] == users["max"]]["min"]
+        processes = np.unique(calls)
+        only = processes[0] if len(processes) == 1 else -1
+        return np.where(known >= 0, known, pd.Series(gpu).map(users).fillna(only).to_numpy("int64"))
+
+    def _split_gpus(self) -> None:
+        """Take the GPUs of each rank for its own: all may call theirs 0, on hosts or in containers of their own."""
+        gpu = self._events.work["gpu"].copy()
+        used = pd.DataFrame({"gpu": gpu, "process": self._process})
+        pairs = used[used["process"] >= 0].drop_duplicates()
+        for row in pairs[pairs.duplicated("gpu")].itertuples():
+            free = next(number for number in range(len(pairs) + len(self._devices)) if number not in self._devices)
+            if free == MOST_GPUS:
+                break
+            chosen = (used["gpu"] == row.gpu) & (used["process"] == row.process)
+            self._devices[free] = self._devices[row.gpu]
+            self._repaired["GPU numbers that several processes use"] += int(chosen.sum())
+            gpu[chosen] = free
+        self._events.work.replace("gpu", gpu)
+
+    def _drop_early_work(self) -> None:
+        """Drop work that begins before its call, and before work that its thread launched into its stream earlier."""
+        work, calls = self._events.work, self._events.calls
+        launched = pd.DataFrame({name: work[name] for name in ("gpu", "context", "stream", "start")})
+        launched = launched.assign(call=self._call, process=self._process)[self._call >= 0]
+        launched["called"], launched["thread"] = (calls[name][launched["call"]] for name in ("start", "thread"))
+        order = launched.sort_values(["called", "start"], kind="stable")
+        lanes = order.groupby(["gpu", "process", "context", "stream", "thread"], sort=False)
+        early = order[(order["start"] < lanes["start"].cummax()) & (order["start"] < order["called"])].index
+        self._events.wrong["begun before their launch"] += len(early)
+        self._keep_work(~np.isin(np.arange(len(work)), early))
+
+    def _keep_work(self, chosen: Bools) -> None:
+        self._events.work.keep(chosen)
+        self._call, self._process = self._call[chosen], self._process[chosen]
+
+    def _cut_overruns(self) -> tuple[int, int]:
+        """Cut work that overruns what follows in its stream; the first and the last time that are left."""
+        events, work = self._events, self._events.work
+        order = np.argsort(work["start"], kind="stable")
+        columns = {name: work[name][order] for name in ("gpu", "context", "stream")} | {"process": self._process[order]}
+        stream = pd.DataFrame(columns).groupby([*columns], sort=False).ngroup().to_numpy()
+        stream = np.where(columns["stream"] < 0, -1, stream)
+        start, end, call = work["start"][order], work["end"][order], self._call[order]
+        ends = work["end"].copy()
+        ends[order], self._repaired[LATER_WORK] = cut_overruns(stream, call, start, end)
+        work.replace("end", ends)
+        is_near = self._stretch.holds(ends)
+        events.wrong[FAR] += int((~is_near).sum())
+        self._keep_work(is_near)
+        tables = [table for table in (events.ranges, events.modules, events.calls, work) if len(table)]
+        first, last = (
+            min(int(table["start"].min()) for table in tables),
+            max(int(table["end"].max()) for table in tables),
+        )
+        if last - first > _LONGEST_NS:
+            raise InputError(f"{self.path} is damaged: its events are months apart.", COPY_TRACE_AGAIN)
+        return first, last
 
     def recording(self) -> Recording:
         """What the trace says about itself."""
@@ -85,10 +174,11 @@ class KinetoTrace(Source):
             schema_version="",
             driver_version="",
             started_utc="",
-            duration_ns=float(self._events.last_ns - self._events.first_ns),
+            duration_ns=float(self._last_ns - self._first_ns),
             frequency_hz=math.nan,
             metrics_requested=False,
             identity=Identity(ranks=self._ranks()),
+            recorder="jax" if self._jax.is_of_jax else "torch",
         )
 
     def _ranks(self) -> tuple[Rank, ...]:
@@ -107,7 +197,7 @@ class KinetoTrace(Source):
         unnamed = "AMD GPU" if any(map(_OF_AMD.match, called)) else ""
         rows = []
         for gpu in np.unique(self._events.work["gpu"]).tolist():
-            facts = known.get(gpu, {})
+            facts = known.get(self._devices[gpu], {})
             name = facts.get("name")
             limits = {"sm_count": ("numSms", _MOST_SMS), "memory_bytes": ("totalGlobalMem", _MOST_BYTES)}
             numbers = {ours: whole(facts.get(theirs), most) for ours, (theirs, most) in limits.items()}
@@ -144,10 +234,9 @@ class KinetoTrace(Source):
     def api_calls(self) -> pd.DataFrame:
         """The calls that started the recorded activities, see ``tcprof.frames.API_CALLS``."""
         calls = self._events.calls
-        columns = {name: calls[name] for name in ("process", "thread", "correlation")}
+        columns = {name: calls[name] for name in ("process", "thread")} | {"correlation": np.arange(len(calls))}
         frame = self._conform(API_CALLS, columns, calls["start"], returned_ns=calls["end"])
-        started = frame[(frame["correlation"] >= 0) & frame["correlation"].isin(self._events.work["correlation"])]
-        return API_CALLS.conform(started.drop_duplicates(["process", "correlation"]))
+        return API_CALLS.conform(frame[frame["correlation"].isin(self._call)])
 
     def waits(self) -> pd.DataFrame:
         """The calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
@@ -159,30 +248,37 @@ class KinetoTrace(Source):
             frame[frame["name"].isin([name for name in frame["name"].cat.categories if _WAIT in name])]
         )
 
+    def lost_launches(self) -> int | None:
+        """Launches of kernels whose kernels are not in the trace; None where this is unknown."""
+        names = pd.Series(self._events.names.categorical(self._events.calls["name"])).astype(str)
+        return count_lost(self._events.calls, names, self._call, self._events.work["stream"])
+
     def activities(self) -> pd.DataFrame:
-        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``, all of the process that made the calls."""
+        """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``; the row of its call stands for its number."""
         work, names = self._events.work, self._events.names
-        processes = np.unique(self._events.calls["process"])
         columns = {
             "gpu": work["gpu"],
             "kind": pd.Categorical.from_codes(work["kind"], list(KINDS)),
             "name": names.categorical(work["name"], _name_work),
             "launch_geometry": self._events.grids.categorical(work["grid"]),
             "stream": work["stream"],
-            "process": np.full(len(work["gpu"]), processes[0] if len(processes) == 1 else -1),
-            "correlation": work["correlation"],
+            "process": self._process,
+            "correlation": self._call,
             "moved_bytes": work["bytes"],
             "host_memory": names.categorical(work["name"], _host_memory),
         }
         return self._conform(ACTIVITIES, columns, work["start"], end_ns=work["end"])
 
     def wrong(self) -> tuple[InvalidValues, ...]:
-        """Events that were left out."""
-        return tuple(InvalidValues(EVENTS, what, count) for what, count in sorted(self._events.wrong.items()))
+        """Events that were left out, and what was corrected."""
+        odd = Counter({f"impossible {name}": count for name, count in self._events.odd.items()}) + self._repaired
+        told = [(what, count, False) for what, count in self._events.wrong.items() if count]
+        told += [(what, count, True) for what, count in odd.items() if count]
+        return tuple(InvalidValues(EVENTS, *each) for each in sorted(told))
 
     def _conform(self, schema: Schema, columns: Mapping[str, Any], start: Any, **ends: Any) -> pd.DataFrame:
         """A frame in order of start, on a clock that begins with the first event."""
-        zero = self._events.first_ns
+        zero = self._first_ns
         times = {"start_ns": start - zero} | {name: end - zero for name, end in ends.items()}
         frame = pd.DataFrame({**columns, **times}, copy=False)
         return schema.conform(frame.iloc[np.argsort(start, kind="stable")])

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
+from tcprof.sources.checks import LATER_WORK, cut_overruns
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
@@ -40,7 +41,17 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
         is_category = isinstance(pieces[0], pd.Categorical)
         joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
         columns[name] = broadcast_if_constant(joined) if name in _OFTEN_ONE else joined
-    return ACTIVITIES.conform(pd.DataFrame(columns, copy=False))
+    return ACTIVITIES.conform(pd.DataFrame(_without_overruns(database, columns), copy=False))
+
+
+def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns, with the ends of work that overruns what follows in its stream cut."""
+    stream = pd.DataFrame({name: columns[name] for name in _OFTEN_ONE}).groupby(list(_OFTEN_ONE), sort=False).ngroup()
+    is_known = (columns["stream"] != UNKNOWN) & (columns["process"] != UNKNOWN)
+    serial = np.where(is_known, stream, UNKNOWN)
+    ends, count = cut_overruns(serial, columns["correlation"], columns["start_ns"], columns["end_ns"])
+    database.tell(schema.KERNELS, "end", LATER_WORK, count, kept=True)
+    return columns | {"end_ns": ends}
 
 
 def _read_kind(

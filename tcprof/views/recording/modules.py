@@ -47,10 +47,7 @@ _HIDDEN = {"useful_flop", "tensor_flop", "hfu_pct", "mfu_pct", "uncovered_cycles
 _HIDDEN |= {"tensor_kernel_share_pct", *(f"{phase}_kernel_ns" for phase in _PER_PHASE)}
 ALL_KERNELS = "all kernels"  # what the row without a module is called
 _LEFT_OUT = LEFT_OUT.format(things="modules", command="modules --limit 0")
-NONE = (
-    "The recording names no module.",
-    "Record a PyTorch program with 'tcprof profile', which names them, or give NVTX ranges the modules' paths.",
-)
+NONE = "The recording names no module."
 
 
 def view_modules(

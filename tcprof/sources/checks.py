@@ -1,0 +1,70 @@
+"""Checks that work of every source passes at the border: what cannot be is dropped or corrected, and counted."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tcprof.arrays import Bools, Ints
+
+LATER_WORK = "running on after later work of their stream had ended"
+NO_TIME = "without a time"
+FAR = "far from all other times"
+FAR_NS = 3600 * 10**9
+FAR_TIMES = 10
+
+
+class Stretch(NamedTuple):
+    """The times that a recording's events may have."""
+
+    first_ns: int
+    last_ns: int
+
+    def holds(self, times: Ints) -> Bools:
+        """Which times lie in it."""
+        return (times >= self.first_ns) & (times <= self.last_ns)
+
+
+def find_stretch(times: Ints) -> Stretch:
+    """Bound the times of a recording that does not say its length, by the densest half of its events.
+
+    A clock that was not read, or another one, is days off; pauses of a recording are not.
+    """
+    ordered = np.sort(times)
+    half = len(ordered) // 2
+    lengths = ordered[half:] - ordered[: len(ordered) - half]
+    at = int(np.argmin(lengths))
+    slack = FAR_TIMES * int(lengths[at]) + FAR_NS
+    return Stretch(int(ordered[at]) - slack, int(ordered[at + half]) + slack)
+
+
+def cut_overruns(stream: Ints, correlation: Ints, start: Ints, end: Ints) -> tuple[Ints, int]:
+    """End work where the next one of its stream begins, if later work of that serial stream ends before it does.
+
+    Work of one launch, such as a graph's, may run side by side, and work overlaps the end of the one before where it
+    was launched to begin early; but it does not end first.
+
+    Args:
+        stream: A number for each stream of each process and GPU; -1 where it is unknown.
+        correlation: The launch's number; -1 where it is unknown.
+        start: Ascending.
+
+    Returns:
+        The ends, and how many of them were cut.
+    """
+    if not len(start):
+        return end, 0
+    order = np.argsort(stream, kind="stable")
+    streams, numbers, starts, ends = (column[order] for column in (stream, correlation, start, end))
+    begins = np.append(True, (streams[1:] != streams[:-1]) | (numbers[1:] != numbers[:-1]) | (numbers[1:] < 0))
+    first = np.flatnonzero(begins)
+    unit, of_unit = np.cumsum(begins) - 1, streams[first]
+    latest, earliest = np.maximum.reduceat(ends, first), np.minimum.reduceat(ends, first)
+    following = pd.Series(earliest[::-1]).groupby(of_unit[::-1]).cummin().to_numpy()[::-1]
+    before = (of_unit[1:] == of_unit[:-1]) & (of_unit[1:] >= 0)  # units with another one behind them in their stream
+    overruns = np.append(before & (latest[:-1] > following[1:]), False)
+    limit = np.where(overruns, np.append(starts[first[1:]], 0), np.iinfo(np.int64).max)[unit]
+    cut = np.flatnonzero(ends > limit)
+    corrected = end.copy()
+    corrected[order[cut]] = np.maximum(limit[cut], starts[cut])
+    return corrected, len(cut)
