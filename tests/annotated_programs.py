@@ -319,29 +319,6 @@ def raising() -> None:
 
 
 @program
-def unlisted() -> None:
-    """A module that cannot list what is in it, and one that is made on the way."""
-
-    class Strange(nn.Module):
-        def named_modules(self, *_: Any, **__: Any) -> Any:
-            raise RuntimeError
-
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return Block()(x)
-
-    Strange()(torch.ones(2, 4))
-
-
-@program
-def recursive() -> None:
-    class Tree(nn.Module):
-        def forward(self, x: torch.Tensor, depth: int = 2) -> torch.Tensor:
-            return self(x, depth - 1) if depth else x
-
-    Tree()(torch.ones(2))
-
-
-@program
 def unhooked() -> None:
     """The program removes the hooks while a module runs; the next step is whole again."""
     hooked = nn.modules.module._global_forward_hooks

@@ -415,19 +415,6 @@ def test_attention_in_parts(names: list[str], fires: bool, tmp_path: Path) -> No
         assert 4 * MS < found[0].gain.likely_ns <= found[0].gain.high_ns <= 6 * MS
 
 
-@pytest.mark.slow
-def test_communication_beside_computation_costs_nothing(tmp_path: Path) -> None:
-    hidden = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
-    hidden.kernel(GEMM, 0, 5 * MS, launched=1, stream=8)
-    (tmp_path / "a").mkdir()
-    rules = {each.rule for each in advise(analyze(hidden.trace(tmp_path / "a")))}
-    assert "exposed-communication" not in rules
-    exposed = TraceBuilder().gpu().kernel("ncclDevKernel_AllReduce", 0, 4 * MS, launched=0)
-    exposed.kernel(GEMM, 4 * MS, 9 * MS, launched=1, stream=8)
-    (advice,) = [each for each in advise(analyze(exposed.trace(tmp_path))) if each.rule == "exposed-communication"]
-    assert advice.gain.high_ns == pytest.approx(0.9 * 4 * MS)
-
-
 def uneven(folder: Path, first: int, second: int) -> Analysis:
     """Two GPUs whose steps of 1 ms end together with communication, which begins when each is done."""
     builder = TraceBuilder()
@@ -449,11 +436,6 @@ def test_gpus_that_wait_for_the_slowest_are_no_slow_communication(tmp_path: Path
     assert slow.gain.high_ns == pytest.approx(250 * US, rel=0.01)  # 500 and 100: 200 to the mean, and a quarter more
     for gpu in (0, 1):  # 0.1 ms of transfer on either: the rest is waiting
         assert found[gpu, "exposed-communication"].gain.high_ns == pytest.approx(90 * US, rel=0.01)
-
-
-@pytest.mark.slow
-def test_gpus_that_need_as_long_do_not_wait(tmp_path: Path) -> None:
-    assert "uneven-gpus" not in {each.rule for each in advise(uneven(tmp_path, 890, 880))}
 
 
 def test_a_gate_asks_for_a_finding(run: Run) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import MS, US, TraceBuilder
-from slow import first
 
 import tcprof
 from tcprof.annotate.steps import DOMAIN
@@ -93,14 +92,6 @@ def test_large_products_may_run_in_fp8(find: Find) -> None:
     assert "without training" in advice.evidence[0]
 
 
-@pytest.mark.slow
-def test_training_in_fp8_wins_less_than_products_alone(find: Find) -> None:
-    plain = find(steps([BF16], length=MS))["fp8"]
-    training = find(steps([BF16] * 9 + [FUSED], length=MS))["fp8"]
-    assert "in training" in training.evidence[0]
-    assert training.gain.low_pct < plain.gain.low_pct
-
-
 @pytest.mark.parametrize(
     ("name", "saved"),
     [
@@ -174,13 +165,6 @@ def test_tf32_products_of_unaligned_sizes_are_no_faster_in_16_bits() -> None:
     found = {each.rule: each for each in tcprof.read(FIXTURES / "mlp_tf32_4097.sqlite").advice}
     assert found["unaligned-shapes"].gain.likely_pct > 20
     assert "tf32-matmul" not in found or found["tf32-matmul"].gain.likely_pct < 1
-
-
-@pytest.mark.slow
-def test_a_fused_optimizer_is_that_of_the_program() -> None:
-    for name, optimizer in (("mlp_fp16", "SGD"), ("llama", "AdamW")):
-        (found,) = [e for e in tcprof.read(FIXTURES / f"{name}.sqlite").advice if e.rule == "unfused-optimizer"]
-        assert f"torch.optim.{optimizer}(" in found.options[0].code[0]
 
 
 ADAMW = (
@@ -272,49 +256,11 @@ def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:
     assert found.options[0].code[0].endswith(", in step")
 
 
-@pytest.mark.slow
-def test_a_kernel_with_few_blocks_is_told_beside_products_of_cublas(find: Find) -> None:
-    """CuPy on an H100: a reduction of 4 blocks took 73 % of the time, and one product of cuBLAS 8 %."""
-    builder = few_blocks(4).kernel("cutlass_80_simt_sgemm_256x128_8x4_nn_align1", 5 * MS, 6 * MS, launched=4 * MS)
-    found = find(builder)["few-blocks"]
-    assert found.action == "Give tree more than 4 blocks for 132 SMs"
-    assert " take 66.7 % of " in found.sentence  # 4 of 6 ms, of which the GPU is idle for 1 ms
-    assert list(found.about.kernels) == ["void tree<int>(const int *)"]
-
-
 def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
     (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
     assert "it is limited by the L1 cache and shared memory, at 84.3 % of their peak" in found.sentence
     assert "plain_product" in found.options[0].code[1]
     assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
-
-
-@pytest.mark.slow
-def test_communication_waits_for_other_gpus_and_not_for_the_clock(find: Find) -> None:
-    nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
-    slow = [sampled_slowly(name, 4 * MS) for name in (BF16, nccl)]
-    assert ["low-clock" in find(each) for each in slow] == [True, False]
-
-
-def sampled_slowly(name: str, length: int) -> TraceBuilder:
-    """A kernel at three quarters of the boost clock, which memory does not hold up."""
-    count = length // PERIOD + 2
-    builder = TraceBuilder().gpu().kernel(name, 0, length, launched=0)
-    cycles = CYCLES * 3 // 4
-    builder.cycles([90 * 4 * cycles // 100] * count, sm=[cycles] * count, period=PERIOD)
-    for metric in (
-        "DRAM Read Bandwidth [Throughput %]",
-        "DRAM Write Bandwidth [Throughput %]",
-        "SM Issue [Throughput %]",
-    ):
-        builder.samples([5] * count, metric=metric, period=PERIOD)
-    return builder
-
-
-@pytest.mark.slow
-def test_one_copy_is_no_copies() -> None:
-    advice = {each.rule: each for each in tcprof.read(FIXTURES / "convnet_channels_last.sqlite").advice}
-    assert advice["exposed-copies"].evidence[0].startswith("1 copy in a step, ")
 
 
 def test_what_a_graph_hides_may_wait_for_memory_and_not_for_the_clock() -> None:
@@ -399,7 +345,6 @@ SILENT = {
         .gpu()
         .kernel("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)", 0, MS, launched=0),
     ),
-    # From here on slow.
     "slow for another reason": ("fp8", one_kernel(BF16, 30)),
     "by old instructions": ("fp8", one_kernel(AMPERE, 60)),
     "convolution": (
@@ -424,21 +369,20 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize(("rule", "builder"), first(16, SILENT.values()), ids=SILENT)
+@pytest.mark.parametrize(("rule", "builder"), SILENT.values(), ids=SILENT)
 def test_a_rule_is_no_false_alarm(rule: str, builder: TraceBuilder, find: Find) -> None:
     assert rule not in find(builder)
 
 
-HALVES = sorted(path.stem for path in FIXTURES.glob("*.sqlite") if "fp16" in path.stem or "amp" in path.stem)
 RECORDED = [
     ("fusion", "known_work"),  # nothing that runs alone is fused
     ("all-well", "jax_mlp"),  # graphs hide the kernels
-    *[("fp16-without-scaler", name) for name in HALVES],
+    ("fp16-without-scaler", "gan_fp16"),
     ("all-well", "mlp_fp32"),  # there is much to win
     ("small-grid", "mnist_amp_large"),  # convolutions whose grid is that of the weights
 ]
 
 
-@pytest.mark.parametrize(("rule", "name"), first(3, RECORDED))
+@pytest.mark.parametrize(("rule", "name"), RECORDED)
 def test_a_rule_is_no_false_alarm_on_a_fixture(rule: str, name: str) -> None:
     assert rule not in {each.rule for each in tcprof.read(FIXTURES / f"{name}.sqlite").advice}

@@ -117,12 +117,6 @@ def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Pa
     assert found.gain.likely_ns > 300 * US
 
 
-@pytest.mark.slow
-def test_gpus_that_do_not_communicate_have_prices_of_their_own(tmp_path: Path) -> None:
-    found = two_gpus(tmp_path, (FP32, FP32), nccl=BF16)
-    assert found[0, "fp32-matmul"].gain.likely_ns > 1.5 * found[1, "fp32-matmul"].gain.likely_ns
-
-
 def test_savings_on_a_gpu_without_steps_are_of_all_recorded_work(tmp_path: Path) -> None:
     """It had no mean step, and all advice of the recording was lost with it."""
     analysis = record_one_without_steps(tmp_path)
@@ -159,11 +153,6 @@ def record_one_without_steps(folder: Path) -> Analysis:
         start = 20 * MS + number * 100 * US
         builder.kernel(names[number % 2], start, start + 60 * US, launched=start - 5 * US, device=1, thread=2)
     return analyze(builder.trace(folder))
-
-
-@pytest.mark.slow
-def test_all_is_not_well_where_a_gpu_waits_for_another(tmp_path: Path) -> None:
-    assert (1, "all-well") not in two_gpus(tmp_path, (BF16, BF16))
 
 
 @pytest.mark.slow

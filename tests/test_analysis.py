@@ -4,7 +4,6 @@ import math
 
 import pytest
 from builders import TraceBuilder, assert_rows
-from slow import first
 
 from tcprof.analysis import WINDOWS, analyze
 from tcprof.findings import describe_outside, judge
@@ -82,7 +81,7 @@ FIGURES = {
 }
 
 
-@pytest.mark.parametrize("window", first(1, WINDOWS))
+@pytest.mark.parametrize("window", WINDOWS)
 def test_a_training_step(tmp_path, window):
     analysis = analyze(training_step().trace(tmp_path), window)
     assert_rows(analysis.ranges, COUNTS)
@@ -130,29 +129,6 @@ def test_only_the_metrics_asked_for_are_read_and_the_ranges_are_the_same(tmp_pat
 
 
 # Instances of a path
-
-
-def steps(count, builder=None):
-    """Steps of 100 µs, each with one kernel; Tensor Active is 20 and 40 by turns while it runs, else 0."""
-    builder = (builder or TraceBuilder()).gpu().recorded(duration=100_000 * count)
-    values = []
-    for i in range(count):
-        at = 100_000 * i
-        builder.range("step", at, at + 90_000).kernel("gemm", at + 20_000, at + 40_000, launched=at + 10_000)
-        values += [0, 0, *[20 + 20 * (i % 2)] * 2, 0, 0, 0, 0, 0, 0]
-    return builder.samples(values)
-
-
-@pytest.mark.slow
-def test_the_interval_needs_five_instances_and_is_widened_downwards_for_rounding(tmp_path):
-    four = analyze(steps(4).trace(tmp_path)).ranges
-    four = four[four["path"].isin(["", "step"])].reset_index(drop=True)
-    assert_rows(four, "path  tensor_active_low_pct  tensor_active_high_pct\n-  –  –\nstep  –  –")
-    row = analyze(steps(10).trace(tmp_path)).ranges.iloc[1]
-    assert (row["instance_count"], row["tensor_active_mean_pct"]) == (10, 30)
-    # Every sample is one of 20 or 40: by symmetry the interval lies about 30, its lower end one point lower.
-    assert row["tensor_active_high_pct"] - 30 == pytest.approx(30 - (row["tensor_active_low_pct"] + 1), abs=1.01)
-    assert 34 <= row["tensor_active_high_pct"] <= 38
 
 
 @pytest.mark.parametrize(
@@ -440,22 +416,6 @@ def test_the_percentile_is_never_above_the_peak(tmp_path):
 
 def warnings_of(builder, folder):
     return judge(analyze(builder.trace(folder))).warnings
-
-
-@pytest.mark.slow
-def test_share_of_the_busy_time_that_whole_graphs_hide(tmp_path):
-    """Two that overlap hide 30 µs of a GPU's 40, and one 10 of the other's 40."""
-    builder = TraceBuilder().gpu().gpu(1).range("step", 0, 100_000)
-    builder.graph(10_000, 30_000, launched=1_000).graph(20_000, 40_000, launched=1_001, stream=8)
-    builder.kernel("gemm", 40_000, 50_000, launched=1_002)
-    builder.graph(10_000, 20_000, launched=1_003, device=1).kernel("gemm", 20_000, 50_000, launched=1_004, device=1)
-    found = [text for text in warnings_of(builder, tmp_path) if "graph" in text]
-    assert found == [
-        "CUDA graphs recorded as a whole hide 50.0 % of the GPU's busy time: which kernels ran in them, and which of "
-        "these used the Tensor Cores, is unknown. Record with 'tcprof profile --cuda-graph-trace node', or with 'nsys "
-        "profile --cuda-graph-trace=node'."
-    ]
-    assert not any("graph" in text for text in warnings_of(TraceBuilder().gpu().kernel("gemm", 0, 10), tmp_path))
 
 
 def test_gpu_time_of_no_range_is_told_by_cause_the_largest_first(tmp_path):

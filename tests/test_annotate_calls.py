@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 from forked import run_forked
-from slow import slow
 
 from tcprof.annotate.calls import uncompiled
 
@@ -79,7 +78,7 @@ except KeyboardInterrupt as error:
 }
 
 
-@pytest.mark.parametrize("name", ["interrupted", *slow(name for name in PROGRAMS if name != "interrupted")])
+@pytest.mark.parametrize("name", ["interrupted"])
 def test_pytorch_makes_of_a_program_what_it_makes_of_it_alone(name: str) -> None:
     plain, annotated = (run_forked(start + PROGRAMS[name]) for start in ("", START))
     assert (annotated.stdout, annotated.returncode) == (plain.stdout, 0), annotated.stderr

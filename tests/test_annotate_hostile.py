@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from forked import run_forked
-from slow import slow
 from test_annotate import PACKAGE, run_python
 
 from tcprof.annotate import generators
@@ -128,12 +127,6 @@ for each in (Fixed(), Unhashed()):
 """,
     "killed": "import torch, os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
-OFTEN = (
-    "listing raises",
-    "exits at import",
-    "methods that generate",
-    "classes that let nothing be changed",
-)  # tried by ``make test``
 
 AT_IMPORT = {"exits at import", "killed"}
 
@@ -145,7 +138,7 @@ def run(folder: Path, program: str, *, whole: bool = False) -> subprocess.Comple
     return run_python(str(script)) if whole else run_forked(program, file=str(script))
 
 
-@pytest.mark.parametrize("name", [*OFTEN, *slow(name for name in PROGRAMS if name not in OFTEN)])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_programs_output_and_status_are_its_own(tmp_path: Path, name: str) -> None:
     plain, annotated = (
         run(tmp_path, text + PROGRAMS[name], whole=name in AT_IMPORT) for text in ("", f"exec({START!r})\n")

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 from forked import run_forked
-from slow import slow
 from test_annotate import run_python
 
 pytestmark = pytest.mark.torch
@@ -56,9 +55,7 @@ def said(script: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("level", "entered"), [("ops", "['ops']"), *slow([("modules", "[]"), ("shapes", "['shapes']")])]
-)
+@pytest.mark.parametrize(("level", "entered"), [("ops", "['ops']")])
 def test_a_level_is_chosen_by_the_program_or_by_the_environment(level: str, entered: str) -> None:
     by_hand = said(f"annotation.start({level!r}); net(x); print(entered, is_on())")
     assert by_hand == f"{entered} {level != 'modules'}\n"
@@ -230,13 +227,3 @@ def test_python_m_says_which_levels_there_are(option: list[str]) -> None:
     done = run_python("-m", "tcprof.annotate", *option)
     assert done.returncode == 1
     assert "[--level modules|ops|shapes]" in done.stderr
-
-
-@pytest.mark.slow
-def test_compiled_code_is_the_same_with_ops() -> None:
-    script = """
-annotation.start("ops")
-run = torch.compile(net, backend="eager", fullgraph=True)
-print(torch.equal(run(x), net(x)), is_on())
-"""
-    assert said(script) == "True True\n"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from forked import run_forked
-from slow import slow
 
 pytestmark = pytest.mark.torch
 
@@ -92,31 +91,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert_each_ends_its_own(done)
 
 
-@pytest.mark.slow
-def test_a_forked_process_leaves_the_ranges_of_other_threads_open(tmp_path: Path) -> None:
-    script = """
-began, over = threading.Event(), threading.Event()
-def work():
-    kept = train()
-    began.set()
-    over.wait()
-thread = threading.Thread(target=work)
-thread.start()
-began.wait()
-child = os.fork()
-if not child:
-    gc.collect()
-    os._exit(0)
-os.waitpid(child, 0)
-over.set()
-thread.join()
-"""
-    _, done = run(tmp_path, script)
-    assert len(done) == 4  # a step and its forward pass
-    assert_each_ends_its_own(done)
-
-
-@pytest.mark.parametrize("method", ["fork", *slow(["spawn"])])
+@pytest.mark.parametrize("method", ["fork"])
 def test_processes_of_multiprocessing_have_steps_of_their_own(tmp_path: Path, method: str) -> None:
     script = f"""
 if __name__ == "__main__":

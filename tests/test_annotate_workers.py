@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from slow import slow
 
 from tcprof.record.program import annotated
 
@@ -49,9 +48,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(
-    ("method", "workers"), [("fork", 2), ("exec", 1), *slow([("spawn", 2), ("forkserver", 2), ("preloaded", 2)])]
-)
+@pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("exec", 1)])
 def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: str, workers: int) -> None:
     script, times, processes = tmp_path / "serve.py", tmp_path / "times", tmp_path / "processes"
     script.write_text(PROGRAM, encoding="utf-8")

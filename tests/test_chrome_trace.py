@@ -385,20 +385,6 @@ def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale
     assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
 
 
-@pytest.mark.slow
-def test_written_in_pieces_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, pieces = tmp_path / "whole.json", tmp_path / "pieces.json.gz"
-    write(AMP, whole)
-    monkeypatch.setattr(trace_events, "ROWS_AT_ONCE", 701)
-    write(AMP, pieces)
-    assert sorted(whole.read_text().replace(",\n", "\n").splitlines()) == sorted(
-        gzip.decompress(pieces.read_bytes()).decode().replace(",\n", "\n").splitlines()
-    )
-    first = pieces.read_bytes()
-    write(AMP, pieces)
-    assert pieces.read_bytes() == first  # no time, no name of a temporary file
-
-
 def test_long_names_make_short_pieces() -> None:
     assert [len(range(100)[some]) for some in trace_events.chunks(100, trace_events.BYTES_AT_ONCE // 40)] == [
         39,

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from builders import AMP, TraceBuilder
 from commands import FIRST_KEYS, Golden, Outcome, Run
-from slow import first
 
 import tcprof
 from tcprof.frames import KERNELS
@@ -138,9 +137,7 @@ def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_
 
 
 @pytest.mark.parametrize("file_format", ["text", "markdown"])
-@pytest.mark.parametrize(
-    "name", first(3, ["\x1b[31mred\x1b[0m", "[bold]k[/bold]", "[/]", "a\nb\r\tc", "k\u202egnp", "", "k<" * 300])
-)
+@pytest.mark.parametrize("name", ["\x1b[31mred\x1b[0m", "[bold]k[/bold]", "[/]"])
 def test_names_cannot_act_on_the_terminal(file_format: str, name: str, run: Run, tmp_path: Path) -> None:
     done = run("kernels", names_only(name, "gemm").write(tmp_path), "--format", file_format)
     assert done.status == 0

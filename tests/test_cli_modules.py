@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from builders import AMP, FIXTURES
 from commands import FIRST_KEYS, Golden, Run
-from slow import slow
 
 import tcprof
 from tcprof.frames import MODULES
@@ -46,10 +45,9 @@ def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
 
 
 OF_EACH_KIND = (LLAMA, *(FIXTURES / f"{name}.sqlite" for name in ("jax_mlp", "mnist_amp", "resnet")))
-OTHERS = sorted(set(FIXTURES.glob("*.sqlite")) - {*OF_EACH_KIND})
 
 
-@pytest.mark.parametrize("fixture", [*OF_EACH_KIND, *slow(OTHERS)], ids=lambda path: path.stem)
+@pytest.mark.parametrize("fixture", [*OF_EACH_KIND], ids=lambda path: path.stem)
 def test_sums_are_those_of_the_iterations(fixture: Path) -> None:
     analysis = tcprof.read(fixture)
     exactly = partial(pytest.approx, rel=1e-12)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from builders import TraceBuilder
 from scenarios import draw, steps
-from slow import first, slow
 from worlds import MS, SMS, Kernel, Sampler, World, join_worlds, make_world, write_world
 
 import tcprof
@@ -121,7 +120,7 @@ def test_no_row_without_gr_active():
 
 @pytest.mark.parametrize(
     ("offset", "moved", "fault"),
-    first(2, [(20_000, "stamped 20.0 µs later", ""), (1_000_000, "", "(agreement "), (0, "", "")]),
+    [(20_000, "stamped 20.0 µs later", ""), (1_000_000, "", "(agreement ")],
 )
 def test_a_reader_is_warned(tmp_path, offset, moved, fault):
     activities, samples = recorded(offset)
@@ -146,7 +145,7 @@ def test_fixtures_are_on_one_clock(fixture_file):
     assert clock["shift_ns"] == clock["last_shift_ns"] == 0
 
 
-@pytest.mark.parametrize("shift", [-20_000, *slow([20_000, 100_000, -100_000, 500_000]), -500_000])
+@pytest.mark.parametrize("shift", [-20_000, -500_000])
 def test_a_shift_of_a_fixture_is_found(fixture_file, shift):
     analysis = tcprof.read(fixture_file)
     if fixture_file.stem in FEW_EDGES:
@@ -185,7 +184,7 @@ def test_intervals_of_kernels_hold_where_clocks_drift(drift: float) -> None:
     assert found["held"].mean() >= COVER
 
 
-@pytest.mark.parametrize("drift", [0.2, *slow([5.0])])
+@pytest.mark.parametrize("drift", [0.2])
 def test_intervals_of_ranges_hold_where_clocks_drift(drift: float, tmp_path: Path) -> None:
     held = []
     for seed in range(2):

@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from builders import US, TraceBuilder
-from slow import first, slow
 
 import tcprof
 from tcprof.comparison import Side
@@ -92,13 +91,6 @@ def test_the_gate_sees_it(every_4th, bound, verdict):
 
 
 @pytest.mark.slow
-def test_it_is_sure_of_more_steps(tmp_path):
-    base = analyzed(steps(count=200), tmp_path, "a.sqlite")
-    comparison = compare(base, analyzed(steps(4, count=200, seed=1), tmp_path, "b.sqlite"))
-    assert judge_condition(parse_condition("time > +5%"), comparison.rows, "step").verdict == "fail"
-
-
-@pytest.mark.slow
 def test_repeats_of_means(tmp_path):
     sides = [
         Side(name, tuple(analyzed(steps(every, seed=seed + n), tmp_path, f"{name}{n}.sqlite") for n in range(3)))
@@ -153,7 +145,7 @@ def sampled(exact, rounded, folder, name, count=20):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exact", [[0.3], *slow([[0.05, 2.4], [40.4], [0.02, 0.02, 0.02, 30.4]])])
+@pytest.mark.parametrize("exact", [[0.3]])
 def test_rounding_on_one_side_alone_is_no_change(exact, tmp_path):
     cycles, percent = (sampled(exact, each, tmp_path, f"{each}.sqlite") for each in (False, True))
     assert (cycles.tensor_source, percent.tensor_source) == ("cycles", "rounded")
@@ -184,7 +176,7 @@ def lossy(tmp_path):
     return steps().write(tmp_path, "base.sqlite"), lost.write(tmp_path, "new.sqlite")
 
 
-@pytest.mark.parametrize("name", first(1, ["time", "tensor_active", "kernel_time", "kernel_count", "tensor_cycles"]))
+@pytest.mark.parametrize("name", ["time"])
 def test_lost_kernels_cannot_pass(lossy, name):
     comparison = compare(*map(tcprof.read, lossy))
     caveats = judge_comparison(comparison).caveats
@@ -195,7 +187,7 @@ def test_lost_kernels_cannot_pass(lossy, name):
     assert host.verdict == "pass"
 
 
-@pytest.mark.parametrize("output", first(1, ["text", "csv", "junit", "markdown", "json"]))
+@pytest.mark.parametrize("output", ["text"])
 def test_every_format_says_why_it_cannot_tell(lossy, output, run):
     args = ["compare", *lossy, "--format", output, "--fail-if", "kernel_time > +50%", "--fail-if", "host_time > +900%"]
     done = run(*args)

@@ -7,16 +7,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import FIXTURES
 from commands import Outcome
 from test_modules import US, Step
 
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import find_means
-from tcprof.comparison import Side, compare
+from tcprof.comparison import compare
 from tcprof.comparison.modules import compare_modules
-from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
 from tcprof.frames import MODULE_CHANGES
 from tcprof.views.comparison.changes import list_module_changes
 
@@ -80,17 +78,6 @@ def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
     assert rows["parent_id"].tolist() == [-1, -1, *rows["module_id"].iloc[[1, 2, 2]]]
 
 
-@pytest.mark.slow
-def test_a_module_that_a_side_lacks_takes_no_time_there(make: Make) -> None:
-    rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
-    head = rows.loc["Net.head"]
-    assert pd.isna(head["base_ns"])
-    assert pd.isna(head["ratio"])
-    assert (head["new_ns"], head["difference_ns"]) == (10 * US, 10 * US)
-    assert rows.loc["", "difference_ns"] == 10 * US
-    assert compare_modules([make(2, 20)], [make(2, 20)], iterate=True)["difference_ns"].abs().sum() == 0
-
-
 def test_a_change_has_an_interval_over_the_iterations_and_is_judged(make: Make) -> None:
     rows = totals(compare_modules([make(3, 40, spread=0.05)], [make(3, 50, spread=0.05, seed=1)], iterate=True))
     fc, norm = rows.loc["Net.layers.*.fc"], rows.loc["Net.layers.*.norm"]
@@ -120,42 +107,12 @@ def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
     assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
 
 
-@pytest.mark.slow
-def test_a_step_without_a_module_counts_as_0(tmp_path: Path) -> None:
-    step = Step()
-    for number in range(STEPS):
-        at = 1000 * number
-        step.ours("step", at, at + 900).ours("forward", at + 10, at + 800).ours("Net", at + 20, at + 700)
-        step.works(at + 30)
-        if number % 2:
-            step.ours("Net.odd", at + 100, at + 200).works(at + 110)
-    analysis = tcprof.read(step.sampled().write(tmp_path), warm_up="all")
-    odd = totals(compare(analysis, analysis).modules).loc["Net.odd"]  # which counts steps of both kinds
-    assert odd["base_ns"] == 5 * US
-    assert odd["base_low_ns"] < 1 * US
-    assert odd["base_high_ns"] > 9 * US
-
-
 def test_a_new_module_is_higher_than_none(make: Make) -> None:
     rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
     head = rows.loc["Net.head"]
     assert head["verdict"] == "higher"
     assert 0 < head["difference_low_ns"] < 10 * US < head["difference_high_ns"]
     assert pd.isna(head[["base_ns", "base_low_ns", "base_alike_count", "ratio", "ratio_low"]]).all()
-
-
-@pytest.mark.slow
-def test_several_recordings_a_side_measure_how_runs_differ(make: Make) -> None:
-    """Runs of one side differ by 20 %, steps of a run by nothing: one recording a side cannot know."""
-    slow, fast = ([make(2, us) for us in times] for times in ((40, 48, 44), (38, 46, 42)))
-    single = totals(compare_modules(slow[:1], fast[:1], iterate=True)).loc["Net.layers.*.fc"]
-    several = totals(compare_modules(slow, fast, iterate=True)).loc["Net.layers.*.fc"]
-    assert single["verdict"] == "lower"
-    assert several["verdict"] == "~"
-    assert several[["base_ns", "new_ns"]].tolist() == [2 * 44 * US, 2 * 42 * US]
-    assert several["difference_low_ns"] < 0 < several["difference_high_ns"]
-    found = compare(Side("base", tuple(slow)), Side("new", tuple(fast))).modules
-    assert totals(found).loc["Net.layers.*.fc", "p_value"] == several["p_value"]
 
 
 def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> None:
@@ -167,28 +124,6 @@ def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> No
     assert low < 10 < high
     halves = [fc[f"{side}_tensor_active_high_pct"] - fc[f"{side}_tensor_active_pct"] for side in ("base", "new")]
     assert high - 10 == pytest.approx(np.hypot(*halves), rel=0.01)
-
-
-@pytest.mark.slow
-def test_where_nothing_iterates_there_is_no_interval(tmp_path: Path) -> None:
-    sides = []
-    for us in (10, 20):
-        step = Step().ours("forward", 0, 900).ours("Net", 10, 800).works(100, ns=us * US).sampled()
-        sides.append(tcprof.read(step.write(tmp_path, f"{us}.sqlite")))
-    net = totals(compare(*sides).modules).loc["Net"]
-    assert net[["difference_ns", "verdict", "not_judged"]].tolist() == [10 * US, "", TOO_FEW]
-
-
-@pytest.mark.slow
-def test_whole_graphs_on_one_side_are_not_judged(make: Make, tmp_path: Path) -> None:
-    step = training(2, 20)
-    for number in range(STEPS):
-        at = (1000 * number + 600) * US
-        step.graph(at + 5_000 * US, at + 5_020 * US, launched=at)
-    rows = totals(compare_modules([make(2, 20)], [tcprof.read(step.write(tmp_path), warm_up="all")], iterate=True))
-    assert rows.loc["Net", ["verdict", "not_judged"]].tolist() == ["", WHOLE_GRAPHS]
-    assert pd.isna(rows.loc["Net", "difference_low_ns"])
-    assert rows.loc["Net.layers.*.fc", ["verdict", "not_judged"]].tolist() == ["=", ""]
 
 
 def test_modules_of_unlike_iterations_are_not_compared(make: Make, tmp_path: Path) -> None:
@@ -215,16 +150,6 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
     document = json.loads(run("compare", *sides, "--format", "json").out)
     assert list(document["modules"][0]) == MODULE_CHANGES.names
     assert {each["module"] for each in document["modules"]} >= {"", "Net.layers.*.fc"}
-
-
-@pytest.mark.slow
-def test_what_the_samples_do_not_resolve_is_unknown(run: Callable[..., Outcome]) -> None:
-    """The forward pass of ``down_proj`` is anything from 23 to 100 %, as ``tcprof modules`` marks it."""
-    llama = FIXTURES / "llama.sqlite"
-    lines = run("compare", llama, llama, "--all", "--wide").out.partition("Modules, per step")[2].splitlines()
-    known, unknown = (next(line for line in lines if line.strip().startswith(name)) for name in ("q_proj", "down_proj"))
-    assert "–" not in known
-    assert unknown.split()[-3:] == ["–", "–", "–"]
 
 
 def test_the_headings_of_the_page_tell_the_columns_apart(make: Make) -> None:

@@ -16,7 +16,6 @@ from comparison_inputs import (
     write_page,
 )
 from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
-from slow import first
 from test_page import Page
 
 import tcprof
@@ -241,9 +240,7 @@ class TestTwoSides:
 
 
 class TestGate:
-    @pytest.mark.parametrize(
-        ("bound", "verdict"), first(1, [("> +5%", "pass"), ("< -5%", "fail"), ("", "inconclusive")])
-    )
+    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass")])
     def test_conditions_with_their_verdicts(self, steps, bound, verdict):
         change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
         text = f"time {bound or f'< {change:.2f}%'}"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import typer
 from commands import Run
-from slow import slow
 
 import tcprof
 from tcprof.cli import COMMANDS
@@ -42,7 +41,7 @@ def test_there_are_commands_to_run() -> None:
 FEW = list({command.split()[1]: command for command in reversed(runnable())}.values())
 
 
-@pytest.mark.parametrize("command", [*FEW, *slow(command for command in runnable() if command not in FEW)])
+@pytest.mark.parametrize("command", [*FEW])
 def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
     (tmp_path / "workloads").symlink_to(ROOT / "workloads")
@@ -74,7 +73,7 @@ RECORDING = [command for command in NOT_RUN if command.startswith("tcprof profil
 OTHERS = [command for command in NOT_RUN if command not in RECORDING]
 
 
-@pytest.mark.parametrize("command", [*RECORDING[:4], *slow(RECORDING[4:])])
+@pytest.mark.parametrize("command", [*RECORDING[:4]])
 def test_documented_recordings_are_prepared(
     command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,18 +2,13 @@
 
 import json
 import math
-import re
-import shutil
-import sqlite3
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from builders import FIXTURES
 from commands import Run
-from slow import first
 
 import tcprof
 from tcprof.analysis.kernels.roofline import GIVEN, find_peaks
@@ -86,22 +81,6 @@ def test_it_is_on_the_page_with_its_source() -> None:
     assert "989.5 TFLOP/s in BF16, FP16/BF16 (NVIDIA H200 data sheet" in " ".join(describe_peaks(analysis))
 
 
-@pytest.mark.slow
-def test_of_a_lower_bound_it_is_one(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "partly.sqlite"
-    shutil.copyfile(FIXTURES / "transformer_tf32.sqlite", path)
-    recording = sqlite3.connect(path)
-    with recording:
-        recording.execute("UPDATE StringIds SET value = 'mystery_' || id WHERE value LIKE '%fmha%'")
-    recording.close()
-    monkeypatch.setenv("COLUMNS", "130")
-    row = next(line for line in run("ranges", path).out.splitlines() if line.startswith("step"))
-    assert row.split()[-5:] == ["≥", "127", "T", "≥", "25.7"]
-    analysis = tcprof.read(path)
-    (rate,) = (each for each in summarize(analysis, analysis.findings)[0].figures if each.title == "Tensor FLOP/s")
-    assert re.match(r"≥ [\d.]+ % of the chip's peak at the sampled clock, HFU ≥ ", rate.caption)
-
-
 def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
     analysis = tcprof.read(MATMUL)
     lacks = analysis.kernels["precision"] == "fp64"
@@ -116,16 +95,7 @@ def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
 
 @pytest.mark.parametrize(
     ("command", "columns"),
-    first(
-        1,
-        [
-            ("show", 80),
-            ("ranges", 120),
-            ("show", 120),
-            ("ranges", 80),
-            *((each, width) for each in ("show", "ranges") for width in (100, 200)),
-        ],
-    ),
+    [("show", 80)],
 )
 def test_peaks_are_told_where_shares_of_them_are_shown_and_nowhere_else(
     run: Run, monkeypatch: pytest.MonkeyPatch, command: str, columns: int

@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from slow import slow
 
 WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
@@ -42,7 +41,7 @@ def test_scripts_of_the_page():
     assert int(re.search(r"^# pass (\d+)$", done.stdout, re.MULTILINE)[1]) >= len(FILES)
 
 
-@pytest.mark.parametrize("name", [BUNDLES[0], *slow(BUNDLES[1:])])
+@pytest.mark.parametrize("name", [BUNDLES[0]])
 def test_a_bundle_that_its_sources_do_not_give_is_refused(name, tmp_path):
     for each in BUNDLES:
         (tmp_path / each).write_text(read_bundle(each), encoding="utf-8")

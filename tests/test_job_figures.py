@@ -13,7 +13,6 @@ import pytest
 from builders import FIXTURES
 from commands import Run
 from jobs import make_job
-from slow import first
 
 import tcprof
 from tcprof.identity import Identity, Rank
@@ -170,7 +169,8 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", first(1, PROGRAMS))
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_the_groups_of_real_processes(name: str, tmp_path: Path) -> None:
     pytest.importorskip("torch.distributed", reason="needs torch: pip install 'tcprof[workloads]'")
     groups, optimizer, destroy, expected = PROGRAMS[name]

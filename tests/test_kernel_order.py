@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders import PROCESS, TraceBuilder
-from slow import first, slow
+from slow import first
 
 import tcprof
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
@@ -87,7 +87,6 @@ KINDS_OF_STEPS = (
     ("name", "count"),
     [
         *first(3, ((name, FIXTURES[name]) for name in KINDS_OF_STEPS)),
-        *slow(each for each in FIXTURES.items() if each[0] not in KINDS_OF_STEPS),
     ],
 )
 def test_fixtures_without_their_ranges(name, count, tmp_path):

@@ -84,18 +84,3 @@ def test_a_lower_bound_is_not_compared(partly: Path, run: Run) -> None:
     gate = run("compare", WHOLE, partly, "--fail-if", "tflops > 500", "--fail-if", "tflops < 200")
     assert gate.status == 0
     assert " ".join(gate.out.split()).count("a lower bound cannot be compared") == 2
-
-
-@pytest.mark.slow
-def test_a_share_of_tensor_kernels_is_one_too_where_some_may_be(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "renamed.sqlite"
-    shutil.copyfile(FIXTURES / "wmma.sqlite", path)
-    recording = sqlite3.connect(path)
-    with recording:
-        recording.execute("UPDATE StringIds SET value = replace(value, 'wmma_product', 'product')")
-    recording.close()
-    capture = tcprof.read(path).ranges.iloc[0]
-    assert capture["tensor_kernel_share_pct"] == 0
-    assert capture["unresolved_kernel_share_pct"] == pytest.approx(14.4, abs=0.1)
-    assert "≥ 0.0" in run("ranges", path).out
-    assert "≥" not in run("ranges", FIXTURES / "wmma.sqlite").out

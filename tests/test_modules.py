@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import US, TraceBuilder
-from slow import first
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -112,21 +111,6 @@ def test_an_op_is_not_inherited_by_other_threads(read: Read) -> None:
     assert read(step).kernel_instances["path_id"].tolist() == [-1]
 
 
-@pytest.mark.slow
-def test_ops_are_no_iterations_and_stand_after_all_other_ranges(read: Read) -> None:
-    step = Step()
-    for number in range(6):
-        at = 1000 * number
-        step.op("model", at + 5, at + 900).ours("step", at + 10, at + 800).works(at + 20)
-    analysis = read(step.sampled())
-    assert analysis.paths["path"].tolist() == ["step", "model"]
-    assert analysis.iterations["path"].unique().tolist() == ["step"]
-    only_ops = Step()
-    for number in range(6):
-        only_ops.op("model", 1000 * number, 1000 * number + 900).works(1000 * number + 20)
-    assert "model" not in set(read(only_ops.sampled()).iterations["path"])
-
-
 def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
     step = forward_pass(Step()).works(25).works(40).works(120).works(350).works(600).sampled()
     assert times(read(step)) == {
@@ -200,22 +184,7 @@ def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: 
     }
 
 
-@pytest.mark.slow
-def test_what_a_model_that_generates_does_between_its_calls_is_its_own(read: Read) -> None:
-    step = Step().ours("inference Net", 100, 500).ours("Net", 110, 190).ours("forward", 200, 300).ours("Net", 210, 290)
-    step.ours("Net.fc", 220, 280).ours("Net", 310, 500).ours("Softmax", 320, 340).ours("inference Net", 500, 900)
-    for at in (120, 215, 230, 305, 325, 400, 600):  # a mask, in the model, between, a module's call, sampling, no call
-        step.works(at)
-    assert times(read(step.sampled())) == {
-        ("Net", "between calls"): 20,
-        ("Net", "forward"): 20,
-        ("Net.fc", "forward"): 10,
-        ("Softmax", "between calls"): 10,
-        ("(between calls)", "between calls"): 20,
-    }
-
-
-@pytest.mark.parametrize("ops", first(1, ["none", "of no module", "of a module"]))
+@pytest.mark.parametrize("ops", ["none"])
 def test_ops_are_asked_for_only_where_they_are_missing(read: Read, ops: str) -> None:
     step = forward_pass(Step()).ours("backward", 400, 900).works(450, thread=AUTOGRAD)
     if ops != "none":
@@ -266,13 +235,6 @@ def test_a_kernel_of_the_backward_pass_belongs_to_the_module_that_made_its_node(
 def test_without_ops_the_backward_pass_is_in_no_module(read: Read) -> None:
     step = forward_pass(Step()).ours("backward", 400, 800).works(45).works(510, thread=AUTOGRAD).sampled()
     assert times(read(step))["(backward)", "backward"] == 10
-
-
-@pytest.mark.slow
-def test_work_of_the_engine_between_nodes_belongs_to_the_node(read: Read) -> None:
-    """Gradients that meet are added inside the engine's range, but outside of the node's."""
-    step = backward_pass(forward_pass(Step())).works(502, thread=AUTOGRAD).sampled()
-    assert times(read(step))["Net.fc2", "backward"] == 10
 
 
 def test_a_gradient_is_accumulated_in_the_module_of_the_node_before(read: Read) -> None:

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tcprof.analysis.intervals import OpenIntervals
 from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS, Nesting
 from tcprof.analysis.ranges.projection import Hierarchy, build_hierarchy
 from tcprof.frames import NVTX_RANGES
@@ -102,20 +101,6 @@ def test_start_end_at(found, queries, random):
                 expected[i, path[j]] = j  # the last in order
     pairs = sorted(zip(number.tolist(), row.tolist(), strict=True))
     assert pairs == sorted((i, j) for (i, _), j in expected.items())
-
-
-@pytest.mark.slow
-def test_half_a_million_ranges_that_cross():
-    """Each start/end range crosses two others; what is quadratic would take more memory than there is."""
-    count = 250_000
-    start = np.sort(np.concatenate([np.arange(count) * 100, np.arange(count) * 100 + 50]))
-    lane, start_end = np.zeros(2 * count, dtype=np.int64), np.arange(2 * count) % 2 == 1
-    order = OpenIntervals.order(lane, start, start + 100)
-    assert (order == np.arange(2 * count)).all()
-    nesting = Nesting(lane, start, start + 100, start_end)
-    assert (nesting.parents() == -1).all()
-    query, row = nesting.start_end_at(np.zeros(2 * count, dtype=np.int64), lane, start + 10)
-    assert len(query) == len(row) == 2 * count - 1
 
 
 COUNT = MOST_PATHS + 500

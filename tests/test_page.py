@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from builders import TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, read_hostile, render_page, tell
-from slow import slow
 
 import tcprof
 from tcprof.errors import OutputError
@@ -148,7 +147,7 @@ class TestReport:
         text = render_page(make_analysis(samples=samples, gpus=(0, 1), instances=3000))
         assert len(text.encode()) - len(read_bundle().encode()) < 3_000_000
 
-    @pytest.mark.parametrize("window", ["host", *slow(["gpu", "busy"])])
+    @pytest.mark.parametrize("window", ["host"])
     def test_says_which_window(self, window):
         titles = {"host": "host", "gpu": "GPU", "busy": "busy"}
         assert f"{titles[window]} windows:" in render_page(make_analysis(window=window))
@@ -209,7 +208,7 @@ class TestIncomplete:
 class TestTheme:
     @pytest.mark.parametrize(
         ("theme", "media"),
-        [("auto", "screen and (prefers-color-scheme: dark)"), *slow([("dark", "screen"), ("light", "not all")])],
+        [("auto", "screen and (prefers-color-scheme: dark)")],
     )
     def test_dark_colors_are_for_those_who_ask(self, theme, media):
         shown = Page(render_page(make_analysis(), PageOptions(theme=Theme(theme))))

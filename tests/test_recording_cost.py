@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import US, TraceBuilder
-from slow import slow
 
 import tcprof
 from tcprof.analysis.mean_iteration import Typical
@@ -89,7 +88,7 @@ def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):
     assert cost_sentences(analysis) == []
 
 
-@pytest.mark.parametrize(("name", "training"), [("step", False), *slow([("inference Net", True), ("train", True)])])
+@pytest.mark.parametrize(("name", "training"), [("step", False)])
 def test_steps_of_another_kind_are_not_compared(tmp_path, name: str, training: bool):
     analysis = read_with(record(tmp_path, name=name), make_steps(50 * US, training=training))
     assert cost_sentences(analysis) == []
@@ -139,14 +138,6 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
     outputs = [" ".join(output.split()) for output in outputs]
     for output in outputs:
         assert "Recording slowed a step from 49.9 µs to 100 µs" in output
-
-
-@pytest.mark.slow
-def test_a_copy_that_is_safe_to_share_has_the_steps(tmp_path, run):
-    path, copy = record(tmp_path), tmp_path / "copy.sqlite"
-    write_unprofiled(path, make_steps(50 * US))
-    run("redact", path, "-o", copy)
-    pd.testing.assert_frame_equal(tcprof.read(copy).unprofiled, make_steps(50 * US), check_column_type=False)
 
 
 def test_steps_that_are_written_again_replace_those_before(tmp_path):

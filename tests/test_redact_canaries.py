@@ -3,12 +3,10 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from itertools import product
 from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
-from slow import first
 from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
 
@@ -179,13 +177,10 @@ def test_an_address_in_place_of_words_of_nsys_is_left_out(table: Table, column: 
     assert not holds(copy, ADDRESS)
 
 
-SOME = sorted(path for path in FIXTURES.glob("*.sqlite"))
-
-
-@pytest.mark.parametrize(("source", "where"), first(2, list(product(SOME, ["header", "freed pages"]))))
-def test_nothing_of_the_file_around_its_rows_is_copied(source: Path, where: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["header", "freed pages"])
+def test_nothing_of_the_file_around_its_rows_is_copied(where: str, tmp_path: Path) -> None:
     planted, copy = tmp_path / "planted.sqlite", tmp_path / "copy.sqlite"
-    planted.write_bytes(source.read_bytes())
+    planted.write_bytes((FIXTURES / "jax_mlp.sqlite").read_bytes())
     with closing(sqlite3.connect(planted)) as connection, connection:
         if where == "header":
             connection.execute("pragma application_id = 1516337528")  # "Zaxx"

@@ -127,24 +127,6 @@ def test_a_second_source_is_analyzed_like_the_first(tmp_path: Path) -> None:
     assert analysis.kernels["name"].tolist() == ["k"]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("json_is_read")
-def test_folders_of_a_second_source_are_compared_like_those_of_the_first(tmp_path: Path, run: Run) -> None:
-    for side, start_ns in (("base", 20_000), ("new", 21_000)):
-        (tmp_path / side).mkdir()
-        for number in (2, 10):
-            write_json(tmp_path / side / f"run-{number}.json", start_ns + number)
-        (tmp_path / side / "notes.txt").write_text("not a recording")
-        assert run("ranges", tmp_path / side / "run-2.json", "-o", tmp_path / side / "run-3.json").status == 0
-    names = ["run-2.json", "run-10.json"]
-    assert [path.name for path in find_recordings(tmp_path / "base")] == names
-    assert [path.name for path in find_recordings(tmp_path / "base" / "run")] == names
-    done = run("compare", tmp_path / "base", tmp_path / "new", "--format", "json")
-    assert done.status == 0, done.err
-    sides = json.loads(done.out)["recordings"]
-    assert [[each["file"] for each in sides[side]] for side in ("base", "new")] == [names, names]
-
-
 @pytest.mark.usefixtures("json_is_read")
 def test_a_file_of_another_source_is_not_redacted_and_says_what_it_is(tmp_path: Path, run: Run) -> None:
     path = write_json(tmp_path / "run.json")

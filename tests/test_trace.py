@@ -6,7 +6,6 @@ from contextlib import closing
 
 import pytest
 from builders import PROCESS, TraceBuilder, assert_rows, global_id
-from slow import slow
 
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES
@@ -405,7 +404,7 @@ def read_all(path):
         read()
 
 
-@pytest.mark.parametrize("percent", [*range(0, 100, 20), *slow(each for each in range(0, 100, 4) if each % 20)])
+@pytest.mark.parametrize("percent", [*range(0, 100, 20)])
 def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
     path = whole(tmp_path)
     content = path.read_bytes()
@@ -415,7 +414,7 @@ def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
     assert "nsys export" in caught.value.hint
 
 
-@pytest.mark.parametrize("seed", [*range(8), *slow(range(8, 20))])
+@pytest.mark.parametrize("seed", [*range(8)])
 def test_a_file_with_damaged_pages_is_an_input_error_or_reads(tmp_path, seed):
     path = whole(tmp_path)
     content = bytearray(path.read_bytes())

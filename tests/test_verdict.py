@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, US, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
-from slow import first, slow
 
 import tcprof
 from tcprof.analysis.mean_iteration import find_typical
@@ -79,13 +78,6 @@ class TestIterations:
         assert measure_iterations(analysis, 0) is None
         assert analysis.verdict
 
-    @pytest.mark.slow
-    def test_work_of_others_is_not_idle_time(self, tmp_path):
-        trace = step_trace(gap=25 * US)
-        trace.kernel("other", 1_000 * US, 1_000 * US + 10 * 150 * US, stream=9)
-        figures = measure_iterations(tcprof.read(trace.write(tmp_path)), 0)
-        assert figures.idle_pct == 0
-
     def test_warm_up_is_left_out(self):
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
         typical = find_typical(analysis, 0)
@@ -101,13 +93,6 @@ class TestIterations:
         figures, found = measure_iterations(analysis, 0), find_typical(analysis, 0).tensor_active_pct
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
-
-    @pytest.mark.slow
-    def test_rounded_samples_make_no_interval_of_too_few_iterations(self, tmp_path):
-        found = find_typical(tcprof.read(step_trace(active=1).write(tmp_path), warm_up=7), 0).tensor_active_pct
-        assert found.value == pytest.approx(1)
-        assert math.isnan(found.low)
-        assert math.isnan(found.high)
 
     def test_two_paths_are_pooled(self):
         """The steps of two epochs, each to the next: between them the Tensor Cores do nothing."""
@@ -198,45 +183,27 @@ class TestWhole:
 class TestSentences:
     @pytest.mark.parametrize(
         ("changes", "said", "unsaid"),
-        first(
-            3,
-            [
-                (
-                    {},
-                    "The GPU was idle 84.0 % of it: the run is launch-bound (recording adds to it). A step launches "
-                    "4 kernels of 5.00 µs on average, which take longer to launch than to run.",
-                    "outside of",
-                ),
-                (
-                    {"kernel": 30 * US, "copies": 10 * US},
-                    "other kernels 75.0 %; copies and memsets 25.0 %; GPU idle 0.0 %.",
-                    "waited",
-                ),
-                ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),
-                (
-                    {"kernel": 30 * US, "active": 8},
-                    "The tensor pipe is active, but no kernel is known to multiply matrices:",
-                    "No ",
-                ),
-                ({"every": 400 * US}, "the run is CPU-bound", "launch-bound"),
-                ({"host": 20 * US}, "The GPU was idle 84.0 % of it.", "CPU"),
-                (
-                    {"gap": 125 * US},
-                    "The GPU was idle 91.6 % of it: the run is launch-bound",
-                    "outside of",
-                ),
-                ({"active": 40}, "The Tensor Cores were busy 40.0 % of the step.", "outside of"),
-            ],
-        ),
+        [
+            (
+                {},
+                "The GPU was idle 84.0 % of it: the run is launch-bound (recording adds to it). A step launches "
+                "4 kernels of 5.00 µs on average, which take longer to launch than to run.",
+                "outside of",
+            ),
+            (
+                {"kernel": 30 * US, "copies": 10 * US},
+                "other kernels 75.0 %; copies and memsets 25.0 %; GPU idle 0.0 %.",
+                "waited",
+            ),
+            ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),
+        ],
     )
     def test_what_had_the_time_and_why(self, changes, said, unsaid, tmp_path):
         verdict = verdict_of(tmp_path, **changes)
         assert said in verdict
         assert unsaid not in verdict
 
-    @pytest.mark.parametrize(
-        ("file", "bound"), first(1, [("fashion_pinned", "CPU-bound"), ("mnist_amp", "launch-bound")])
-    )
+    @pytest.mark.parametrize(("file", "bound"), [("fashion_pinned", "CPU-bound")])
     def test_a_comparison_says_the_same(self, file, bound):
         analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
         (verdict,) = tcprof.compare(analysis, analysis).verdict
@@ -254,7 +221,7 @@ class TestSentences:
         assert "The tensor pipe is active, but no kernel is known to multiply matrices:" in said
         assert "unresolved 14.4 %" in said
 
-    @pytest.mark.parametrize("name", first(1, [*HOSTILE[3:], *slow(HOSTILE[:3])]), ids=lambda name: name[:5])
+    @pytest.mark.parametrize("name", HOSTILE[3:4], ids=lambda name: name[:5])
     def test_name_of_the_iterations_is_one_short_line(self, tmp_path, name):
         said = verdict_of(tmp_path, name=name)
         assert len(said) < 500
@@ -378,9 +345,7 @@ class TestChecks:
         assert states["Lost samples or kernels"] == "poor"
         assert states["Samples"] == "poor"
 
-    @pytest.mark.parametrize(
-        ("shift", "agreement", "state"), first(1, [(9000, 95.0, "good"), (0, 95.0, "good"), (0, 20.0, "poor")])
-    )
+    @pytest.mark.parametrize(("shift", "agreement", "state"), [(9000, 95.0, "good")])
     def test_clocks_that_disagree(self, shift, agreement, state):
         """Samples that were moved are in order: the notes say so."""
         row = {"gpu": [0], "offset_ns": [shift], "agreement_pct": [agreement], "error_ns": [500.0], "edge_count": 9}

@@ -2,7 +2,6 @@
 
 import pytest
 from builders import US, TraceBuilder, assert_rows
-from slow import first
 
 import tcprof
 from tcprof.errors import UsageError
@@ -48,9 +47,7 @@ def test_a_path_of_warm_up_alone_has_no_known_figures(tmp_path):
     assert ranges.loc["epoch / step / compile", unknown].isna().all()
 
 
-@pytest.mark.parametrize(
-    ("warm_up", "counted"), first(2, [(None, 7), ("all", 8), ("3", 5), (99, 0), (0, 8), (3, 5), (8, 0)])
-)
+@pytest.mark.parametrize(("warm_up", "counted"), [(None, 7), ("all", 8)])
 def test_it_may_be_chosen(tmp_path, warm_up, counted):
     analysis = tcprof.read(training().write(tmp_path), warm_up=warm_up)
     step = analysis.ranges.set_index("path").loc["epoch / step"]
@@ -59,17 +56,10 @@ def test_it_may_be_chosen(tmp_path, warm_up, counted):
     assert len(analysis.instances) == 1 + 2 * 8
 
 
-@pytest.mark.parametrize("wrong", first(1, ["some", -1, "1.5", ""]))
+@pytest.mark.parametrize("wrong", ["some"])
 def test_nonsense_is_refused(tmp_path, wrong):
     with pytest.raises(UsageError, match="no warm-up of"):
         tcprof.read(training().write(tmp_path), warm_up=wrong)
-
-
-@pytest.mark.slow
-def test_a_range_of_another_thread_in_a_warm_up_iteration_is_out_too(tmp_path):
-    trace = training().range("loader", 100 * US, 200 * US, thread=7).range("loader", 500 * US, 550 * US, thread=7)
-    rows = tcprof.read(trace.write(tmp_path)).ranges.set_index("path")
-    assert rows.loc["loader", "instance_count"] == 1
 
 
 def test_the_iterations_that_are_named_have_their_own(tmp_path):

@@ -5,7 +5,6 @@ import re
 import pytest
 from builders import FIXTURES
 from comparison_inputs import render_page as render_comparison
-from slow import first
 
 import tcprof
 from tcprof.comparison import compare
@@ -16,7 +15,7 @@ _TOOLTIP = re.compile(r'<th scope="col"[^>]*><button type="button" title="([^"]*
 _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 
 
-@pytest.fixture(scope="module", params=first(1, ["mlp_fp32 mlp_fp16", "transformer_eager transformer_compiled"]))
+@pytest.fixture(scope="module", params=["mlp_fp32 mlp_fp16"])
 def pages(request):
     """The page of a recording, and that of a comparison."""
     base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 import pytest
 from report_inputs import summarize
 from scenarios import PLAIN, SCENARIOS, dependent, draw, nodes, rare_long, some_wait, steps, twins
-from slow import slow
 from worlds import UNTRACED, Kernel, Sampler, World, beside, make_world, measure_places, write_world
 
 import tcprof
@@ -48,7 +46,7 @@ ALIKE = (  # each like another scenario that runs by default
     "percentages, no clock",
     "percentages, lost",
 )
-NAMES = [*(name for name in SCENARIOS if name not in ALIKE), *slow(ALIKE)]
+NAMES = [*(name for name in SCENARIOS if name not in ALIKE)]
 COVER = 0.9  # of the kernels with 1 % of the time and more; of these, 95 % intervals
 
 
@@ -65,7 +63,6 @@ def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
     assert (found["held"] | ~found["resolved"]).mean() >= COVER
 
 
-CLOCKED = [name for name in SCENARIOS if "clock " in name or "200 kHz" in name or "stamps" in name]
 QUICK = (
     "launch stamps",
     "twins without ranges",
@@ -75,7 +72,7 @@ QUICK = (
 )
 
 
-@pytest.mark.parametrize("name", [*QUICK, *slow([name for name in CLOCKED if name not in QUICK])])
+@pytest.mark.parametrize("name", [*QUICK])
 def test_intervals_of_modules_hold(name: str) -> None:
     """Sums over kernels whose clocks are uncertain together."""
     found = SCENARIOS[name].measure_modules(4 * SEEDS)  # of each world there are but four
@@ -91,12 +88,7 @@ def test_figures_are_right_and_intervals_say_something(name: str) -> None:
     assert found["resolved"].mean() >= scenario.resolved
 
 
-NEVER_IDLE = partial(nodes, idle_us=(0.7, 0.8))  # graphs right behind each other
-
-
-@pytest.mark.parametrize(
-    ("make", "sampler"), [(nodes, PLAIN), *slow([(NEVER_IDLE, Sampler(late=500)), (steps, PLAIN)])]
-)
+@pytest.mark.parametrize(("make", "sampler"), [(nodes, PLAIN)])
 def test_intervals_of_bytes_and_instructions_hold(make: Callable[[int], World], sampler: Sampler) -> None:
     found = pd.concat([make(seed).measure_counts(sampler) for seed in range(SEEDS)])
     found = found[found["counts"]]
@@ -153,7 +145,7 @@ def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernels", [True, *slow([False])])
+@pytest.mark.parametrize("kernels", [True])
 def test_intervals_of_short_ranges_hold(kernels: bool, tmp_path: Path) -> None:
     """With the fit, and where the kernels were not fitted."""
     held = []
@@ -177,7 +169,7 @@ def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     ("make", "number", "half"),
-    [(dependent, 12, 6), (some_wait, 12, 1.2), *slow([(steps, 64, 0.15), (dependent, 64, 4), (some_wait, 64, 1)])],
+    [(dependent, 12, 6), (some_wait, 12, 1.2)],
 )
 def test_intervals_of_ranges_hold_where_launches_overlap(
     make: Callable[[int, int], World], number: int, half: float, tmp_path: Path
@@ -190,7 +182,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
     assert (ranges["tensor_active_high_pct"] - ranges["tensor_active_low_pct"]).median() < 2 * half
 
 
-@pytest.mark.parametrize("steps_taken", [12, *slow([64])])
+@pytest.mark.parametrize("steps_taken", [12])
 def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(steps_taken: int, tmp_path: Path) -> None:
     """Kernels of one name, grid and duration, whose cycles differ by layer."""
     places = measure_several([twins(seed, steps_taken) for seed in range(3)], tmp_path)
@@ -200,7 +192,7 @@ def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(st
     assert modules["error"].mean() < 1.5
 
 
-@pytest.mark.parametrize("late", [2_000, *slow([5_000, -3_000])])
+@pytest.mark.parametrize("late", [2_000])
 def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path) -> None:
     analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=late), tmp_path))
     clock = analysis.clocks.iloc[0]

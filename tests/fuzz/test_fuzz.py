@@ -132,13 +132,6 @@ def test_twenty_saved_analyses_have_no_symptom() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_a_thousand_saved_analyses_have_no_symptom() -> None:
-    done = run_fuzzer("-m", "fuzz", "--saved", "--cases", "1000", "--seed", "4")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 # The judge
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from walks import find_calls_back
 
 import tcprof
 from tcprof.errors import InputError, MachineError, NsysError, UsageError
@@ -188,23 +187,6 @@ def test_another_programs_file_in_place_of_the_export_is_refused_before_the_prog
     assert run("profile", *force, "-o", "runs", "--repeat", "2", "train.py") == 3
     assert "runs-2.sqlite is a folder where the export should be" in capfd.readouterr().err
     assert {path.name for path in machine.iterdir()} == {"train.py", there.name}
-
-
-@pytest.mark.slow
-def test_no_module_calls_back_into_one_that_waits(run, machine: Path, general_set: Path) -> None:
-    """From ``tcprof profile`` to nsys and back, see test_walks.py."""
-    ends = []
-    assert find_calls_back(lambda: ends.append(run("profile", "--dry-run", "train.py"))) == []
-    assert find_calls_back(lambda: ends.append(run("profile", "train.py"))) == []
-    assert ends == [0, 0]
-
-
-@pytest.mark.slow
-def test_a_module_and_a_command_are_recorded_too(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("profile", "-m", "train") == 0
-    assert "trained" in capfd.readouterr().out
-    assert run("profile", "-o", "sub", sys.executable, "-c", "print('hello')") == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "sub.tcprof"
 
 
 def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -89,13 +89,6 @@ def test_a_program_is_run_once_more_only_if_asked(run, machine: Path, capfd: pyt
 
 
 @pytest.mark.slow
-def test_several_recordings_share_one_run(run, machine: Path) -> None:
-    assert run("profile", "--gpus", "none", "--unprofiled", "--repeat", "2", "train.py") == 0
-    assert runs(machine) == ["False", "True", "False"]
-    assert all(len(tcprof.read(f"train-{number}.sqlite").unprofiled) == STEPS for number in (1, 2))
-
-
-@pytest.mark.slow
 def test_a_program_without_steps_is_run_once(run, machine, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(Path(__file__).parents[2] / "fixtures" / "mlp_fp16.sqlite"))
     assert run("profile", "--gpus", "none", "train.py") == 0
@@ -142,12 +135,3 @@ def test_python_runs_the_program_alone_as_the_command_does(machine: Path) -> Non
     assert runs(machine) == ["False", "True"]
     assert measure_cost(analysis) is not None
     assert len(analysis.unprofiled) == len(tcprof.read("train.nsys-rep").unprofiled) == STEPS
-
-
-@pytest.mark.slow
-def test_python_leaves_it_out_and_warns_of_one_that_failed(machine: Path) -> None:
-    tcprof.profile(["train.py"], "other", gpus="none")
-    assert runs(machine) == ["False"]
-    with pytest.warns(UserWarning, match="exit status 9: this run is not compared"):
-        failed = tcprof.profile(["train.py", "sys.exit(9)"], "failed", gpus="none", unprofiled=True)
-    assert failed.unprofiled.empty
