@@ -319,23 +319,6 @@ def raising() -> None:
 
 
 @program
-def unhooked() -> None:
-    """The program removes the hooks while a module runs; the next step is whole again."""
-    hooked = nn.modules.module._global_forward_hooks
-    kept = hooked.copy()
-
-    class Rude(Block):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            hooked.clear()
-            return super().forward(x)
-
-    Rude()(torch.ones(2, 4))
-    hooked.update(kept)
-    for x, _ in loader(1):
-        Net()(x)
-
-
-@program
 def threads() -> None:
     def run() -> None:
         net = Net().eval()
@@ -358,26 +341,6 @@ class Generating(Net):
         return x
 
 
-class Longer(Generating):
-    """Its method calls the one that it overrides, itself, and a loss without parameters."""
-
-    def generate(self, x: torch.Tensor, tokens: int = 1) -> torch.Tensor:
-        if tokens > 1:
-            return self.generate(x)
-        return nn.Softmax(-1)(super().generate(x, 1))
-
-
-class Drafting(Generating):
-    """Another model proposes the tokens, as in speculative decoding."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.draft = [Longer()]  # in a list, so that it is a model of its own
-
-    def generate(self, x: torch.Tensor, tokens: int = 1) -> torch.Tensor:
-        return super().generate(self.draft[0].generate(x), tokens)
-
-
 class Chat(nn.Module):
     """A module whose own call generates."""
 
@@ -398,29 +361,8 @@ def generating() -> None:
 
 
 @program
-def generating_within() -> None:
-    Longer().generate(torch.ones(2, 4), 2)
-
-
-@program
-def generating_by_two() -> None:
-    Drafting().generate(torch.ones(2, 4))
-
-
-@program
 def generating_in_a_call() -> None:
     Chat()(torch.ones(2, 4))
-
-
-@program
-def generating_while_training() -> None:
-    net = Generating()
-    optimizer = sgd(net)
-    for x, _ in loader(1):
-        net.generate(x).sum().backward()
-        optimizer.step()
-    net.eval()
-    net.generate(torch.ones(2, 4), 1)
 
 
 @program
@@ -433,22 +375,6 @@ def generating_and_failing() -> None:
     for _ in range(2):
         with contextlib.suppress(ValueError):
             net.generate(torch.ones(2, 4))
-    Net()(torch.ones(2, 4))
-
-
-@program
-def generating_unhooked() -> None:
-    """The program removes the hooks in a call; what is open ends with the method."""
-    hooked = nn.modules.module._global_forward_hooks
-    kept = hooked.copy()
-
-    class Rude(Generating):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            hooked.clear()
-            return super().forward(x)
-
-    Rude().generate(torch.ones(2, 4), 1)
-    hooked.update(kept)
     Net()(torch.ones(2, 4))
 
 

@@ -135,39 +135,3 @@ def test_overlap_mean() -> None:
     )
     found = reference.overlap_mean(frames, pd.Series([10.0, 40.0, 70.0]))
     assert found == pytest.approx([(5 * 10 + 5 * 40 + 5 * 70) / 15, np.nan, (1 * 40 + 4 * 70) / 5], nan_ok=True)
-
-
-def test_names_of_both_programs_are_matched() -> None:
-    nsys = "void at::native::<unnamed>::f<(int)4, (at::native::MODE)1, std::array<char *, (unsigned long)3>>(T1, long)"
-    ncu = "void native::f<4, 1, std::array<char *, 3>>(T1, long)"
-    assert reference.match_key(nsys) == reference.match_key(ncu)
-    assert reference.match_key(nsys) != reference.match_key(ncu.replace("4, 1", "4, 0"))
-
-
-def test_output_of_ncu_is_reduced(tmp_path: Path) -> None:
-    lines = ["==PROF== Connected to process 1", '"ID","Kernel Name","Block Size","Grid Size","Metric Name",']
-    lines[1] += '"Metric Unit","Metric Value"'
-    for number, (cycles, duration) in enumerate([("1,000", "2,000"), ("3,000", "4,000")]):
-        values = [(reference.CYCLES, "cycle", cycles), (reference.DURATION, "ns", duration)]
-        values += [(reference.ELAPSED, "cycle", "6,000.5"), (reference.PERCENT, "%", "25.5")]
-        lines += [
-            f'"{number}","k<4>","(32, 1, 1)","(8, 2, 1)","{metric}","{unit}","{value}"'
-            for metric, unit, value in values
-        ]
-    raw = tmp_path / "raw.csv"
-    raw.write_text("\n".join(lines))
-    found = reference.read_ncu(raw)
-    assert found.columns.to_list() == reference.COLUMNS
-    row = found.iloc[0].drop("overlap_mean_pct").to_list()
-    assert row == ["k<4>", "8x2x1 32x1x1", 2, 3000.0, 2000.0, 25.5, pytest.approx(6000.5 / 3000)]
-    found.to_csv(tmp_path / "reduced.csv", index=False)
-    pd.testing.assert_frame_equal(reference.load(raw), reference.load(tmp_path / "reduced.csv"))
-
-
-def test_tables_are_put_between_the_markers(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- fixtures -->\nold\n<!-- /fixtures -->\nafter\n")
-    accuracy.write(page, "fixtures", "new\n")
-    assert page.read_text() == "before\n<!-- fixtures -->\nnew\n<!-- /fixtures -->\nafter\n"
-    with pytest.raises(SystemExit, match="no place"):
-        accuracy.write(page, "recordings", "new\n")

@@ -1,6 +1,5 @@
 """Advice: each rule fires where it should and not close by; prices are of exposed time, and hold what was won."""
 
-import csv
 import io
 import json
 import math
@@ -145,17 +144,6 @@ def step_of(builder: TraceBuilder, folder: Path) -> Step:
     return found
 
 
-def test_what_runs_beside_another_kernel_wins_nothing(tmp_path: Path) -> None:
-    builder = (
-        TraceBuilder().kernel("sgemm_a", 0, 4 * MS, launched=0).kernel("other", 1 * MS, 3 * MS, launched=1, stream=8)
-    )
-    builder.copy("host to device", 0, 5 * MS, launched=2, stream=9)
-    step = step_of(builder, tmp_path)
-    exposed = step.kernels.set_index("name")["exposed_ns"]
-    assert exposed.to_dict() == {"sgemm_a": 2 * MS}  # a copy beside it hides nothing; the other kernel is always hidden
-    assert step.busy_ns == 5 * MS
-
-
 def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> None:
     """As where starts and ends are swapped, and kernels are given no time."""
     recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
@@ -273,17 +261,6 @@ def test_a_launch_that_blocks_is_no_wait_that_can_be_removed(tmp_path: Path) -> 
     assert step.replay.length_ns(waits=False) == step.replay.length_ns() == pytest.approx(MS)
 
 
-def test_a_cpu_that_works_in_a_range_that_launches_is_not_told_to_load(tmp_path: Path) -> None:
-    builder = TraceBuilder()
-    for number in range(8):
-        at = number * 10 * MS
-        builder.range("step", at, at + 9 * MS)
-        builder.kernel("a", at + 10 * US, at + 100 * US, launched=at + 5 * US)
-        builder.kernel("b", at + 8 * MS, at + 9 * MS, launched=at + 8 * MS - 10 * US)
-    (advice,) = [each for each in advise(step_of(builder, tmp_path).analysis) if each.rule == "cpu-work"]
-    assert [option.title for option in advice.options] == ["find it"]
-
-
 def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> None:
     builder = TraceBuilder()
     for number in range(8):
@@ -295,27 +272,6 @@ def test_a_cpu_that_waits_for_messages_is_not_told_to_load(tmp_path: Path) -> No
     assert [option.title for option in advice.options] == ["messages beside kernels"]
     assert "load" not in " ".join((advice.sentence, *advice.evidence, *advice.options[0].code))
     assert "MPI" in advice.consequence
-
-
-def test_steps_that_run_in_another_order_than_they_were_launched(tmp_path: Path) -> None:
-    """The first five have a stream of their own, on which they run after the others."""
-    builder = TraceBuilder()
-    for number in range(10):
-        at, start = 100 * US * number, (number + 30 if number < 5 else number) * 100 * US
-        builder.range("step", at, at + 90 * US)
-        for place in (10 * US, 50 * US):
-            builder.kernel("a", start + place, start + place + 30 * US, launched=at + place, stream=7 + (number < 5))
-    step = step_of(builder, tmp_path)
-    assert step.replay is None or step.replay.length_ns() == pytest.approx(step.replay.recorded_ns, rel=0.03)
-
-
-@pytest.mark.parametrize("name", ["gan_fp32", "mlp_fp32", "llama", "mnist_amp_large", "convnet_channels_last"])
-def test_recorded_steps_can_be_played_again(name: str) -> None:
-    replay = step_on(name).replay
-    assert replay is not None
-    assert replay.length_ns() == pytest.approx(replay.recorded_ns, rel=0.015)
-    assert replay.length_ns(0.5) <= replay.length_ns(0.7) <= replay.length_ns()
-    assert replay.length_ns(waits=False) <= replay.length_ns()
 
 
 def test_faster_kernels_win_no_more_than_the_cpu_leaves() -> None:
@@ -369,26 +325,6 @@ def test_predictions_are_what_they_were_and_hold_what_was_won() -> None:
             inside.append(float(row["low"]) <= won <= float(row["high"]))
     assert len(inside) >= 10
     assert sum(inside) >= 0.8 * len(inside)
-
-
-def test_every_format_has_the_advice(run: Run) -> None:
-    export = str(FIXTURES / "mlp_fp32.sqlite")
-    data = json.loads(run("advise", export, "--format", "json").out)
-    assert data["kind"] == "advice"
-    first = data["advice"][0]
-    assert first["rule"] == "fp32-matmul"
-    assert first["options"][0]["title"] == "TF32"
-    assert first["about"]["ranges"][0] == "epoch 0 / step / backward"
-    assert any("sgemm" in name for name in first["about"]["kernels"])
-    rows = list(csv.DictReader(run("advise", export, "--format", "csv").out.splitlines()))
-    assert float(rows[0]["likely_pct"]) == pytest.approx(first["gain"]["likely_pct"])
-    text = run("advise", export).out
-    assert max(map(len, text.splitlines())) <= 80
-    assert '    torch.set_float32_matmul_precision("high")' in text
-    assert "    torch" in run("advise", export, "--format", "markdown").out
-    shown = " ".join(run("show", export).out.split())
-    assert "FP32 on CUDA cores" in shown
-    assert "1. Use TF32 instead of FP32: saves about" in shown
 
 
 SOFTMAX = "softmax_warp_forward<float, float, float, (int)9, (bool)0>"

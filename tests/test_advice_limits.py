@@ -1,17 +1,13 @@
 """What limits a price: what there is to hide behind, and work of the CPU that a larger batch has more of."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from builders import FIXTURES, MS, US, TraceBuilder
-from commands import Run
 
 import tcprof
 from tcprof import units
 from tcprof.findings.pricing.advice import Advice, describe_gain
-from tcprof.views.document import Code, Notes, Section
-from tcprof.views.recording.advice import view_advice, view_sections
 
 GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT"
 TREE = "void tree<int>(const int *)"
@@ -65,17 +61,6 @@ def test_calls_that_wait_are_found_by_what_the_program_has(is_pytorch: bool, fin
     assert ".item()" not in "".join(found.options[0].code)  # that is no wait for the whole device
 
 
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [
-        ("mnist_fp32_large", "copies from pinned memory, which do not block"),
-    ],
-)
-def test_what_waits_longest_is_what_to_change(name: str, title: str) -> None:
-    (found,) = [e for e in tcprof.read(FIXTURES / f"{name}.sqlite").advice if e.rule == "synchronizing-calls"]
-    assert found.options[0].title == title
-
-
 @pytest.mark.parametrize(("copies", "is_told"), [(9, True), (1, False)])
 def test_a_program_that_copies_is_told_so(copies: int, is_told: bool, find: Find) -> None:
     builder = TraceBuilder().gpu()
@@ -89,39 +74,10 @@ def test_a_program_that_copies_is_told_so(copies: int, is_told: bool, find: Find
         assert found["mostly-copies"].evidence == ("host to device: 9.00 ms for 9.0 KiB",)
 
 
-def test_a_recording_without_advice_says_so(run: Run, tmp_path: Path) -> None:
-    done = run("advise", TraceBuilder().gpu().range("step", 0, MS).write(tmp_path))
-    assert done.status == 0
-    assert "No rule has advice on this recording." in " ".join(done.err.split())
-
-
 def test_communication_wins_no_more_than_what_it_can_run_beside(find: Find) -> None:
     found = find(steps_of_copies(950 * US, nccl=True))["exposed-communication"]
     assert found.gain.high_ns == pytest.approx(0.9 * 50 * US, rel=0.05)
     assert "DistributedData" not in "".join(found.options[0].code)  # no gradients are sent from one GPU to another
-
-
-@pytest.mark.parametrize(
-    ("recording", "rule", "reason"),
-    [
-        ("gan_fp32", "fp32-matmul", "TF32: saves nothing, since the step waits for the CPU"),
-        ("mlp_tf32_4097", "tf32-matmul", "since it adds more work to the GPU than it saves"),
-        ("mlp_tf32", "tf32-matmul", "since the step waits for the CPU, which this change slows"),
-    ],
-)
-def test_what_wins_nothing_is_no_advice_and_has_its_reason(recording: str, rule: str, reason: str) -> None:
-    analysis = tcprof.read(FIXTURES / f"{recording}.sqlite")
-    document = view_advice(analysis, analysis.findings)
-    (found,) = [each for each in analysis.advice if each.rule == rule]
-    assert found.gain.is_futile
-    assert not found.options[0].code
-    lines = [line for part in document.parts if isinstance(part, Notes) for line in part.lines]
-    (line,) = [line for line in lines if "Not worth it here: " in line]
-    assert f"{rule} ({found.options[0].title}: " in line
-    assert reason in line
-    (folded,) = [part for part in view_sections(analysis, [found]) if isinstance(part, Section)]
-    assert not [part for part in folded.parts if isinstance(part, Code)]
-    assert f"Not {found.options[0].title}: it " in str(folded.parts)
 
 
 def test_time_and_share_of_a_gain_are_of_one_step() -> None:
@@ -130,12 +86,6 @@ def test_time_and_share_of_a_gain_are_of_one_step() -> None:
     lengths = {each.step_ns for each in gains}
     assert len(lengths) == 1
     assert f" of {units.format_ns(lengths.pop())} (" in describe_gain(gains[0])
-
-
-def test_idle_time_beside_one_launch_may_be_loading() -> None:
-    """In mnist_amp the gaps are between steps, before the copies to the GPU; a sum of losses is launched there, too."""
-    (found,) = [each for each in tcprof.read(FIXTURES / "mnist_amp.sqlite").advice if each.rule == "cpu-work"]
-    assert "cannot tell whether it is data loading" in found.consequence
 
 
 def test_a_full_queue_of_launches_is_no_work_of_the_cpu(find: Find) -> None:

@@ -222,13 +222,6 @@ def test_gpus_without_tf32_are_told_nothing_of_it(find: Find, board: str, is_tol
     assert is_told == ("fp32-matmul" in find(builder))
 
 
-def test_graphs_of_xla_can_be_switched_off(find: Find) -> None:
-    builder = TraceBuilder().gpu().graph(10 * US, 8 * MS, launched=US)
-    assert len(find(builder)["hidden-graphs"].options[0].code) == 1
-    builder.range("XlaModule:#hlo_module=jit_step,program_id=4#", 0, 9 * MS, domain="TSL")
-    assert find(builder)["hidden-graphs"].options[0].code[-1].startswith("XLA_FLAGS=--xla_gpu_enable_command_buffer= ")
-
-
 def few_blocks(blocks: int, length: int = 4 * MS, name: str = "void tree<int>(const int *)") -> TraceBuilder:
     return TraceBuilder().gpu(sm_count=132).kernel(name, 0, length, launched=0, gridX=blocks)
 
@@ -242,29 +235,6 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
     assert found["few-blocks"].options[0].code[3].startswith("kernel<<<132, 128>>>(...)")
     gain = found["few-blocks"].options[0].gain  # from nothing, where its work cannot be divided, to all of its time
     assert (gain.low_ns, gain.likely_ns, gain.high_ns) == pytest.approx((0, 4 * MS * (1 - 10 / 132), 4 * MS), rel=1e-5)
-
-
-def test_a_kernel_with_few_blocks_is_told_of_steps_too(find: Find) -> None:
-    builder = TraceBuilder().gpu(sm_count=132)
-    for start in range(0, 80 * MS, 10 * MS):
-        builder.range("step", start, start + 9 * MS)
-        builder.kernel("void tree<int>(const int *)", start + MS, start + 4 * MS, launched=start + US, gridX=4)
-        builder.kernel("void fill(int *)", start + 4 * MS, start + 9 * MS, launched=start + 2 * US, gridX=500)
-    found = find(builder)["few-blocks"]
-    assert found.action == "Give tree more than 4 blocks for 132 SMs"
-    assert " take 3" in found.sentence
-    assert found.options[0].code[0].endswith(", in step")
-
-
-def test_what_holds_up_the_main_kernel_of_a_program_without_steps_is_said() -> None:
-    (found,) = [e for e in tcprof.read(FIXTURES / "wmma.sqlite").advice if e.rule == "main-kernel"]
-    assert "it is limited by the L1 cache and shared memory, at 84.3 % of their peak" in found.sentence
-    assert "plain_product" in found.options[0].code[1]
-    assert not [e for e in tcprof.read(FIXTURES / "known_work.sqlite").advice if e.rule == "main-kernel"]
-
-
-def test_what_a_graph_hides_may_wait_for_memory_and_not_for_the_clock() -> None:
-    assert next(each.rule for each in tcprof.read(FIXTURES / "jax_mlp.sqlite").advice) == "hidden-graphs"
 
 
 def read_measured(name: str) -> list[dict[str, str]]:
@@ -286,18 +256,6 @@ def test_prices_of_attention_are_what_was_measured(way: str, head: str) -> None:
             speedup = float(row[f"flash_{way}_ns"]) / float(row[f"cudnn_{way}_ns"])
             told = np.interp(np.log(float(row["length"])), np.log(table["length"]), table[way][head])
             assert told == pytest.approx(speedup, rel=0.1)
-
-
-@pytest.mark.parametrize(("way", "level"), [("training", 0), ("training", 1), ("inference", 0), ("inference", 1)])
-def test_prices_of_fp8_are_what_was_measured(way: str, level: int) -> None:
-    table, scaling = MEASURED["fp8"], {"training": ("row", "tensor"), "inference": ("tensor", "row")}[way][level]
-    rows = {row["m"]: row for row in read_measured("fp8") if row["m"] == row["k"] == row["n"]}
-    found = []
-    for size in (1024, 2048, 4096, 8192, 16384):
-        row = rows[str(size)]
-        plain = row["bf16_all_ns" if way == "training" else "bf16_forward_ns"]
-        found.append(float(plain) / float(row[f"{scaling}_{way}_compiled_ns"]))
-    assert table[way][level] == pytest.approx(found, abs=0.01)
 
 
 @pytest.mark.parametrize(("name", "whole"), [("matmul", " of all work"), ("mlp_fp32", "")])

@@ -1,6 +1,5 @@
 """Prices of changes where several GPUs take a step together: what one saves while it waits for another wins nothing."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from builders import MS, TENSOR_ACTIVE, US, TraceBuilder
 
 from tcprof.analysis import Analysis, analyze
 from tcprof.findings.advise import advise
-from tcprof.findings.finding import name_gpus
 from tcprof.findings.pricing.advice import Advice
 from tcprof.views.document import Section
 from tcprof.views.recording.advice import describe_savings, list_advice, list_leads, view_best, view_sections
@@ -75,19 +73,6 @@ def test_prices_of_their_own_that_agree_span_those_of_all_gpus(tmp_path: Path) -
     assert "; the saving is the mean of " in found.evidence[-1]
 
 
-def test_prices_that_do_not_agree_are_told_apart(tmp_path: Path) -> None:
-    found = of_rule(record_two(tmp_path, (FP32, FP32), nccl=BF16))
-    assert sorted(each.gpus for each in found) == [(0,), (1,)]
-
-
-@pytest.mark.parametrize(
-    ("gpus", "said"),
-    [([3], "GPU 3"), ([1, 0], "GPUs 0 and 1"), ([0, 2, 3], "GPUs 0, 2 and 3"), (range(8), "GPUs 0 to 7")],
-)
-def test_gpus_are_named(gpus: Sequence[int], said: str) -> None:
-    assert name_gpus(gpus) == said
-
-
 def test_a_change_of_all_gpus_wins_what_the_slowest_of_them_wins(tmp_path: Path) -> None:
     found = two_gpus(tmp_path, (FP32, FP32))
     slow, waiting = (found[gpu, "fp32-matmul"] for gpu in (0, 1))
@@ -103,12 +88,6 @@ def test_a_gpu_that_waits_for_another_wins_nothing_alone(tmp_path: Path) -> None
     assert (waiting.gain.low_ns, waiting.gain.likely_ns, waiting.gain.high_ns) == (0, 0, 0)
     assert waiting.gain.reason == "GPU 0 takes as long"
     assert any("GPU 0 limits the saving; GPU 1 waits" in line for line in waiting.evidence)
-
-
-def test_the_slowest_gpu_wins_alone_no_more_than_the_others_wait(tmp_path: Path) -> None:
-    slow = two_gpus(tmp_path, (FP32, BF16))[0, "fp32-matmul"]
-    assert slow.gain.high_ns == pytest.approx(400 * US, rel=0.01)
-    assert slow.gain.low_ns <= slow.gain.likely_ns <= slow.gain.high_ns
 
 
 def test_what_gpus_that_send_to_each_other_win_together_is_not_told(tmp_path: Path) -> None:
@@ -220,11 +199,3 @@ def test_work_beside_communication_that_sends_is_hidden_by_it(tmp_path: Path) ->
     """Both send all the time: less work ends no step earlier, as far as is known."""
     found = of_rule(record_overlapping(tmp_path, (900, 900), (980, 980)))
     assert all(each.gain.likely_ns < 20 * US for each in found)
-
-
-def test_sms_that_communication_holds_are_no_last_wave(tmp_path: Path) -> None:
-    """As many blocks as SMs are one full wave; beside NCCL's blocks, which stay while they wait, they are two."""
-    beside = record_overlapping(tmp_path / "beside", (600, 970), (900, 20), name=BF16, sm_active=50)
-    assert [each.gpus for each in of_rule(beside, "last-wave")] == [(1,)]
-    apart = record_overlapping(tmp_path / "apart", (600, 600), (20, 20), name=BF16, sm_active=50)
-    assert len(of_rule(apart, "last-wave")) == 1

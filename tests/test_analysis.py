@@ -119,15 +119,6 @@ def test_instances(tmp_path):
     assert analysis.paths["path"].to_numpy()[analysis.instances["path_id"]].tolist()[3] == "step / backward"
 
 
-def test_only_the_metrics_asked_for_are_read_and_the_ranges_are_the_same(tmp_path):
-    trace = training_step().samples([5] * 12, metric="SMs Active [Throughput %]").trace(tmp_path)
-    # Without a fit, which needs some of them in any case.
-    few, every = analyze(trace, metrics=["tensor_active_pct"], kernels=False), analyze(trace, kernels=False)
-    assert few.samples["sm_active_pct"].isna().all()
-    assert (every.samples["sm_active_pct"] == 5).all()
-    assert few.ranges.equals(every.ranges)
-
-
 # Instances of a path
 
 
@@ -195,32 +186,6 @@ def test_instances_that_overlap_count_time_once(tmp_path):
 # Several GPUs and processes
 
 
-def test_two_gpus(tmp_path):
-    """One process on both GPUs, and a range that reaches one of them only."""
-    trace = (
-        TraceBuilder()
-        .gpu(0)
-        .gpu(1)
-        .recorded(duration=100_000)
-        .range("step", 0, 50_000)
-        .range("first", 5_000, 20_000)
-        .kernel("a", 20_000, 40_000, launched=10_000, device=0)
-        .kernel("b", 60_000, 80_000, launched=30_000, device=1)
-        .samples([50] * 10, gpu=0)
-        .samples([0] * 5 + [20] * 5, gpu=1)
-        .trace(tmp_path)
-    )
-    expected = """
-        gpu  path          kernel_count  kernel_ns  gpu_window_ns  tensor_active_mean_pct  tensor_active_peak_pct
-        0    -             1             20_000     20_000         50                      50
-        0    step          1             20_000     20_000         50                      50
-        0    step / first  1             20_000     20_000         50                      50
-        1    -             1             20_000     20_000         20                      20
-        1    step          1             20_000     20_000         20                      20
-        """
-    assert_rows(analyze(trace).ranges, expected)
-
-
 def test_ranks_of_a_job_each_on_its_own_gpu(tmp_path):
     """CUDA_VISIBLE_DEVICES gives each rank its GPU as device 0."""
     builder = TraceBuilder().gpu(0).gpu(1)
@@ -261,12 +226,6 @@ def test_a_process_without_gpu_work_is_shown_on_every_recorded_gpu(tmp_path):
     assert_rows(analyze(trace, "host").ranges, expected)
 
 
-def test_a_gpu_that_the_export_does_not_name(tmp_path):
-    analysis = analyze(TraceBuilder().gpu(0).samples([1, 2], gpu=3).trace(tmp_path))
-    assert_rows(analysis.gpus, "gpu  name  sm_count\n0  NVIDIA H200  132\n3  GPU 3  –")
-    assert_rows(analysis.ranges, "gpu  tensor_active_mean_pct\n3  1.5")
-
-
 # The capture
 
 
@@ -294,25 +253,6 @@ def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
     analysis = analyze(trace, kernels=False)
     assert_rows(analysis.ranges, expected)
     assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.000015  0.000003")
-
-
-def test_a_gpu_without_work_has_the_span_of_its_samples(tmp_path):
-    trace = TraceBuilder().gpu().gpu(1).recorded(duration=90_000).kernel("k", 20_000, 40_000)
-    analysis = analyze(trace.samples([10] * 6).samples([30] * 7, gpu=1).trace(tmp_path))
-    expected = """
-        gpu  path  host_ns  gpu_window_ns  window_ns  tensor_active_mean_pct
-        0    -     20_000   20_000         20_000     10
-        1    -     70_000   –              70_000     30
-        """
-    assert_rows(analysis.ranges, expected)
-    assert_rows(analysis.outside, "gpu  sampled_s  tensor_active_s\n0  0.00004  0.000004\n1  0  0")
-
-
-def test_what_was_not_traced_has_no_flop(tmp_path):
-    """A sum over no kernels is not 0: GPU 1 was sampled, and nothing of it traced."""
-    trace = TraceBuilder().gpu().gpu(1).kernel("k", 20_000, 40_000).cycles([0] * 6, sm=[10_000] * 6)
-    ranges = analyze(trace.cycles([900] * 6, sm=[10_000] * 6, gpu=1).trace(tmp_path)).ranges
-    assert_rows(ranges, "gpu  tensor_flop  tensor_tflops  fitted_active_s\n0  0  0  0\n1  –  –  –")
 
 
 # What is absent
@@ -469,24 +409,6 @@ def test_diagnostics_that_are_serious(tmp_path):
         "Nsight Systems: c.",
         "Nsight Systems: 2 more warnings in the report's diagnostics.",
     ]
-
-
-def test_metrics_that_were_asked_for_and_did_not_come(tmp_path):
-    builder = TraceBuilder().captured("GPU_METRICS_OPTIONS:GPU_0:ID", "0")
-    assert warnings_of(builder, tmp_path)[0].startswith("GPU metrics were requested but are not in the export")
-
-
-def test_a_metric_set_without_tensor_active(tmp_path):
-    builder = TraceBuilder().samples([1, 2], metric="GR Active [Throughput %]")
-    analysis = analyze(builder.trace(tmp_path))
-    assert judge(analysis).warnings[0].startswith("The recording's metric set has no Tensor Active.")
-    assert analysis.ranges["tensor_active_mean_pct"].isna().all()
-
-
-def test_a_counter_that_also_counts_half_precision(tmp_path):
-    builder = TraceBuilder().samples([1, 2], metric="Tensor Active / FP16 Active [Throughput %]")
-    text = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores."
-    assert text in warnings_of(builder, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -82,10 +82,6 @@ class TestRanges:
         step = f"step(data forward({NET} MSELoss) backward optimizer)"
         assert outlines["training"] == f"{step} {step} data"  # at last the loader said that it is at its end
 
-    def test_replicas_have_the_names_of_the_module_that_they_are_made_of(self, outlines: dict[str, str]) -> None:
-        step = f"step(forward(Net({NET} {NET})) backward optimizer)"
-        assert outlines["data_parallel"] == f"{step} {step}"
-
     @pytest.mark.parametrize(
         ("program", "called", "run_again"),
         [
@@ -115,28 +111,14 @@ class TestRanges:
         step = f"step({batch} {batch} optimizer optimizer)"  # clipping gradients is the optimizer's work, too
         assert outlines["accumulation"] == f"{step} {step} data"
 
-    def test_parameters_may_be_changed_by_hand(self, outlines: dict[str, str]) -> None:
-        first = f"inference Net(forward({NET}) backward optimizer)"  # a guess, before there is a gradient
-        step = f"step({TRAINED})"
-        tried = f"inference Net(forward({NET}))"
-        assert outlines["by_hand"] == f"{first} {step} {step} {tried} {tried}"
-
     def test_an_optimizer_ends_the_steps_that_gradients_ended(self, outlines: dict[str, str]) -> None:
         batch = f"forward({NET}) backward"
         accumulated = f"step({batch} {batch} optimizer)"
         assert outlines["by_hand_at_first"] == f"inference Net({batch}) step({batch}) {accumulated} {accumulated}"
 
-    def test_a_step_holds_every_optimizer_of_the_program(self, outlines: dict[str, str]) -> None:
-        step = f"step({TRAINED} {TRAINED.replace('Net', 'Net#2')})"
-        assert outlines["two_models"] == " ".join([step] * 3)
-
     def test_a_model_that_is_not_trained_may_be_called_within_a_step(self, outlines: dict[str, str]) -> None:
         step = f"step(data forward({NET} {NET.replace('Net', 'Net#2')}) backward optimizer)"
         assert outlines["teacher"] == f"{step} {step} data"
-
-    def test_a_step_is_whole_again_after_the_program_removed_the_hooks(self, outlines: dict[str, str]) -> None:
-        first, again = "inference Rude(forward(Rude(Rude.proj)))", f"inference Net(forward({NET}))"
-        assert outlines["unhooked"] == f"{first} data {again} data"
 
     def test_each_thread_has_steps_of_its_own(self, outlines: dict[str, str]) -> None:
         steps = " ".join([f"inference Net(forward({NET}))"] * 2)
@@ -182,32 +164,9 @@ class TestBackward:
         """Each thread numbers its own from 0: replicas, and autograd where it makes a graph of the backward pass."""
         assert marks(logs[program]) == []
 
-    def test_a_graph_of_another_thread_is_in_no_module(self) -> None:
-        script = (
-            f"{MARKED}; t = threading.Thread(target=lambda: made.append(n(torch.ones(1)))); t.start(); t.join()\n"
-            "made[0].backward(); n(torch.ones(1)).backward(); n(torch.ones(1)).backward(); print(log)"
-        )
-        assert run_forked(script).stdout == "[]\n"
-
-    def test_a_pass_to_some_inputs_is_in_no_module(self) -> None:
-        script = f"{MARKED}; x = torch.ones(1, requires_grad=True); n(x).backward(inputs=[x]); print(log)"
-        assert run_forked(script).stdout == "[]\n"
-
     def test_an_error_of_a_mark_is_not_the_programs(self) -> None:
         script = f"{MARKED}; a._installed[0]._backward._mark = 5; n(torch.ones(1)).backward(); print(log)"
         assert run_forked(script).stdout == "[]\n"
-
-    def test_an_outer_pass_on_autograds_thread_goes_on_where_it_was(self) -> None:
-        """As on a GPU, whose outer pass began on another thread than the inner one of a checkpoint."""
-        script = (
-            "from tcprof.annotate.backward import Backward; log = []; b = Backward(log.append)\n"
-            "b._marker('outer')(None); b.begin(()); b._marker('inner')(None); b.end(goes_on=True); print(log)"
-        )
-        assert run_forked(script).stdout == "['outer', 'inner', 'outer']\n"
-
-    def test_a_graph_that_is_kept_is_marked_once_each_time(self) -> None:
-        script = f"{MARKED}; y = n(torch.ones(1))\nfor _ in range(3): y.backward(retain_graph=True)\nprint(log)"
-        assert run_forked(script).stdout == "['Linear', 'Linear', 'Linear']\n"
 
 
 def marks(log: list[str]) -> list[str]:
@@ -227,31 +186,13 @@ class TestGenerating:
         called = f"inference Generating(forward({NET.replace('Net', 'Generating')}))"  # by the program
         assert outlines["generating"] == f"{generation} {generation} {called}"
 
-    def test_a_method_that_calls_itself_or_what_it_overrides_is_one(self, outlines: dict[str, str]) -> None:
-        assert outlines["generating_within"] == calls("Longer", between="Longer(Softmax)")
-
-    def test_a_model_may_generate_for_another_one(self, outlines: dict[str, str]) -> None:
-        first = calls("Longer", between="Longer(Softmax) Drafting").replace("inference Longer(", "Drafting ")
-        assert outlines["generating_by_two"] == f"inference Drafting({first} {calls('Drafting', first=False)}"
-
     def test_in_the_call_of_a_module_it_is_a_part_of_that(self, outlines: dict[str, str]) -> None:
         called = NET.replace("Net", "Chat.net")
         assert outlines["generating_in_a_call"] == f"inference Chat(forward(Chat({called} {called})))"
 
-    def test_it_may_be_trained_on_and_tried(self, outlines: dict[str, str]) -> None:
-        called = f"{NET.replace('Net', 'Generating')} Generating"
-        step = f"step(data forward({called} {called}) backward optimizer) data"
-        assert outlines["generating_while_training"] == f"{step} {calls('Generating')}"
-
     def test_what_fails_leaves_nothing_open(self, outlines: dict[str, str]) -> None:
         failed = "inference Failing(Failing forward(Failing) Failing)"
         assert outlines["generating_and_failing"] == f"{failed} {failed} inference Net(forward({NET}))"
-
-    def test_what_lost_its_hooks_ends_with_the_method(self, outlines: dict[str, str], how: str) -> None:
-        first, last = calls("Rude"), f"inference Net(forward({NET}))"
-        if how == "hooks":  # its call's end was not seen
-            first, last = first.removesuffix(" Rude)"), f"inference Net({NET}))"
-        assert outlines["generating_unhooked"] == f"{first} {last}"
 
 
 class TestHarmlessness:
@@ -261,14 +202,6 @@ class TestHarmlessness:
             for node in ast.walk(tree):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tcprof"):
                     assert (node.module or "").startswith("tcprof.annotate"), path
-
-    @pytest.mark.parametrize(
-        "program", ["import tcprof\nwith tcprof.annotate(): pass", "from tcprof import annotate\nannotate.steps"]
-    )
-    def test_a_program_may_use_tcprof_itself(self, program: str) -> None:
-        path = os.pathsep.join((str(PACKAGE / "startup"), str(PACKAGE.parents[1])))
-        result = run_python("-c", program, PYTHONPATH=path)
-        assert (result.returncode, result.stderr) == (0, "")
 
     def test_startup_waits_for_torch_and_runs_the_users_own_sitecustomize(self, tmp_path: Path) -> None:
         (tmp_path / "sitecustomize.py").write_text("print('mine')\n", encoding="utf-8")
@@ -286,27 +219,12 @@ class TestHarmlessness:
         assert (done.returncode, done.stdout) == (0, "done\n")
         assert done.stderr.count("tcprof: the annotation was switched off") == 1
 
-    def test_a_torch_without_what_is_needed_is_told_and_left_alone(self, tmp_path: Path) -> None:
-        (tmp_path / "torch").mkdir()
-        (tmp_path / "torch" / "__init__.py").write_text("__version__ = '2.0'\n", encoding="utf-8")
-        (tmp_path / "torch" / "cuda.py").write_text("", encoding="utf-8")
-        path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
-        done = run_python("-c", "import torch; print(torch.__version__)", PYTHONPATH=path)
-        assert (done.returncode, done.stdout) == (0, "2.0\n")
-        assert "nothing is annotated" in done.stderr
-
     @pytest.mark.parametrize("code", ["raise SystemExit(7)", "import os; os._exit(7)", "import no_such_module"])
     def test_the_programs_status_is_its_own(self, tmp_path: Path, code: str) -> None:
         plain = run_python("-c", code)
         annotated = run_python("-c", code, PYTHONPATH=str(PACKAGE / "startup"))
         assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
         assert annotated.stderr == plain.stderr
-
-    def test_python_m_runs_a_script_as_python_does(self, tmp_path: Path) -> None:
-        script = tmp_path / "train.py"
-        script.write_text("import sys; print(__name__, sys.argv, sys.path[0])\n", encoding="utf-8")
-        plain = run_python(str(script), "--fast")
-        assert run_python("-m", "tcprof.annotate", str(script), "--fast").stdout == plain.stdout
 
     def test_python_m_gives_a_script_its_path_and_a_main_module_that_lasts(self, tmp_path: Path) -> None:
         script = """
@@ -329,19 +247,6 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
         )
         assert plain.stdout.endswith("True\n")
         assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
-
-    def test_python_m_without_a_program_says_how(self) -> None:
-        done = run_python("-m", "tcprof.annotate")
-        assert done.returncode == 1
-        assert "usage: python -m tcprof.annotate" in done.stderr
-
-    def test_a_child_process_starts_anew(self) -> None:
-        script = (
-            "import tcprof.annotate as a; a.start(); import os, torch; hooks = a._installed[0];"
-            "hooks._enter(torch.nn.Linear(1, 1)); child = os.fork(); calls = len(hooks._thread.calls);"
-            "child or os._exit(calls); print(calls, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-        )
-        assert run_forked(script).stdout == "1 0\n"
 
     def test_the_context_annotates_what_is_within(self) -> None:
         script = (

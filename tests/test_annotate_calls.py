@@ -1,11 +1,7 @@
 """How calls of modules are followed: as if nothing were there, for the program and for what PyTorch makes of it."""
 
-from types import SimpleNamespace
-
 import pytest
 from forked import run_forked
-
-from tcprof.annotate.calls import uncompiled
 
 pytestmark = pytest.mark.torch
 
@@ -100,45 +96,8 @@ print(nn.Module.__call__ is nn.Module._wrapped_call_impl is not own, nn.Module._
     assert run_forked(START + NET + check).stdout == "True (*args, **kwargs)\nFalse\nTrue None\n"
 
 
-def test_one_who_has_wrapped_ours_keeps_a_call_that_does_nothing_when_the_annotation_ends() -> None:
-    check = """
-ours = nn.Module.__call__
-nn.Module.__call__ = theirs = lambda self, *args: ours(self, *args)
-net(x)
-print(log)
-log.clear()
-annotation._installed[0].close()
-print(net(x).shape == x.shape, log, nn.Module.__call__ is theirs)
-annotation.start()  # by hooks: the method isn't PyTorch's own
-net(x)
-print(log)
-"""
-    once = ["inference Net", "forward", "Net", "Net.proj", "<", "<"]
-    assert run_forked(START + NET + check).stdout == f"{once}\nTrue [] True\n{once}\n"
-
-
 def test_a_pytorch_whose_compiler_cannot_be_told_has_hooks() -> None:
     check = "import torch._C._dynamo as dynamo; dynamo.eval_frame = None\n"
     end = "net(x); print(log, nn.Module.__call__ is own)"
     expected = "['inference Net', 'forward', 'Net', 'Net.proj', '<', '<'] True\n"
     assert run_forked("import torch\n" + check + START + NET + end).stdout == expected
-
-
-def test_a_torch_before_2_7_compiles_nothing_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There code can be skipped, but not what it calls: the compiler waits meanwhile, and is as it was afterwards."""
-    following: list[object] = ["the compiler"]
-
-    def set_eval_frame(compiler: object) -> object:
-        following.append(compiler)
-        return following[-2]
-
-    old = SimpleNamespace(skip_code=lambda _: None, set_eval_frame=set_eval_frame)
-    monkeypatch.setattr(torch._C._dynamo, "eval_frame", old)
-
-    def fail() -> None:
-        assert following[-1] is None
-        raise KeyError
-
-    with pytest.raises(KeyError):
-        uncompiled(fail)()
-    assert following == ["the compiler", None, "the compiler"]

@@ -1,16 +1,12 @@
 """Programs that are hard to annotate: what they do is theirs, and what could not be annotated is told."""
 
 import os
-import pickle
 import subprocess
 from pathlib import Path
 
 import pytest
 from forked import run_forked
 from test_annotate import PACKAGE, run_python
-
-from tcprof.annotate import generators
-from tcprof.annotate.names import list_modules
 
 pytestmark = pytest.mark.torch
 
@@ -157,24 +153,6 @@ def test_a_torch_without_nvtx_is_told_once_and_the_program_goes_on(tmp_path: Pat
     assert done.stderr.startswith("tcprof: ")
 
 
-def test_a_torch_of_2_0_is_told_once_and_the_program_goes_on(tmp_path: Path) -> None:
-    """It has modules and optimizers, but no torch.compiler.is_compiling."""
-    stub = """
-__version__ = "2.0.1"
-import sys, types
-for name in "nn nn.modules nn.modules.module optim optim.optimizer autograd utils cuda compiler".split():
-    sys.modules[f"torch.{name}"] = module = types.ModuleType(f"torch.{name}")
-    parent, _, last = f"torch.{name}".rpartition(".")
-    setattr(sys.modules[parent], last, module)
-"""
-    (tmp_path / "torch").mkdir()
-    (tmp_path / "torch" / "__init__.py").write_text(stub, encoding="utf-8")
-    path = os.pathsep.join((str(PACKAGE / "startup"), str(tmp_path)))
-    done = run_python("-c", "import torch; print(torch.__version__)", PYTHONPATH=path, TCPROF_ANNOTATE="ops")
-    assert (done.returncode, done.stdout) == (0, "2.0.1\n")
-    assert done.stderr == "tcprof: nothing is annotated: that needs PyTorch 2.3 or newer\n"
-
-
 @pytest.mark.slow
 def test_a_model_of_many_modules_is_named_once_and_called_in_linear_time(tmp_path: Path) -> None:
     script = """
@@ -191,21 +169,3 @@ print(len(names._names) >= 30_000, first < 8, second < 4)
 """
     done = run(tmp_path, START + NET + script)
     assert (done.stdout, done.stderr) == ("True True True\n", "")
-
-
-def test_modules_are_listed_as_torch_lists_them() -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Identity()))
-    net.append(net[1][0])  # once more
-    net.register_module("absent", None)
-    for each in (net, nn.DataParallel(net)):
-        assert [(path, id(part)) for path, part in list_modules(each)] == [
-            (path, id(part)) for path, part in each.named_modules()
-        ]
-
-
-def test_a_wrapper_that_is_pickled_by_value_goes_without_the_annotation() -> None:
-    begin, end = generators._Marker(print), generators._Marker(print)
-    wrapper = generators.surround(torch.nn.Linear.extra_repr, begin, end, torch.compiler.is_compiling)
-    held = [cell.cell_contents for cell in wrapper.__closure__ or ()]  # what cloudpickle would take along
-    assert [pickle.loads(pickle.dumps(each)) for each in held if each in (begin, end)] == [id, id]
-    assert wrapper(torch.nn.Linear(2, 3)) == "in_features=2, out_features=3, bias=True"

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from importlib import import_module
 from multiprocessing import get_context
@@ -164,17 +163,6 @@ def test_a_folder_that_cannot_be_written_is_a_note(
     assert "note: the analysis cannot be cached" in done.err
 
 
-def test_a_disk_that_is_full_is_a_note(folder: Path, given: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
-    done = run("show", given)
-    assert done.status == 0
-    assert "No space left on device" in done.err
-    assert entries(folder) == []
-
-
 def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run, monkeypatch) -> None:
     for window in ("gpu", "host"):
         run("show", given, "--window", window)
@@ -185,22 +173,6 @@ def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run,
     assert oldest in entries(folder)
     assert rest[0] not in entries(folder)
     assert len(entries(folder)) == 2
-
-
-@pytest.mark.parametrize("value", ["", "0"])
-def test_an_empty_name_keeps_nothing(value: str, given: Path, run: Run, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(contents.VARIABLE, value)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert run("show", given).err == run("show", given, "--no-cache").err
-    assert [path.name for path in tmp_path.iterdir()] == ["run.sqlite"]
-
-
-def test_by_default_it_is_in_the_user_s_folder_of_caches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(contents.VARIABLE)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("sys.platform", "linux")
-    tcprof.read(FIXTURES / "mlp_fp16.sqlite", cache=cache.user_cache(print))
-    assert len(entries(tmp_path / "tcprof")) == 1
 
 
 def keep_often(folder: Path, given: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """The files of chips: names, counters, rates and peaks; and that a new chip is one file."""
 
-import json
 import math
 import re
 import runpy
@@ -15,7 +14,6 @@ import pytest
 import yaml
 from builders import TraceBuilder
 from chip_files import check_file
-from commands import Run
 
 import tcprof
 from tcprof.analysis.kernels.roofline import find_peaks
@@ -206,36 +204,6 @@ def test_the_page_has_every_board() -> None:
     assert generated == page, "run: python docs/generate_chips.py"
 
 
-def test_the_command_lists_every_board_and_says_where_its_figures_are_from(run: Run) -> None:
-    shown = run("chips").out
-    assert all(re.search(rf"^{re.escape(name)} ", shown, re.MULTILINE) for name in BOARDS)
-    listed = json.loads(run("chips", "--format", "json").out)["boards"]
-    assert [board["board"] for board in listed] == [*BOARDS]
-    assert all(board["source"] for board in listed)
-    l40 = next(board for board in listed if board["board"] == "L40")
-    assert l40["fp16_tflops"] is None
-    assert l40["dram_bandwidth"] == 864e9
-
-
-def test_geforce_halves_what_it_adds_up_in_float32() -> None:
-    card = find_chip("GA102", "NVIDIA GeForce RTX 3090")
-    assert [card.flop_per_cycle("mma.sync", "fp16", sums) for sums in ("fp32", "fp16")] == [128, 256]
-    assert math.isnan(card.flop_per_cycle("mma.sync", "fp16"))
-    assert card.flop_per_cycle("mma.sync", "bf16") == 128
-    assert math.isnan(find_chip("GA102").flop_per_cycle("mma.sync", "fp16", "fp32"))  # which board is not known
-    assert math.isnan(find_chip("GA102", "NVIDIA RTX A5000").flop_per_cycle("mma.sync", "fp16", "fp32"))
-    assert find_chip("GA102", "NVIDIA A40").flop_per_cycle("mma.sync", "fp16") == 256
-    assert find_chip("AD102", "NVIDIA GeForce RTX 4090").flop_per_cycle("mma.sync", "fp8", "fp32") == 256
-
-
-def test_what_may_be_either_of_two_precisions_has_a_rate_if_both_have_one() -> None:
-    chip = find_chip("GH100")
-    assert chip.flop_per_cycle("wgmma", "fp16/bf16") == 1024
-    assert chip.peak_flop_per_cycle("fp16/bf16") == 1024
-    assert math.isnan(chip.flop_per_cycle("wgmma", "fp16/fp8"))
-    assert math.isnan(chip.peak_flop_per_cycle("fp16/fp4"))
-
-
 @pytest.mark.parametrize(
     ("precision", "chip", "gpu", "expected"),
     [
@@ -420,13 +388,6 @@ def test_cycles_of_others_are_that_of_whole_tiles(product_flop, name, tile, erro
     assert product_flop[f"{name} 4097"] == pytest.approx(2 * padded, rel=error)
 
 
-def test_cycles_of_the_wmma_kernel_are_its_arithmetic() -> None:
-    kernels = tcprof.read(Path(__file__).parent.parent / "fixtures" / "wmma.sqlite").kernels
-    (kernel,) = kernels[kernels["tensor_kernel"]].to_dict("records")
-    assert (kernel["family"], kernel["shape"], kernel["precision"]) == ("mma.sync", "16x8x16", "fp16")
-    assert kernel["tensor_flop"] == pytest.approx(2 * 4096**3, rel=1e-6)
-
-
 def test_cycles_of_a_convolution_are_its_channels_padded_to_whole_tiles() -> None:
     """ResNet's first has 3 channels, of which a tile of CUTLASS's takes 32, and 64 filters, of which it takes 128."""
     analysis = tcprof.read(Path(__file__).parent.parent / "fixtures" / "resnet.sqlite")
@@ -446,11 +407,3 @@ def test_a_board_that_is_cut_down_has_no_rate_of_the_whole_chip(chip: str, gpu: 
         family, _, shape = name.partition(" ")
         assert all(math.isnan(found.flop_per_cycle(family, each, shape=shape)) for each in rates[name])
     assert math.isnan(found.peak_flop_per_cycle("bf16"))
-
-
-def test_geforce_of_blackwell_is_twice_as_fast_with_sums_in_fp16() -> None:
-    found = find_chip("GB202", "NVIDIA GeForce RTX 5090")
-    rates = [found.flop_per_cycle("mma.sync", "fp16", accumulator) for accumulator in ("fp16", "fp32")]
-    assert rates == [256, 128]
-    assert found.board.stated_peak("fp16", "fp16") == 2 * found.board.stated_peak("fp16", "fp32") == 419
-    assert math.isnan(found.flop_per_cycle("mma.sync", "fp16"))

@@ -189,13 +189,6 @@ def test_ranges_work_and_counters(tmp_path: Path) -> None:
     assert forward["tid"] == 1  # the thread's own number
 
 
-def test_a_counter_steps_where_it_changes_and_is_unknown_where_it_ends(tmp_path: Path) -> None:
-    events = draw(small(), tmp_path)
-    # The last sample lasts one period, as far as is known.
-    assert track(events, "Tensor Active") == [(0, 0), (10_000, 50), (30_000, 100), (40_000, 0), (60_000, 0)]
-    assert {event["name"] for event in of(events, "C")} == {"Tensor Active"}  # nothing else was recorded
-
-
 def test_gaps_are_marked_and_faults_come_first(tmp_path: Path) -> None:
     builder = TraceBuilder().gpu().samples([40, 50, 50, 70], times=[0, 10_000, 50_000, 60_000])
     events = draw(builder, tmp_path)
@@ -207,27 +200,6 @@ def test_gaps_are_marked_and_faults_come_first(tmp_path: Path) -> None:
     assert fault[1].startswith("Samples were lost")
     assert fault[2:] == (0, 70_000)
     assert next(iter(processes_of(events).values())) == "tcprof: read this before the figures"
-
-
-def test_one_counter_can_be_unknown_alone(tmp_path: Path) -> None:
-    samples = tcprof.read(small().write(tmp_path)).samples
-    known = np.array([np.nan, 7.0, np.nan, 9.0, 9.0, np.nan])
-    events = draw(small(), tmp_path, samples=samples.assign(sm_active_pct=known))
-    assert track(events, "SM Active") == [(0, 0), (10_000, 7), (20_000, 0), (30_000, 9), (50_000, 0), (60_000, 0)]
-    unknown = [(start, end) for row, _, start, end in drawn(events) if row == "no SM Active"]
-    assert unknown == [(0, 10_000), (20_000, 30_000), (50_000, 60_000)]
-
-
-def test_times_before_zero(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu().kernel("k", 5_000, 9_000).samples([10, 20, 30], start=-15_000, period=10_000)
-    about, events = write(builder.write(tmp_path), tmp_path / "trace.json")
-    assert about["zero_ns"] == 0
-    assert track(events, "Tensor Active") == [(0, 20), (5_000, 30), (15_000, 0)]
-    builder.range("early", -7_001, 2_000)
-    about, events = write(builder.write(tmp_path), tmp_path / "trace.json")
-    assert about["zero_ns"] == -7_001
-    assert ("thread 1", "early", 0, 9_001) in drawn(events)
-    assert track(events, "Tensor Active") == [(0, 10), (2_001, 20), (12_001, 30), (22_001, 0)]
 
 
 def test_work_that_overlaps_on_a_stream_has_a_row_of_its_own(tmp_path: Path) -> None:
@@ -242,21 +214,6 @@ def test_work_that_overlaps_on_a_stream_has_a_row_of_its_own(tmp_path: Path) -> 
         ("stream 7, overlapping 1", "k3", 3_000, 4_100),
         ("stream 8", "other", 500, 600),
     ]
-
-
-def test_ranges_that_overlap_in_many_ways_are_asynchronous(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu()
-    for number in range(trace_events.MOST_ROWS + 2):
-        builder.range(f"request {number}", 10 * number, 1_000 + 10 * number, start_end=True)
-    events = draw(builder, tmp_path)
-    assert len(of(events, "X")) == trace_events.MOST_ROWS
-    assert sorted(drawn(events, "be")) == [
-        ("thread 1", "request 8", 80, 80),
-        ("thread 1", "request 8", 1_080, 1_080),
-        ("thread 1", "request 9", 90, 90),
-        ("thread 1", "request 9", 1_090, 1_090),
-    ]
-    assert of(events, "b")[0]["args"]["path"].endswith("request 8")
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12)), max_size=40))
@@ -326,16 +283,6 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     assert {event["name"] for event in of(events, "X", OUTSIDE)} == {"step", *HOSTILE}
 
 
-def test_what_is_unknown_is_left_out(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000)
-    events = draw(builder, tmp_path)
-    kernel = next(event for event in events if event["name"] == "k")
-    assert kernel["args"]["kernel"]["launch_count"] == 1
-    assert not [key for key in {**kernel["args"], **kernel["args"]["kernel"]} if "tensor" in key]
-    assert all(None not in event["args"].values() for event in events)
-    assert not of(events, "C")
-
-
 def test_nothing_recorded(tmp_path: Path) -> None:
     assert draw(TraceBuilder(), tmp_path) == []
 
@@ -383,15 +330,6 @@ def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale
     place = np.searchsorted(times, middle, side="right") - 1
     after = middle >= 0
     assert values[place[after]] == pytest.approx(np.nan_to_num(recorded[after]), abs=1e-6)
-
-
-def test_long_names_make_short_pieces() -> None:
-    assert [len(range(100)[some]) for some in trace_events.chunks(100, trace_events.BYTES_AT_ONCE // 40)] == [
-        39,
-        39,
-        22,
-    ]
-    assert len(list(trace_events.chunks(3, 10 * trace_events.BYTES_AT_ONCE))) == 3
 
 
 def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

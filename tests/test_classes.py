@@ -83,14 +83,6 @@ def test_of_too_many_geometries_those_that_took_the_least_time_are_pooled(monkey
     assert len(set(found.kind[pooled].tolist())) == 1
 
 
-def test_pools_by_name_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "MOST_CLASSES", 4)
-    monkeypatch.setattr(classes, "MOST_POOLS", 3)
-    found = classified([(name, 0, 1000 * (1 + name)) for name in range(20)] * 3)
-    assert found.pooled.sum() == 4, "three pools and the remainder"
-    assert (~found.pooled).sum() == 4
-
-
 API_CALLS = st.lists(
     st.tuples(
         st.integers(0, 4),

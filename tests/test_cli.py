@@ -162,15 +162,6 @@ def test_absent_foreign_and_unreadable_inputs(run: Run, tmp_path: Path) -> None:
         assert path.name in done.err
 
 
-def test_a_link_to_itself_is_no_recording(run: Run, tmp_path: Path) -> None:
-    loop = tmp_path / "loop.sqlite"
-    loop.symlink_to(loop)
-    for args in (["report", loop, "-o", tmp_path / "page.html"], ["compare", loop, loop]):
-        done = run(*args)
-        assert done.status == 3
-        assert "loop.sqlite cannot be read" in done.err
-
-
 def test_a_report_without_nsys(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tcprof.nsys import locate
 
@@ -201,14 +192,6 @@ def test_what_is_missing_is_said(build: TraceBuilder, note: str, run: Run, tmp_p
     assert done.status == 0
     assert note in " ".join(done.err.split())
     assert "whole capture" in done.out
-
-
-def test_unknown_is_a_dash_and_null(run: Run, tmp_path: Path) -> None:
-    path = TraceBuilder().gpu().range("step", 0, 20_000).kernel("k", 2_000, 9_000, launched=1_000).write(tmp_path)
-    rows = json.loads(run("ranges", path, "--format", "json").out)["rows"]
-    assert {row["tensor_active_mean_pct"] for row in rows} == {None}
-    step = next(line for line in run("ranges", path).out.splitlines() if line.strip().startswith("step "))
-    assert step.split()[-6:] == ["–", "–", "~0.0", "1", "–", "–"]  # from the kernel's name
 
 
 def test_names_cannot_act_on_the_terminal(run: Run, tmp_path: Path) -> None:

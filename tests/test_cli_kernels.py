@@ -136,34 +136,6 @@ def test_without_kernels_there_are_no_rows(builder: TraceBuilder, run: Run, tmp_
     assert json.loads(run("kernels", path, "--format", "json").out)["rows"] == []
 
 
-@pytest.mark.parametrize("file_format", ["text", "markdown"])
-@pytest.mark.parametrize("name", ["\x1b[31mred\x1b[0m", "[bold]k[/bold]", "[/]"])
-def test_names_cannot_act_on_the_terminal(file_format: str, name: str, run: Run, tmp_path: Path) -> None:
-    done = run("kernels", names_only(name, "gemm").write(tmp_path), "--format", file_format)
-    assert done.status == 0
-    assert not {"\x1b", "\r", "\t", "\u202e"} & set(done.out)
-    assert sum("50.0 µs" in line for line in done.out.splitlines()) == 2, "a row for each kernel"
-
-
-def test_markup_is_shown_as_it_is_and_escaped_in_markdown(run: Run, tmp_path: Path) -> None:
-    path = names_only("[bold]k|`_[/bold]").write(tmp_path)
-    assert "\n[bold]k|`_[/bold] " in run("kernels", path).out
-    assert "| \\[bold\\]k\\|\\`\\_\\[/bold\\] |" in run("kernels", path, "--format", "markdown").out
-
-
-def test_names_come_back_whole_from_csv_and_json(run: Run, tmp_path: Path) -> None:
-    name = 'void k<"a", (int)1>(T1,\n T2)'
-    path = names_only(name).write(tmp_path)
-    assert csv_rows(run("kernels", path, "--format", "csv"))[0]["name"] == name
-    assert json.loads(run("kernels", path, "--format", "json").out)["rows"][0]["name"] == name
-
-
-@pytest.mark.parametrize("command", ["kernels", "ranges", "timeline", "modules"])
-def test_a_filter_of_an_empty_recording_is_no_defect(command: str, run: Run, tmp_path: Path) -> None:
-    done = run(command, TraceBuilder().gpu().write(tmp_path), "--filter", "gemm", "--format", "markdown")
-    assert done.status in (0, 3), done.err
-
-
 @pytest.mark.parametrize(("command", "what"), [("kernels", "kernel"), ("ranges", "range"), ("timeline", "range")])
 def test_a_filter_that_finds_nothing_says_what_there_is(command: str, what: str, run: Run) -> None:
     done = run(command, AMP, "--filter", "no such name")

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-from functools import partial
-from pathlib import Path
 
 import pytest
 from builders import AMP, FIXTURES
@@ -42,26 +40,6 @@ def test_json_and_csv_have_all_rows_and_columns(run: Run) -> None:
     assert all(list(row) == MODULES.names for row in document["rows"])
     lines = list(csv.DictReader(io.StringIO(run("modules", LLAMA, "--format", "csv").out)))
     assert [line["module"] for line in lines] == frame["module"].tolist()
-
-
-OF_EACH_KIND = (LLAMA, *(FIXTURES / f"{name}.sqlite" for name in ("jax_mlp", "mnist_amp", "resnet")))
-
-
-@pytest.mark.parametrize("fixture", [*OF_EACH_KIND], ids=lambda path: path.stem)
-def test_sums_are_those_of_the_iterations(fixture: Path) -> None:
-    analysis = tcprof.read(fixture)
-    exactly = partial(pytest.approx, rel=1e-12)
-    captures = analysis.ranges[analysis.ranges["depth"] == 0].set_index("gpu")["fitted_cycles"]
-    assert analysis.kernels.groupby("gpu")["tensor_cycles"].sum().to_dict() == exactly(captures.dropna().to_dict())
-    rows = analysis.modules[analysis.modules["phase"] == "all"]
-    for gpu, modules in rows.groupby("gpu"):
-        whole, roots = modules[modules["depth"] == 0].iloc[0], modules[modules["depth"] == 1]
-        places = analysis.ranges[analysis.ranges["path"].isin(analysis.iterations["path"])]
-        step = places[places["gpu"] == gpu].sum()
-        assert roots["kernel_ns"].sum() == whole["kernel_ns"] == step["kernel_ns"]
-        assert roots["kernel_count"].sum() == whole["kernel_count"] == step["kernel_count"]
-        assert roots["tensor_cycles"].sum() == exactly(whole["tensor_cycles"])
-        assert whole["tensor_cycles"] == exactly(step["fitted_cycles"])
 
 
 @pytest.mark.parametrize(
@@ -110,13 +88,6 @@ def test_filter_and_depth_choose_modules(run: Run) -> None:
     assert {row["module"] for row in rows} == {"", "Llama", "(forward)", "(backward)", "(optimizer)"}
 
 
-def test_no_fold_lists_each_layer(run: Run) -> None:
-    folded, whole = (run("modules", LLAMA, *args).out for args in ((), ("--no-fold", "--limit", 0)))
-    assert "0–3 (4" in folded
-    assert "alike" not in whole
-    assert whole.count("q_proj") == LAYERS
-
-
 def test_a_limit_says_what_is_left_out(run: Run) -> None:
     done = run("modules", LLAMA, "--limit", 5)
     assert "more modules hidden" in " ".join(done.out.split())
@@ -127,13 +98,6 @@ def test_a_recording_without_modules_says_how_to_get_them(run: Run) -> None:
     assert (done.status, done.out) == (3, "")
     assert done.err.splitlines()[0].endswith("The recording names no module.")
     assert "tcprof profile" in done.err
-
-
-def test_another_order_is_by_what_is_lost(run: Run) -> None:
-    out = run("modules", LLAMA, "--sort", "lost", "--depth", 1).out
-    table = out.partition("──\n")[2].splitlines()
-    order = [line.split()[0] for line in table[1:] if line.endswith(("ms", "µs"))]
-    assert order == ["Llama", "(optimizer)", "(forward)", "(backward)"]
 
 
 def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand() -> None:

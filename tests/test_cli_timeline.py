@@ -31,12 +31,6 @@ def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
         assert all(list(row) == schema.names for row in document[name])
 
 
-def test_csv_has_the_account(run: Run) -> None:
-    lines = run("timeline", AMP, "--format", "csv", "--depth", 1).out.splitlines()
-    assert lines[0].split(",") == TIMELINE.names
-    assert len(lines) == 4  # capture and two epochs
-
-
 def test_unknown_range_is_refused(run: Run) -> None:
     done = run("timeline", AMP, "--iteration", "nonsense")
     assert done.status == 2

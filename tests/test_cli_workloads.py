@@ -1,7 +1,6 @@
 """``tcprof workloads`` as a user meets it."""
 
 import json
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -71,12 +70,6 @@ def test_json_has_the_same(folder: Path, run: Run) -> None:
     }
 
 
-def test_elsewhere_the_commands_have_the_whole_path(folder, run, monkeypatch, tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    assert f"  $ tcprof profile --capture-range cudaProfilerApi {folder}/train.py\n" in run("workloads").out
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
@@ -115,10 +108,3 @@ def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeyp
     assert [name for name, row in rows.items() if not row["point"]] == []
     assert rows["convnet.py"]["command"] == "tcprof profile --capture-range cudaProfilerApi workloads/convnet.py"
     assert rows["llama.py"]["command"] == "tcprof profile workloads/llama.py"
-
-
-def test_wheels_take_them_along() -> None:
-    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    assert build["wheel"]["sources"] == {"workloads": "tcprof/_workloads"}
-    assert workloads.FOLDERS[0] == ROOT / "tcprof" / "_workloads"
-    assert "workloads" in build["sdist"]["include"]  # a wheel may be built from it

@@ -9,14 +9,13 @@ import pandas as pd
 import pytest
 from builders import TraceBuilder
 from scenarios import draw, steps
-from worlds import MS, SMS, Kernel, Sampler, World, join_worlds, make_world, write_world
+from worlds import SMS, Kernel, Sampler, World, make_world, write_world
 
 import tcprof
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 from tcprof.analysis.samples.clock import (
     ENGINE_EARLY_NS,
     ENGINE_LATE_NS,
-    LOWEST_AGREEMENT_PCT,
     align_samples,
     check_clocks,
 )
@@ -70,13 +69,6 @@ def test_offset_to_a_microsecond(offset):
     assert found["agreement_pct"] > 90
 
 
-def test_unknown_where_the_gpu_is_never_idle():
-    found = check_clocks(*recorded(0, busy=1)).iloc[0]
-    assert math.isnan(found["offset_ns"])
-    assert math.isnan(found["agreement_pct"])
-    assert "1 edge between busy and idle" in "".join(describe_clocks(check_clocks(*recorded(0, busy=1))))
-
-
 @pytest.mark.parametrize(("late", "known"), [(0, True), (150_000, False)])
 def test_of_offsets_that_fit_alike_one_clock_is_taken(late, known):
     """A program that repeats each 200 µs to the ns."""
@@ -84,14 +76,6 @@ def test_of_offsets_that_fit_alike_one_clock_is_taken(late, known):
     clocks = check_clocks(world.activities(), world.samples(Sampler(late=late)))
     assert clocks["offset_ns"].notna().tolist() == [known]
     assert ("several offsets fit" in describe_clocks(clocks)[0]) == (not known)
-
-
-def test_samples_of_other_work_do_not_agree():
-    activities, _ = recorded(0)
-    _, samples = recorded(0, seed=2)
-    found = check_clocks(activities, samples).iloc[0]
-    assert found["agreement_pct"] < LOWEST_AGREEMENT_PCT
-    assert math.isnan(found["offset_ns"])
 
 
 def test_copies_within_the_memory_may_count_as_active():
@@ -110,12 +94,6 @@ def test_copies_within_the_memory_may_count_as_active():
     percent = (samples["gr_active_pct"] + np.round(100 * (copied - lost) / PERIOD)).clip(0, 100)
     found = check_clocks(ACTIVITIES.conform(both), samples.assign(gr_active_pct=percent)).iloc[0]
     assert abs(found["offset_ns"]) <= 1_000
-
-
-def test_no_row_without_gr_active():
-    activities, samples = recorded(0)
-    assert check_clocks(activities, samples.assign(gr_active_pct=np.nan)).empty
-    assert check_clocks(activities, samples.iloc[:0]).empty
 
 
 @pytest.mark.parametrize(
@@ -198,13 +176,6 @@ def test_intervals_of_ranges_hold_where_clocks_drift(drift: float, tmp_path: Pat
         for name, true in world.truth().items():
             held.append(ranges.loc[name, "tensor_active_low_pct"] <= true <= ranges.loc[name, "tensor_active_high_pct"])
     assert np.mean(held) >= COVER
-
-
-def test_work_after_a_long_start_up_is_compared() -> None:
-    work = steps(0, STEPS, start_ns=3_000 * MS)
-    world = join_worlds(make_world([Kernel("load", 5, 0)], 1), work)
-    clock = check_clocks(world.activities(), world.samples(Sampler(late=20_000))).iloc[0]
-    assert clock["shift_ns"] == pytest.approx(20_000, abs=250)
 
 
 def test_clocks_on_time_are_left_alone() -> None:

@@ -2,14 +2,10 @@
 
 import re
 
-import numpy as np
 import pytest
 from builders import TraceBuilder, analyzed
 
 from tcprof.comparison import compare
-from tcprof.comparison.gate.judge import judge_condition
-from tcprof.comparison.gate.parse import parse_condition
-from tcprof.comparison.statistics.rows import WHOLE_GRAPHS
 from tcprof.findings.compared import judge_comparison
 
 STEP = 200_000
@@ -62,6 +58,20 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapp
     assert "CUDA graphs were recorded as a whole in the " in " ".join(judge_comparison(comparison).warnings)
 
 
+def test_a_change_that_may_be_chance_is_one_line_and_a_warning_names_the_remedy(tmp_path):
+    found = judge_comparison(compare_with_longer_graphs(80_000, tmp_path))
+    (said,) = found.verdict
+    assert re.search(r"Inconclusive: 1\.40x as long \(\S+ to \S+\)\. Median step time 200 µs → 280 µs\.$", said)
+    assert "Record both sides with --cuda-graph-trace node." in " ".join(found.warnings)
+
+
+def compare_with_longer_graphs(longer, folder):
+    """Of kernels launched one by one with graphs, in which one takes so many ns longer."""
+    base = analyzed(steps(whole=False), folder, "a.sqlite")
+    inside = ((GEMM, 40_000 + longer), (ADD, 20_000))
+    return compare(base, analyzed(steps(whole=True, inside=inside, length=STEP + longer), folder, "b.sqlite"))
+
+
 @pytest.mark.slow
 def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
@@ -81,17 +91,3 @@ def test_kernels_that_a_graph_hides_are_not_counted(tmp_path):
     both = same[same["path"] == "step"].set_index("quantity")
     assert both.loc["kernel_count", "verdict"] == ""  # what changed within the graphs is not known
     assert both.loc["kernel_ns", "verdict"] == "="
-
-
-def test_a_change_that_may_be_chance_is_one_line_and_a_warning_names_the_remedy(tmp_path):
-    found = judge_comparison(compare_with_longer_graphs(80_000, tmp_path))
-    (said,) = found.verdict
-    assert re.search(r"Inconclusive: 1\.40x as long \(\S+ to \S+\)\. Median step time 200 µs → 280 µs\.$", said)
-    assert "Record both sides with --cuda-graph-trace node." in " ".join(found.warnings)
-
-
-def compare_with_longer_graphs(longer, folder):
-    """Of kernels launched one by one with graphs, in which one takes so many ns longer."""
-    base = analyzed(steps(whole=False), folder, "a.sqlite")
-    inside = ((GEMM, 40_000 + longer), (ADD, 20_000))
-    return compare(base, analyzed(steps(whole=True, inside=inside, length=STEP + longer), folder, "b.sqlite"))

@@ -13,10 +13,8 @@ from test_modules import US, Step
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import find_means
-from tcprof.comparison import compare
 from tcprof.comparison.modules import compare_modules
 from tcprof.frames import MODULE_CHANGES
-from tcprof.views.comparison.changes import list_module_changes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -107,14 +105,6 @@ def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
     assert parts.tolist() == pytest.approx(whole.loc["", ["base_ns", "new_ns"]].tolist())
 
 
-def test_a_new_module_is_higher_than_none(make: Make) -> None:
-    rows = totals(compare_modules([make(2, 20)], [make(2, 20, extra=True)], iterate=True))
-    head = rows.loc["Net.head"]
-    assert head["verdict"] == "higher"
-    assert 0 < head["difference_low_ns"] < 10 * US < head["difference_high_ns"]
-    assert pd.isna(head[["base_ns", "base_low_ns", "base_alike_count", "ratio", "ratio_low"]]).all()
-
-
 def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> None:
     rows = totals(compare_modules([make(3, 40)], [make(3, 40, percent=60)], iterate=True))
     fc = rows.loc["Net.layers.*.fc"]
@@ -124,13 +114,6 @@ def test_a_change_of_tensor_active_has_the_interval_of_the_fit(make: Make) -> No
     assert low < 10 < high
     halves = [fc[f"{side}_tensor_active_high_pct"] - fc[f"{side}_tensor_active_pct"] for side in ("base", "new")]
     assert high - 10 == pytest.approx(np.hypot(*halves), rel=0.01)
-
-
-def test_modules_of_unlike_iterations_are_not_compared(make: Make, tmp_path: Path) -> None:
-    """Three steps do not iterate; the order of the kernels does, from layer to layer."""
-    few = tcprof.read(training(2, 20, steps=3).write(tmp_path), warm_up="all")
-    assert few.iterations["path"].iloc[0] != "step"
-    assert compare(make(2, 20), few).modules.empty
 
 
 def test_sides_of_which_one_names_no_module_are_not_compared(make: Make, tmp_path: Path) -> None:
@@ -150,13 +133,3 @@ def test_the_command_shows_them_and_json_has_them(tmp_path: Path, run: Callable[
     document = json.loads(run("compare", *sides, "--format", "json").out)
     assert list(document["modules"][0]) == MODULE_CHANGES.names
     assert {each["module"] for each in document["modules"]} >= {"", "Net.layers.*.fc"}
-
-
-def test_the_headings_of_the_page_tell_the_columns_apart(make: Make) -> None:
-    titles = [
-        MODULE_CHANGES[f"{side}_{name}"].title for name in ("ns", "tensor_active_pct") for side in ("base", "new")
-    ]
-    assert titles == ["Time, base", "Time, new", "Tensor Active, base", "Tensor Active, new"]
-    side = make(2, 20)
-    headings = [heading.title for heading in list_module_changes(compare(side, side), 0).headings]
-    assert len(set(headings)) == len(headings)

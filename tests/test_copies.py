@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import FIXTURES, TraceBuilder
+from builders import FIXTURES
 from commands import Run
 from comparison_inputs import read_steps
 from hypothesis import given
@@ -164,14 +164,3 @@ def test_parts_of_a_recording_are_the_same_and_others_are_not(count: int, share:
     assert is_same_recording(marks, take_fingerprint(part))
     assert is_same_recording(take_fingerprint(part), marks)
     assert not is_same_recording(marks, others)
-
-
-def test_a_recording_without_work_is_known_by_its_samples(tmp_path: Path) -> None:
-    sampled, other, empty = TraceBuilder(), TraceBuilder(), TraceBuilder().gpu()
-    marks = [
-        tcprof.read(trace.write(tmp_path, f"{number}.sqlite")).fingerprint
-        for number, trace in enumerate((sampled.samples([1, 2, 3]), other.samples([1, 2, 3], start=5), empty))
-    ]
-    assert is_same_recording(marks[0], marks[0])
-    assert not is_same_recording(marks[0], marks[1])
-    assert not is_same_recording(marks[2], marks[2])

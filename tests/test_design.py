@@ -127,12 +127,6 @@ def test_squares_are_of_each_launch_and_not_of_their_sum() -> None:
     assert found.cluster_squares.toarray().ravel() == pytest.approx([2, 1])
 
 
-def test_long_stretches_are_cut_into_clusters() -> None:
-    found = build_design(launches((5, 195, 0)), samples(*range(0, 210, 10)))
-    assert set(found.stretch.tolist()) == {0}
-    assert np.bincount(found.cluster).tolist() == [8, 8, 4]
-
-
 ROW = st.tuples(st.integers(0, 50_000), st.integers(1, 30_000), st.integers(0, 2))
 
 

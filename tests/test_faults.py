@@ -2,22 +2,15 @@
 
 import json
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import TraceBuilder
-from report_inputs import HOSTILE
 
 import tcprof
-from tcprof.cli.output import has_color, print_faults
 from tcprof.findings.faults import lower_frequency
-from tcprof.nsys import schema
-from tcprof.render.formats import Style
-from tcprof.render.formats.text import render
 from tcprof.sources.nsys_sqlite import NsysExport, export
-from tcprof.views.document import Document
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -123,11 +116,6 @@ def test_an_overflow_tells_what_was_lost_and_the_frequency_to_try(tmp_path: Path
     assert not any("overflow" in text or "--frequency" in text for text in analysis.warnings)
 
 
-def test_an_overflow_that_left_no_gap(tmp_path: Path) -> None:
-    (fault,) = faults_of(recorded().diagnostic("error", "Sampling buffer overflow"), tmp_path)
-    assert fault.startswith("Samples were lost (Sampling buffer overflow); no gap shows, so how many is unknown. ")
-
-
 def test_samples_that_end_before_the_kernels_are_lost_too(tmp_path: Path) -> None:
     builder = recorded().kernel("late", 190_000, 200_000, launched=150_000).diagnostic("error", OVERFLOW)
     assert "GPU 0 has none for 100 µs, 50.0 % of the time recorded." in faults_of(builder, tmp_path)[0]
@@ -161,13 +149,6 @@ def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
     assert fault.count("--frequency") == 1
 
 
-def test_a_sampler_that_failed(tmp_path: Path) -> None:
-    text = "GPU Metrics [0]: NVPA_STATUS_ERROR\n- API function: Nvpw.GPU_PeriodicSampler_DecodeCounters_V2(&params)"
-    analysis = tcprof.read(recorded().diagnostic("error", text).write(tmp_path))
-    assert analysis.faults[0].startswith("Samples were lost (GPU Metrics [0]: NVPA_STATUS_ERROR); no gap shows")
-    assert not any("NVPA" in text for text in analysis.warnings)
-
-
 def test_several_gpus_are_told_apart_and_fewer_of_them_advised(tmp_path: Path) -> None:
     builder = recorded().gpu(1).samples([1] * 6, times=[0, 10_000, 20_000, 70_000, 80_000, 90_000], gpu=1)
     builder.diagnostic("error", "GPU Metrics [1]: Sampling buffer overflow").diagnostic("error", OVERFLOW)
@@ -175,21 +156,6 @@ def test_several_gpus_are_told_apart_and_fewer_of_them_advised(tmp_path: Path) -
     assert "overflow; GPU Metrics [1]: Sampling buffer overflow): GPU 1 has none for 40.0 µs, 40.0 % of" in fault
     assert "GPU 0 has none" not in fault
     assert fault.endswith("2 GPUs were sampled at once: sampling fewer, such as --gpus 0, loses less.")
-
-
-def test_many_gpus_are_cut(tmp_path: Path) -> None:
-    builder = TraceBuilder().diagnostic("error", OVERFLOW)
-    for gpu in range(6):
-        builder.gpu(gpu).samples([1] * 4, times=[0, 10_000, 20_000, 80_000 + 10_000 * gpu], gpu=gpu)
-    (fault,) = faults_of(builder, tmp_path)
-    assert fault.count("has none for") == 4
-    assert "; 2 more GPUs lost samples too. " in fault
-    assert "Record again with a lower --frequency. 6 GPUs" in fault
-
-
-def test_an_overflow_that_left_no_sample(tmp_path: Path) -> None:
-    (fault,) = faults_of(TraceBuilder().gpu().kernel("k", 0, 1, launched=0).diagnostic("error", OVERFLOW), tmp_path)
-    assert fault.startswith(f"Samples were lost ({OVERFLOW}); none are left. ")
 
 
 @pytest.mark.parametrize(
@@ -262,16 +228,6 @@ def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:
     assert [fault.split()[0] for fault in faults] == ["Samples", "Kernels"]
 
 
-@pytest.mark.parametrize("text", [HOSTILE[0]])
-def test_nothing_of_a_diagnostic_is_passed_on_but_known_words(tmp_path: Path, text: str | bytes | int) -> None:
-    builder = recorded()
-    hostile = text if isinstance(text, bytes | int) else f"{text} CUPTI dropped 2 records {DISORDER} {text}"
-    builder.row(schema.DIAGNOSTICS, timestamp=0, source=1, severity=1, text=hostile)
-    for fault in faults_of(builder, tmp_path):
-        assert fault.isprintable()
-        assert fault.startswith((f"Samples are out of order ({DISORDER}). ", "Kernels may be missing: events of "))
-
-
 # Where they are shown
 
 
@@ -303,15 +259,6 @@ def test_output_with_faults_is_as_before(run, faulty, golden, name, output):
     golden(name, run("ranges", faulty, "--format", output).out)
 
 
-def test_csv_leaves_them_to_the_error_stream(run: Callable[..., tuple[str, str]], faulty: Path) -> None:
-    status, out, err = run("ranges", faulty, "--format", "csv")
-    assert status == 0
-    assert out.startswith("gpu,domain,path,")
-    assert "lost" not in out
-    assert err.startswith("warning: Samples were lost")
-    assert err.index("warning: Kernels may be") < err.index("note: ")
-
-
 @pytest.mark.parametrize("command", ["ranges", "kernels", "timeline"])
 def test_json_has_them_before_the_warnings(run: Callable[..., tuple[str, str]], faulty: Path, command: str) -> None:
     status, out, err = run(command, faulty, "--format", "json")
@@ -339,25 +286,3 @@ def test_report_and_export_tell_them_and_keep_their_paths_alone_on_the_output(ru
         < text.index("Samples were lost")
         < text.index('id="figures"')
     )
-
-
-@pytest.mark.parametrize(
-    ("environment", "colored"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
-)
-def test_the_word_is_red_on_a_terminal_with_colour_only(monkeypatch, capsys, environment, colored):
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    print_faults(("Samples were lost.",))
-    said = [capsys.readouterr().err]
-    document = Document(kind="test", faults=("Samples were lost.",))
-    said.append(f"{render(document, Style(80, color=has_color(sys.stderr)))}\n\n")
-    plain = [each.replace("\x1b[31m\x1b[1m", "<").replace("\x1b[0m", ">") for each in said]
-    assert plain == ["<warning:> Samples were lost.\n\n" if colored else "warning: Samples were lost.\n\n"] * 2
-
-
-def test_a_fault_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    print_faults(("a\x1b[31mb\u202ec",))
-    assert capsys.readouterr().err == "warning: a\ufffd[31mb\ufffdc\n\n"

@@ -1,14 +1,11 @@
 """Useful FLOP: formulas, which op counts, sizes that are none, and how they stand beside what was executed."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import numpy as np
-import pandas as pd
 import pytest
 from builders import US, TraceBuilder
 from recorded_ops import TENSOR_KERNEL
@@ -19,8 +16,6 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.flop.formulas import (
     WHOLE,
     WRAPPERS,
-    count_convolution,
-    count_convolution_backward,
     count_flop,
 )
 from tcprof.annotate.steps import DOMAIN
@@ -29,7 +24,6 @@ from tcprof.findings.notes import describe_useful
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.text import render
 from tcprof.sources import InvalidValues
-from tcprof.sources.torch_ops import split_names
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.show import view_recording
 
@@ -137,11 +131,6 @@ def test_an_op_and_what_it_calls_count_once(read: Read) -> None:
     assert useful(read(step.sampled())) == 2 * 64**3
 
 
-def test_a_product_of_nothing_but_itself_counts_by_its_wrapper(read: Read) -> None:
-    step = Step().op("aten::linear", 10, 50, [[2, 32, 64], [64, 64]]).op("aten::matmul", 12, 40, [[2, 32, 64], *SQUARE])
-    assert useful(read(step.works(18).sampled())) == 2 * 64**3
-
-
 def test_a_matrix_and_a_vector_do_not_count(read: Read) -> None:
     """PyTorch's counter does not count them either."""
     step = (
@@ -183,31 +172,6 @@ def test_sizes_that_are_none_are_unknown_and_told(sizes: str, read: Read) -> Non
     assert InvalidValues("NVTX_EVENTS.text", "an op's sizes that are none", 1, kept=True) in analysis.observed.wrong
 
 
-def test_damaged_names_are_read_as_what_they_are() -> None:
-    """Whatever is changed in them: sizes are lists of numbers or none, and formulas take them."""
-    random = Random(0)
-    name = (
-        "aten::conv2d, seq = 3, op_id = 7, sizes = [[2, 3, 9, 9], [4, 3], []], input_op_ids = [(7,0), (0,-1), (0,-1)]"
-    )
-    names = []
-    for _ in range(2000):
-        text = list(name)
-        for _ in range(random.randint(1, 4)):
-            place = random.randrange(len(text))
-            text[place : place + random.randint(0, 2)] = random.choice([*"[](), -.e0123456789", "9" * 14])
-        names.append("".join(text))
-    ops = split_names(pd.Categorical(dict.fromkeys(names)), np.ones(len(set(names)), dtype=np.int64))
-    found = {text for texts in (ops.sizes, ops.output_sizes) for text in texts if text}
-    assert len(found) > 50
-    for sizes in map(json.loads, found):
-        assert all(type(size) is int and size >= 0 for each in sizes for size in each)
-        for formula in {**WHOLE, **WRAPPERS}.values():
-            assert not count_flop(formula, sizes) < 0
-        operands = [*sizes, [], [], []]
-        assert not count_convolution(*operands[:3], transposed=False) < 0
-        assert not count_convolution_backward(*operands[:3], gradients=2, transposed=None) < 0
-
-
 def test_a_tensor_kernel_of_no_op_makes_its_module_unknown(read: Read) -> None:
     step = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9).op("aten::_cudnn_rnn", 30, 40).works(35, 10**9)
     analysis = read(step.sampled())
@@ -247,17 +211,6 @@ def test_without_sizes_nothing_is_known_and_nothing_said(read: Read) -> None:
     assert not {"Useful FLOP", "Executed FLOP", "Useful"} & set(shown(analysis))
 
 
-def test_table_shows_flop_of_a_step_and_those_executed_where_known(read: Read) -> None:
-    step = Step(steps=6)
-    for at in range(20, 6000, 1000):
-        step.op("aten::mm", at, at + 100, [[1024, 1024]] * 2).works(at + 50, 2 * 1024**3)
-    cells = shown(read(step.sampled()))
-    assert [cells[name] for name in ("Useful FLOP", "Executed FLOP", "Useful")] == ["2.15 G", "2.15 G", "100.0 %"]
-    rounded = shown(read(Step().op("aten::mm", 10, 20, SQUARE).works(15).samples([0] * 1000 + [50] * 20)))
-    assert rounded["Useful FLOP"] == "524,288"
-    assert not {"Executed FLOP", "Useful"} & set(rounded)
-
-
 CONVOLVED = 2 * 2 * 8 * 8 * 16 * 3 * 3 * 3
 IMAGES, KERNELS = [2, 3, 16, 16], [16, 3, 3, 3]
 
@@ -277,21 +230,6 @@ def convolved(taken: Sequence[Sequence[int]], process: int = 1000) -> Step:
 )
 def test_what_a_convolution_made_is_what_the_first_op_took(taken: Sizes, flop: float, read: Read) -> None:
     assert useful(read(convolved(taken).sampled())) == pytest.approx(flop, nan_ok=True, rel=0)
-
-
-def test_processes_number_their_ops_for_themselves(read: Read) -> None:
-    step = convolved([])
-    step.range("aten::relu, op_id = 20, sizes = [[2, 16, 8, 8]], input_op_ids = [(7,0)]", 41, 45, process=2000)
-    assert math.isnan(useful(read(step.sampled())))
-
-
-def test_a_list_of_tensors_that_moves_arguments_tells_nothing() -> None:
-    names = [
-        "aten::conv2d, op_id = 7, sizes = [[1]]",
-        "aten::cat, op_id = 8, sizes = [[2]], input_op_ids = [(0,-1), (7,0)]",
-    ]
-    ops = split_names(pd.Categorical(names), np.array([1, 1]))
-    assert list(ops.output_sizes) == ["", ""]
 
 
 def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
@@ -384,40 +322,6 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
     given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
-
-
-def short_steps() -> Step:
-    """Six steps whose work begins long after they have ended on the CPU."""
-    step = Step(steps=6)
-    for at in range(20, 6000, 1000):
-        step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2).works(at + 50, 2 * 2048**3)
-    return step
-
-
-def test_what_was_not_sampled_is_unknown_of_modules(tmp_path: Path) -> None:
-    """Of a module with kernels that are none on the Tensor Cores, too, whose FLOP there are known: 0."""
-    path = short_steps().works(20, name=ELEMENTWISE).write(tmp_path)
-    modules = tcprof.read(path, iteration="step", warm_up="all").modules
-    assert len(modules)
-    figures = ["tensor_cycles", "tensor_flop", "tensor_tflops", "tensor_peak_pct", "hfu_pct", "lost_ns"]
-    assert modules[figures].isna().all(axis=None)
-    assert modules["useful_flop"].notna().all()
-
-
-def test_useful_flop_of_what_lies_in_warm_up_only_are_unknown(tmp_path: Path) -> None:
-    path = short_steps().range("compile", 10 * US, 500 * US).sampled().write(tmp_path)
-    ranges = tcprof.read(path, iteration="step", warm_up=1).ranges.set_index("name")
-    assert ranges.loc["compile", "instance_count"] == 0
-    assert ranges["useful_flop"].isna().to_dict()["compile"]
-    assert ranges.loc["step", "useful_flop"] == 5 * 2 * 2048**3
-
-
-def test_mfu_is_unknown_where_useful_flop_ran_without_a_peak(read: Read) -> None:
-    """On CUDA cores, or on a chip that is not known."""
-    step = Step().op("aten::mm", 10, 20, SQUARE).works(15, 10**9)
-    step.op("aten::mm", 30, 40, SQUARE).works(35, name="sgemm_128x128_nn")
-    row = read(step.sampled()).modules.iloc[-1]
-    assert (row["useful_flop"], math.isnan(row["mfu_pct"])) == (4 * 64**3, True)
 
 
 @pytest.mark.parametrize(("executed", "contradicts"), [(1.0, False), (0.5, True)])

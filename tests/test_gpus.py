@@ -80,10 +80,3 @@ def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
     assert said in page
     assert 'id="icicle-4"' in page
     assert 'id="icicle-3"' not in page
-
-
-def test_a_page_of_a_few_gpus_shows_all(analysis):
-    few = keep_gpus(analysis, range(MOST_GPUS))
-    shown, findings = keep_busiest(few, few.findings)
-    assert shown is few
-    assert not any("This page shows" in text for text in findings.remarks)

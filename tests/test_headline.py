@@ -48,14 +48,6 @@ def test_it_is_over_steps_whatever_the_windows_of_ranges():
     assert (host.line, host.headline) == (gpu.line, gpu.headline)
 
 
-def test_a_capture_without_iterations():
-    (summary,) = summarize(make_analysis())
-    assert summary.headline[0] == (
-        "The Tensor Cores were busy 2.0 % of the 18.0 ms from the GPU's first activity to its last."
-    )
-    assert summary.measured == "No steps were found: all figures here cover the whole capture."
-
-
 def test_nothing_is_known_of_nothing():
     (summary,) = summarize(make_empty())
     assert summary.headline == (

@@ -2,9 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 from builders import FIXTURES
@@ -12,7 +10,6 @@ from commands import Run
 
 import tcprof
 from tcprof.analysis.kernels.roofline import GIVEN, find_peaks
-from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.chips import Board
 from tcprof.errors import UsageError
 from tcprof.findings.notes import describe_peaks
@@ -62,37 +59,6 @@ def test_a_peak_can_be_given(run: Run) -> None:
         tcprof.read(TRANSFORMER, peak_tflops=math.nan)
 
 
-@pytest.mark.parametrize(("peakless", "known"), [(0, True), (1, True), (2, False)])
-def test_few_flop_without_a_peak_do_not_make_it_unknown(peakless: int, known: bool) -> None:
-    analysis = tcprof.read(TRANSFORMER)
-    values = values_of_launches(analysis.kernel_instances, analysis.kernels, analysis.activities["kind"])
-    sums = pd.DataFrame(dict(values)).sum().to_frame().T
-    sums["peakless_flop"] = peakless / 100 * sums["flop"]
-    window = np.array([1e9])
-    assert range_rates(sums, window)["hfu_pct"].notna().tolist() == [known]
-
-
-def test_it_is_on_the_page_with_its_source() -> None:
-    analysis = tcprof.read(TRANSFORMER)
-    (summary,) = summarize(analysis, analysis.findings)
-    rate = next(each for each in summary.figures if each.title == "Tensor FLOP/s")
-    step = analysis.ranges.set_index("path").loc["step"]
-    assert f"HFU {step['hfu_pct']:.1f} % (of the dense peak at the boost clock)" in rate.caption
-    assert "989.5 TFLOP/s in BF16, FP16/BF16 (NVIDIA H200 data sheet" in " ".join(describe_peaks(analysis))
-
-
-def test_of_peaks_the_known_ones_are_told_where_one_is_not() -> None:
-    analysis = tcprof.read(MATMUL)
-    lacks = analysis.kernels["precision"] == "fp64"
-    kernels = analysis.kernels.assign(
-        peak_tflops=analysis.kernels["peak_tflops"].where(~lacks),
-        peak_source=analysis.kernels["peak_source"].where(~lacks, ""),
-    )
-    (said,) = describe_peaks(replace(analysis, kernels=kernels))
-    assert "989.5 TFLOP/s in " in said
-    assert said.endswith("; none is known in FP64; --peak-tflops sets one.")
-
-
 @pytest.mark.parametrize(
     ("command", "columns"),
     [("show", 80)],
@@ -105,11 +71,6 @@ def test_peaks_are_told_where_shares_of_them_are_shown_and_nowhere_else(
     told = " ".join(out.split()).count("HFU is the FLOP executed on the Tensor Cores, as shares of the dense peak")
     is_shown = any(line.endswith("  HFU") for line in out.splitlines())
     assert told == is_shown == (command == "ranges" and columns >= 100)  # show has no such column
-
-
-def test_the_peaks_stand_below_a_table_of_markdown(run: Run) -> None:
-    out = run("ranges", TRANSFORMER, "--format", "markdown").out
-    assert out.index("| HFU %") < out.index("HFU is the FLOP")
 
 
 GPU = {"gpu": 0, "name": "", "chip": "GA102", "sm_count": 82.0, "clock_hz": 1.695e9, "memory_bytes": 24e9}

@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import FIXTURES, TraceBuilder
+from builders import TraceBuilder
 from commands import Run
 from test_redact import SECRETS, recording, recording_with_secrets, texts_in
 
 import tcprof
-from tcprof.identity import MOST_RANKS, RANK_VARIABLES, Identity, Rank, alias_of, identify_launch
+from tcprof.identity import Identity, Rank, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.redaction.redact import redact
 from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity
@@ -167,21 +167,6 @@ def test_what_has_not_its_form_is_not_known(row: tuple[object, object], tmp_path
     assert Identity.from_facts(dict([row])) == Identity()
 
 
-@pytest.mark.parametrize("columns", ["x INTEGER", "name TEXT", "name INTEGER, value INTEGER", "name, value, spare"])
-def test_a_table_of_another_shape_holds_nothing(columns: str, tmp_path: Path, run: Run) -> None:
-    path = recording().write(tmp_path, "run.sqlite")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(f"CREATE TABLE TCPROF_RUN ({columns})")
-        connection.execute(f"INSERT INTO TCPROF_RUN VALUES ({', '.join('7' for _ in columns.split(','))})")  # noqa: S608
-    assert tcprof.read(path).recording.identity == Identity()
-    assert run("redact", path, "-o", tmp_path / "copy.sqlite").status == 0
-
-
-def test_more_ranks_than_a_host_has_are_not_all_read() -> None:
-    facts = {f"rank_{rank}": f"of {2 * MOST_RANKS}" for rank in range(2 * MOST_RANKS)}
-    assert len(Identity.from_facts(facts).ranks) == MOST_RANKS
-
-
 def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -> None:
     builder = recording_with_secrets().row(schema.GPUS, id=1, uuid="GPU-5d1e").system("Hostname", "build-host-7")
     builder.captured("PROCESS_0:ENVIRONMENT_VARIABLE", 'SLURM_JOB_ID="AKIA"')
@@ -240,8 +225,3 @@ def test_the_driver_s_cuda_is_known(tmp_path: Path) -> None:
     for number, version in (("13010", "13.1"), ("9020", "9.2"), ("x", ""), ("130100", "")):
         path = TraceBuilder().gpu().system("CudaDriverVersion", number).write(tmp_path, f"{number}.sqlite")
         assert NsysExport(path).recording().cuda_version == version
-
-
-def test_recordings_of_before_have_none() -> None:
-    assert tcprof.read(FIXTURES / "matmul.sqlite").recording.identity == Identity()
-    assert len(RANK_VARIABLES) == len({rank for rank, *_ in RANK_VARIABLES})

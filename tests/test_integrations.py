@@ -82,13 +82,6 @@ def test_without_nsys_the_steps_are_a_trace_and_an_analysis(tmp_path: Path, monk
     assert tcprof.read(tmp_path / "run.tcprof").recording.file == "run.json"
 
 
-@pytest.mark.filterwarnings("default")
-def test_what_cannot_be_saved_ends_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
-    with pytest.warns(UserWarning, match=r"tcprof could not save the analysis of .*run.json: "):
-        run(Capture(first=1, count=3, trace=tmp_path / "absent" / "run.json"))
-
-
 def run(capture: Capture) -> None:
     model = torch.nn.Linear(8, 8)
     with capture:

@@ -3,15 +3,12 @@
 from collections.abc import Sequence
 
 import pytest
-from builders import MS, TraceBuilder
+from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis.ranges.nesting import OTHERS
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
-from tcprof.analysis.steps.iterations import find_iterations
-from tcprof.errors import UsageError
 from tcprof.findings import describe_warm_up
-from tcprof.views.recording.time import figure_iteration_strip
 
 
 def read(trace, tmp_path):
@@ -22,10 +19,6 @@ def iterating(analysis):
     """The paths of ranges that iterate; without one, what repeats in the order of the kernels does."""
     paths = analysis.iterations["path"].unique().tolist()
     return [path for path in paths if path != KERNEL_ORDER]
-
-
-def named(analysis, name):
-    return find_iterations(analysis.instances, analysis.paths, analysis.activities, name)
 
 
 def loop(trace: TraceBuilder, name: str, start: int, lengths: Sequence[int], domain: str = "", **place: object) -> int:
@@ -71,17 +64,6 @@ def test_four_instances_do_not_iterate(tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "step", 0, [6_000] * 4)
     assert iterating(read(trace, tmp_path)) == []
-
-
-def test_a_name_or_the_end_of_a_path_chooses(tmp_path):
-    trace = TraceBuilder().gpu().range("epoch", 0, 50_000)
-    loop(trace, "step", 0, [6_000] * 5)
-    analysis = read(trace, tmp_path)
-    assert named(analysis, "epoch")["path"].tolist() == ["epoch"]
-    assert len(named(analysis, "step")) == 5
-    assert len(named(analysis, "epoch / step")) == 5
-    with pytest.raises(UsageError, match="No range is called 'tep'"):
-        named(analysis, "tep")
 
 
 def test_the_first_slow_ones_are_warm_up(tmp_path):
@@ -203,39 +185,9 @@ def test_a_range_that_holds_little_of_the_work_is_no_iteration(tmp_path):
     assert forward(60) == ["Model"]
 
 
-def test_what_runs_before_and_after_the_iterations_does_not_matter(tmp_path):
-    trace = TraceBuilder().gpu().kernel("tuning", 0, 400_000, launched=0)
-    end = loop(trace, "step", 500_000, [8_000] * 6)
-    trace.kernel("evaluation", end, end + 400_000, launched=end)
-    assert len(read(trace, tmp_path).iterations) == 6
-
-
 def test_a_range_with_less_than_half_of_the_work_gives_way_to_one_with_more(tmp_path):
     """An evaluation in the default domain, in a program whose steps are in a domain of its own."""
     trace = TraceBuilder().gpu()
     end = loop(trace, "step", 0, [8_000] * 9, "trainer")
     loop(trace, "evaluate", end, [8_000] * 6)
     assert iterating(read(trace, tmp_path)) == ["step"]
-
-
-def test_a_range_with_less_than_half_of_the_work_iterates_where_no_other_one_holds_more(tmp_path):
-    trace = TraceBuilder().gpu()
-    end = loop(trace, "step", 0, [8_000] * 6)
-    trace.kernel("export", end, end + 100_000, launched=end)
-    assert iterating(read(trace, tmp_path)) == ["step"]
-
-
-def test_several_gpus_have_colours_of_their_own_and_a_legend(tmp_path):
-    builder = TraceBuilder().gpu(0).gpu(1).recorded(1_000 * MS)
-    for step in range(6):
-        start = 100 * MS * step
-        builder.range("step", start, start + 60 * MS)
-        for device in (0, 1):
-            begin = start + 10 + device
-            builder.kernel("k", begin, begin + 4 * MS, launched=start + 1 + device, device=device)
-    figure = figure_iteration_strip(tcprof.read(builder.write(tmp_path)))
-    colors = {trace["name"]: trace["marker"]["color"] for trace in figure.data}
-    assert set(colors) == {"GPU 0", "GPU 1"}
-    assert len(set(colors.values())) == 2
-    assert figure.layout["showlegend"]
-    assert [trace["name"] for trace in figure.data if trace["showlegend"]] == ["GPU 0", "GPU 1"]

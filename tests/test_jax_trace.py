@@ -107,20 +107,6 @@ def test_a_trace_of_no_gpu_is_refused(tmp_path: Path) -> None:
         open_source(writer.write(tmp_path / "tpu.trace.json"))
 
 
-def test_hostile_events_are_left_out(tmp_path: Path, run: Run) -> None:
-    writer = JaxWriter()
-    for number in range(6):
-        writer.step(number, 500.0 * number)
-    for odd in (None, 7, [], {"hlo_op": 1, "hlo_module": []}, {"correlation_id": "9" * 40, "kernel_details": "grid:x"}):
-        for process, thread in ((GPU, STREAM), (HOST, LAUNCHER), ([], {}), (GPU, []), (True, 1)):
-            event = {"ph": "X", "pid": process, "tid": thread, "name": "cuLaunchKernel", "ts": 1, "dur": 1, "args": odd}
-            writer.events += [event, event | {"ph": "M", "name": "process_name"}, event | {"name": odd}]
-    path = writer.write(tmp_path / "a.json")
-    for command in ("show", "ranges", "modules", "kernels"):
-        done = run(command, path)
-        assert (done.status, "Traceback" in done.err) == (0, False), done.err
-
-
 @pytest.mark.parametrize("listed", ["AMD Instinct MI300X", "", None])
 def test_gpus_of_amd_are_told(listed: str | None, tmp_path: Path, run: Run) -> None:
     writer = JaxWriter()

@@ -13,7 +13,6 @@ from slow import first
 import tcprof
 from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.errors import UsageError
-from tcprof.findings import judge
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -137,20 +136,6 @@ def test_a_range_that_iterates_comes_first(tmp_path):
     assert {"step", KERNEL_ORDER} == set(forced.paths["path"])
 
 
-def test_ranges_that_do_not_iterate_stay(tmp_path):
-    """A module's range around a part of each step, and a library's inside: both keep their rows and their kernels."""
-    trace = TraceBuilder().gpu()
-    for number in range(8):
-        start = number * 10_000
-        steps(trace, 1, start)
-        trace.range("embedding", start, start + 100).range("DeviceScan", start + 140, start + 160, domain="CCCL")
-    analysis = read(trace, tmp_path)
-    assert analysis.iterations["path"].unique().tolist() == [KERNEL_ORDER]
-    rows = analysis.ranges[analysis.ranges["depth"] == 1].set_index("path")
-    assert rows["kernel_count"].to_dict() == {"embedding": 8, "DeviceScan": 8, KERNEL_ORDER: 8 * len(KINDS)}
-    assert analysis.observed.range_count == 16
-
-
 def test_two_threads_that_launch(tmp_path):
     """A backward pass from a thread of its own, as in PyTorch, is in the order in which it was launched."""
     trace, start = TraceBuilder().gpu(), 0
@@ -159,16 +144,6 @@ def test_two_threads_that_launch(tmp_path):
         start = steps(trace, 1, start, ("gemm_backward", "gemm_backward", "embed_backward"), thread=2)
     analysis = read(trace, tmp_path)
     assert analysis.instances["kernel_count"].tolist() == [6] * 6
-
-
-def test_streams_that_overlap_differently_in_each_step(tmp_path):
-    trace, random = TraceBuilder().gpu(), np.random.default_rng(5)
-    for start in range(0, 200_000, 10_000):
-        for number, kind in enumerate(KINDS):
-            delay = int(random.integers(200, 3_000))
-            begin = start + 100 * number + delay
-            trace.kernel(kind, begin, begin + 50, launched=start + 100 * number, stream=7 + number % 2)
-    assert read(trace, tmp_path).instances["kernel_count"].tolist() == [len(KINDS)] * 20
 
 
 def test_without_launches_it_is_the_order_of_the_starts(tmp_path):
@@ -210,13 +185,6 @@ def test_a_step_begins_with_the_copy_of_its_batch(tmp_path):
     assert analysis.instances["gpu_start_ns"].tolist() == [5_500 + 5_000 * number for number in range(6)]
 
 
-def test_long_first_iterations_are_warm_up(tmp_path):
-    trace, start = TraceBuilder().gpu(), 0
-    for number in range(9):
-        start = steps(trace, 1, start) + (40_000 if number < 2 else 0)
-    assert read(trace, tmp_path).iterations["warm_up"].tolist() == [True] * 2 + [False] * 7
-
-
 def test_where_nothing_repeats_it_is_said(tmp_path, run):
     trace = TraceBuilder().gpu()
     for number in range(30):
@@ -241,16 +209,6 @@ def test_it_is_said_that_they_are_no_ranges(command, tmp_path, run):
 
 def _line(text):
     return " ".join(text.split())
-
-
-def test_how_long_the_cpu_is_at_work_is_not_known(tmp_path):
-    """From launch to launch is as long as the iteration, whatever the CPU does meanwhile."""
-    trace = TraceBuilder().gpu()
-    steps(trace, 8, kinds=("a", "b"))
-    figures = judge(read(trace, tmp_path)).gpus[0].figures
-    assert figures is not None
-    assert figures.idle_pct > 50
-    assert np.isnan(figures.host_ns)
 
 
 def test_two_recordings_without_ranges_are_compared_by_iteration(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.steps.kinds import MOST_KINDS
 from tcprof.findings import judge
 from tcprof.frames import OTHER_KINDS_PATH
 
@@ -90,20 +89,9 @@ def test_train_and_evaluate_take_turns(read):
     assert kinds_of(analysis) == ([0] * 10 + [1] * 2) * 4
 
 
-def test_steps_that_accumulate_are_a_kind(read):
-    forward = {name: TRAIN[name] for name in ("gemm", "backward")}
-    analysis = read(loop(([forward] * 3 + [TRAIN]) * 5))
-    assert kinds_of(analysis) == ([0] * 3 + [1]) * 5
-
-
 def test_a_bucket_of_long_sequences_is_a_kind(read):
     long = {name: (2 * length, 4 * blocks) for name, (length, blocks) in TRAIN.items()}
     assert kinds_of(read(loop([TRAIN, TRAIN, TRAIN, long] * 4))) == [0, 0, 0, 1] * 4
-
-
-def test_a_cache_that_grows_makes_no_kinds(read):
-    steps = [{**DECODE, "attend": (100 + 10 * number, 4 + number)} for number in range(60)]
-    assert set(kinds_of(read(loop(steps)))) == {0}
 
 
 def test_batches_of_all_lengths_make_no_kinds(read):
@@ -198,20 +186,6 @@ def test_warm_up_is_found_in_each_kind(read):
     assert read(loop(order, slow=(0, 10)), warm_up="all").kinds["warm_up_count"].tolist() == [0, 0]
 
 
-def test_a_thousand_kinds_are_folded(read):
-    many = [{f"kernel {number} {part}": (50, 1) for part in "abc"} for number in range(1_000)]
-    analysis = read(loop([*[TRAIN] * 30, *many, *[TRAIN] * 30]))
-    assert len(analysis.kinds) <= MOST_KINDS + 1
-    assert analysis.kinds["iteration_count"].sum() == 1_060
-    assert analysis.kinds["iteration_count"].iloc[0] == 60
-
-
-def test_steps_without_kernels_are_of_the_first_kind(read):
-    trace = loop([TRAIN] * 8)
-    trace.range("step", 900_000, 900_100)
-    assert set(kinds_of(read(trace))) == {0}
-
-
 def test_launches_of_other_kinds_are_set_apart_and_none_is_lost(read):
     analysis = read(loop(([PREFILL] + [DECODE] * 20) * 3), kernels=True)
     by_path = analysis.kernels_by_path.groupby("path")["launch_count"].sum()
@@ -243,11 +217,3 @@ def test_a_first_step_that_is_like_those_of_another_gpu_is_no_kind_of_its_gpu(re
 def test_without_the_fit_kinds_are_the_same(read):
     trace = loop(([PREFILL] + [DECODE] * 9) * 3)
     assert kinds_of(read(trace, kernels=True)) == kinds_of(read(trace))
-
-
-def test_they_are_saved_and_read_back(read, tmp_path):
-    analysis = read(loop(([PREFILL] + [DECODE] * 9) * 3), kernels=True)
-    analysis.save(tmp_path / "a.tcprof")
-    again = tcprof.read(tmp_path / "a.tcprof")
-    assert again.kinds.equals(analysis.kinds)
-    assert judge(again).verdict == judge(analysis).verdict

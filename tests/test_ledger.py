@@ -108,12 +108,6 @@ def test_flop_of_a_kernel_with_an_unknown_rate_is_unknown(tmp_path):
     assert math.isnan(step["tensor_peak_pct"])
 
 
-def test_a_range_without_tensor_kernels_has_no_flop(tmp_path):
-    analysis = tcprof.read(step_trace(ELEMENTWISE, cycles=0).write(tmp_path))
-    step = analysis.ranges[analysis.ranges["path"] == "step"].iloc[0]
-    assert step[["tensor_kernel_share_pct", "tensor_flop", "tensor_tflops"]].tolist() == [0, 0, 0]
-
-
 def test_what_a_whole_graph_holds_is_unknown(tmp_path):
     trace = TraceBuilder().gpu().range("step", 0, 10).graph(10_000, 40_000, launched=1)
     trace.kernel(NVJET, 60_000, 70_000, launched=2).samples([0, 50, 50, 50, 0, 0, 80, 0], period=10_000)
@@ -190,9 +184,3 @@ def test_work_of_no_range_between_steps_is_a_caution(tmp_path):
     analysis = tcprof.read(trace.write(tmp_path))
     assert "no range was open" in entries(analysis, "activity time")
     assert [text for text in analysis.warnings if "belongs to no range" in text]
-
-
-def test_where_nothing_iterates_nothing_is_start_up(tmp_path):
-    trace = TraceBuilder().gpu().range("step", 1_000, 2_000)
-    trace.kernel("load", 100, 500, launched=10).kernel("a", 2_000, 8_000, launched=1_500)
-    assert "no range was open" in entries(tcprof.read(trace.write(tmp_path)), "activity time")

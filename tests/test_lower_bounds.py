@@ -67,20 +67,3 @@ def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.Monke
     assert "≥ 127 TFLOP/s" in page
     assert "28.5 % of the tensor cycles are of kernels with unknown FLOP" in page
     assert "≥ 161" not in render_page(tcprof.read(WHOLE)).replace("\N{NO-BREAK SPACE}", " ")
-
-
-@pytest.mark.slow
-def test_a_lower_bound_is_not_compared(partly: Path, run: Run) -> None:
-    comparison = tcprof.compare(WHOLE, partly)
-    rows = comparison.rows.set_index(["path", "quantity"])
-    row = rows.loc[("step", "tensor_tflops")]
-    assert (row["base_lower_bound"], row["new_lower_bound"]) == (False, True)
-    assert row["verdict"] == ""
-    assert row[["difference", "ratio", "p_value", "mean_ratio"]].isna().all()
-    assert "lower bound" in row["not_judged"]
-    out = run("compare", WHOLE, partly, "--all").out
-    shown = [line.split() for line in out.splitlines() if line.startswith("Tensor FLOP/s")]
-    assert shown[0][2:] == ["162", "T", "≥", "128", "T", "–", "–", "–", "–"]
-    gate = run("compare", WHOLE, partly, "--fail-if", "tflops > 500", "--fail-if", "tflops < 200")
-    assert gate.status == 0
-    assert " ".join(gate.out.split()).count("a lower bound cannot be compared") == 2

@@ -1,7 +1,5 @@
 """Kernels of two recordings matched by place, then by name."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
@@ -12,7 +10,6 @@ from report_inputs import make_analysis
 import tcprof
 from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
-from tcprof.analysis.steps.iterations import find_iterations
 from tcprof.comparison import Side
 from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.kernels import match_kernels
@@ -34,7 +31,6 @@ RELU_HALF = ELEMENTWISE.format(8, "relu_kernel_cuda<c10::Half>")
 ADD = ELEMENTWISE.format(4, "CUDAFunctor_add<float>")
 CAST = ELEMENTWISE.format(4, "float16_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda(float) (instance 1)]")
 FLASH = "void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<...>>"
-CUDNN_SDPA = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
 STEP = 1_000_000
 
@@ -100,18 +96,6 @@ def test_the_rows_of_launches_name_their_change_and_warm_up_has_none(tmp_path):
     assert_rows(brief(found.changes), "base  base_ns  base_count\nsgemm  9000  1\nadd  500  1")
     assert found.base_row.tolist() == [-1, -1] + [0, 1] * 7
     assert found.new_row.tolist() == found.base_row.tolist()
-
-
-def test_one_kernel_can_be_matched_with_several_each_in_its_place(tmp_path):
-    base = program(*[[("forward", SGEMM, 9000), ("forward", RELU, 100), ("forward", SGEMM, 7000)]] * 6)
-    new = program(*[[("forward", NVJET, 900), ("forward", RELU, 100), ("forward", NVJET_SMALL, 600)]] * 6)
-    expected = """
-        status   base   new          base_ns  new_ns
-        renamed  sgemm  nvjet        9000     900
-        renamed  sgemm  nvjet small  7000     600
-        same     relu   relu         100      100
-        """
-    assert_rows(brief(changes_of(tmp_path, base, new)), expected)
 
 
 @pytest.mark.slow
@@ -181,19 +165,6 @@ def test_kernels_of_no_range_that_run_in_an_iteration_count_for_it_and_others_do
     assert_rows(brief(match_kernels(analysis, analysis).changes), expected)
 
 
-def test_an_iteration_in_a_domain_of_its_own_has_what_runs_in_it(tmp_path):
-    builder = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 500)]] * 6, outer="")
-    for number in range(6):
-        builder.range("step", STEP * number, STEP * number + 1000, domain="trainer")
-        builder.kernel(RELU, STEP * number + 20_000, STEP * number + 20_500, launched=STEP * number + 800)
-    analysis = analyzed(builder, tmp_path)
-    iterations = find_iterations(analysis.instances, analysis.paths, analysis.activities, "step")
-    of_steps = replace(analysis, iterations=iterations)
-    found = match_kernels(of_steps, of_steps).changes
-    assert sorted(brief(found)["base"]) == ["add", "relu", "sgemm"]
-    assert found["base_count"].tolist() == [1, 1, 1]
-
-
 def test_each_launch_names_its_innermost_range(tmp_path):
     builder = program(*[[("forward", SGEMM, 9000), ("", ADD, 500)]] * 6)
     launched = analyzed(builder.kernel(RELU, 900_000, 900_100), tmp_path).kernel_instances.sort_values("activity")
@@ -201,22 +172,6 @@ def test_each_launch_names_its_innermost_range(tmp_path):
     # In order of thread and time: a step, then the range in it.
     assert [row for row in ranges if row >= 0] == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10]
     assert ranges.count(-1) == 1
-
-
-def test_gpus_are_compared_one_by_one(tmp_path):
-    def two(name):
-        builder = TraceBuilder().gpu(0).gpu(1)
-        for number in range(6):
-            begin = STEP * number
-            builder.range("step", begin, begin + 1000)
-            builder.kernel(name, begin + 2000, begin + 3000, launched=begin + 10)
-            builder.kernel(NCCL, begin + 4000, begin + 4500, launched=begin + 20, device=1)
-        return builder
-
-    found = changes_of(tmp_path, two(SGEMM), two(NVJET))
-    expected = "gpu  status  base  new  base_ns\n0  renamed  sgemm  nvjet  1000\n1  same  nccl  nccl  500"
-    assert_rows(brief(found), expected)
-    assert found["base_class"].tolist() == ["FP32 matmuls", "communication"]
 
 
 def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
@@ -228,31 +183,6 @@ def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
         assert found.changes.dtypes.equals(KERNEL_CHANGES.empty().dtypes)
         assert np.isnan([found.base_matched_pct, found.new_matched_pct]).all()
         assert found.base_row.tolist() == [-1] * len(base.kernel_instances)
-
-
-@pytest.mark.parametrize("name", ["mnist_amp", "jax_mlp"])
-def test_a_recording_is_the_same_as_itself(name):
-    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
-    found = match_kernels(analysis, analysis)
-    assert len(found.changes)
-    assert set(found.changes["status"]) == {"same"}
-    assert (found.changes["difference_ns"] == 0).all()
-    assert (found.base_matched_pct, found.new_matched_pct) == (pytest.approx(100), pytest.approx(100))
-    duration = analysis.kernel_instances["duration_ns"].to_numpy()[found.base_row >= 0].sum()
-    iterations = max(int((~analysis.iterations["warm_up"]).sum()), 1)
-    assert found.changes["base_ns"].sum() * iterations == pytest.approx(duration)
-
-
-@pytest.mark.parametrize(
-    ("base", "new", "shares"),
-    [
-        ("mlp_fp32", "mlp_fp16", (100, 71.5)),
-        ("transformer_eager", "transformer_compiled", (65.2, 79.1)),
-    ],
-)
-def test_how_much_of_the_kernel_time_is_matched(base, new, shares):
-    found = match_kernels(*(tcprof.read(FIXTURES / f"{name}.sqlite") for name in (base, new)))
-    assert (found.base_matched_pct, found.new_matched_pct) == pytest.approx(shares, abs=0.1)
 
 
 def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
@@ -305,21 +235,6 @@ def test_the_class_of_a_kernel(name, tensor_kernel, precision, label, read):
     kernels.loc[0] = [name, tensor_kernel, precision]
     assert read_names([name])["precision"].tolist() == [precision]
     assert classify_kernels(kernels).loc[0].tolist() == [label, read]
-
-
-@pytest.mark.parametrize(
-    ("base", "new"),
-    [
-        (SGEMM, NVJET),
-        (FLASH, CUDNN_SDPA),
-        (RELU, RELU_HALF),
-        ("triton_poi_fused_add_relu_3", "triton_poi_fused_add_relu_7"),
-        ("void softmax_warp_forward<float>", "void cunn_SoftMaxForward<8, c10::Half>"),
-    ],
-)
-def test_kernels_that_can_stand_in_for_each_other(base, new):
-    same, other = similarities([base], [base, new])[0]
-    assert same > other > 0
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,6 @@ from jobs import make_job
 
 import tcprof
 from tcprof.frames import KERNELS
-from tcprof.ranks.job import join_ranks
-from tcprof.ranks.store import read_job
-from tcprof.ranks.verdict import judge_job
 
 mcp = pytest.importorskip("mcp", reason="the MCP SDK is not installed: pip install 'tcprof[mcp]'")
 from tcprof.api import agents  # noqa: E402
@@ -108,11 +105,6 @@ def test_the_ranks_of_a_job(tmp_path: Path) -> None:
     assert answer["data"]["world_size"] == 3
     assert answer["table"]["rows"][0]["rank"] == 1
     assert answer["table"]["rows"][0]["straggler"] is True
-
-
-def test_the_ranks_of_a_stored_job() -> None:
-    (answer,) = ask(("ranks", {"recordings": ["more-work"]}), roots=(FIXTURES / "jobs",))
-    assert answer["data"]["verdict"] == list(judge_job(join_ranks(read_job(FIXTURES / "jobs" / "more-work"))))
 
 
 def test_nothing_outside_of_the_folders_is_read_or_even_known(folder: Path) -> None:
@@ -207,11 +199,6 @@ def test_what_the_skill_finds_of_planted_faults() -> None:
     assert blocking["data"]["advice"][0]["rule"] == "blocking-launches"
     assert double["data"]["advice"][0]["rule"] == "fp64-matmul"
     assert "Rank 1 holds the others up" in job["data"]["verdict"][1]
-
-
-def test_too_many_rows_are_not_asked_for(folder: Path) -> None:
-    (answer,) = ask(("table", {"recording": "mlp_fp16.sqlite", "table": "samples", "limit": 10_000}), roots=(folder,))
-    assert f"less than or equal to {agents.MOST_ROWS}" in answer
 
 
 def test_a_folder_that_is_none_and_an_absent_sdk_are_said(

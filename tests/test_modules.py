@@ -106,11 +106,6 @@ def test_a_kernel_is_in_an_op_only_where_it_is_in_nothing_else(read: Read) -> No
     assert paths.tolist() == ["step / forward / Net / Net.fc1", "aten::add"]
 
 
-def test_an_op_is_not_inherited_by_other_threads(read: Read) -> None:
-    step = Step().op("aten::item", 10, 900).works(100, thread=5).sampled()
-    assert read(step).kernel_instances["path_id"].tolist() == [-1]
-
-
 def test_a_kernel_of_the_forward_pass_belongs_to_its_module(read: Read) -> None:
     step = forward_pass(Step()).works(25).works(40).works(120).works(350).works(600).sampled()
     assert times(read(step)) == {
@@ -147,19 +142,6 @@ def test_where_several_threads_mark_modules_the_backward_pass_is_in_none(read: R
     step = forward_pass(Step()).ours("backward", 450, 700).mark("Net.fc2", 480 * US, thread=AUTOGRAD)
     step.mark("Net.fc1", 490 * US, thread=3).works(500, thread=AUTOGRAD)
     assert times(read(step.sampled())) == {("(backward)", "backward"): 10}
-
-
-def test_a_forward_pass_in_the_backward_pass_is_recomputation_whatever_was_marked(read: Read) -> None:
-    step = forward_pass(Step()).ours("backward", 450, 700).mark("Net.fc2", 480 * US, thread=AUTOGRAD)
-    step.ours("recompute", 500, 560, thread=AUTOGRAD).ours("Net.fc1", 510, 550, thread=AUTOGRAD)
-    for at in (490, 520, 570):
-        step.works(at, thread=AUTOGRAD)
-    assert times(read(step.sampled())) == {
-        ("Net", "backward"): 20,
-        ("Net.fc2", "backward"): 20,
-        ("Net", "recompute"): 10,
-        ("Net.fc1", "recompute"): 10,
-    }
 
 
 def test_what_an_inference_does_between_the_calls_of_its_model_is_a_phase(read: Read) -> None:
@@ -285,26 +267,6 @@ def test_what_is_in_no_module_is_told_by_its_op(read: Read) -> None:
     assert rows.loc[rows["depth"] < 2, "share_pct"].sum() == pytest.approx(200)  # all kernels, and those in no module
 
 
-def test_ops_of_a_program_that_names_no_module(read: Read) -> None:
-    """As plain nsys --pytorch records it: what the ops are of is known, modules are not."""
-    step = Step().op("aten::relu", 10, 30, 7).works(20)
-    step.op(f"{NODE}ReluBackward0", 500, 540, None, AUTOGRAD).works(510, thread=AUTOGRAD)
-    found = read(step.op("Optimizer.step#AdamW.step", 700, 800).works(750).sampled())
-    assert times(found)["(backward).ReluBackward0", "backward"] == 10
-    assert times(found)["(optimizer).AdamW.step", "optimizer"] == 10
-
-
-def test_modules_whose_kernels_are_in_no_iteration(tmp_path: Path) -> None:
-    step = Step()
-    for number in range(6):
-        at, copied = 100 * number * US, (5000 + number) * US
-        step.range("step", at, at + 50 * US).copy("host to device", copied, copied + 900, launched=at + 10 * US)
-    step.ours("forward", 700, 800).ours("Net", 710, 790).works(720)
-    found = tcprof.read(step.sampled().write(tmp_path), iteration="step")
-    assert len(found.iterations) == 6
-    assert found.modules.empty
-
-
 def test_the_name_tells_nodes_of_several_threads_apart(read: Read) -> None:
     """Each thread numbers its own nodes: here another one makes a node with the same number later."""
     step = backward_pass(forward_pass(Step()))
@@ -320,13 +282,6 @@ def test_a_node_of_another_process_is_none_of_ours(read: Read) -> None:
         ("(backward)", "backward"): 10,
         ("(backward).MmBackward0", "backward"): 10,
     }
-
-
-def test_a_later_step_with_new_numbers_is_told_from_an_earlier_one(read: Read) -> None:
-    """A number may come again, where another program has reset it: that of the last op before the node counts."""
-    step = forward_pass(Step()).op("aten::mm", 40, 50, 3).op("aten::mm", 120, 130, 3).op("aten::mm", 700, 710, 3)
-    step.op(f"{NODE}MmBackward0", 500, 540, None, AUTOGRAD).op("MmBackward0", 505, 535, 3, AUTOGRAD)
-    assert times(read(step.works(510, thread=AUTOGRAD).sampled()))["Net.fc2", "backward"] == 10
 
 
 def test_a_forward_pass_inside_the_backward_pass_is_recomputation(read: Read) -> None:
@@ -347,15 +302,6 @@ def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(
     found = times(read(step.works(690, thread=AUTOGRAD).works(745, thread=AUTOGRAD).sampled()))
     assert found["Net.fc1", "recompute"] == 10
     assert (found["Net.fc1", "backward"], found["(backward)", "backward"]) == (10, 10)
-
-
-def test_a_module_that_the_engine_calls_is_computed_again(read: Read) -> None:
-    """Named by ranges of the program, which say no phase."""
-    step = Step().range("Net", 10 * US, 500 * US).range("Net.fc1", 20 * US, 100 * US).works(30)
-    step.op(f"{NODE}MmBackward0", 600, 700, None, AUTOGRAD).op("MmBackward0", 605, 695, 5, AUTOGRAD)
-    step.range("Net", 610 * US, 690 * US, thread=AUTOGRAD).range("Net.fc1", 620 * US, 660 * US, thread=AUTOGRAD)
-    found = times(read(step.works(630, thread=AUTOGRAD).sampled()))
-    assert (found["Net.fc1", "forward"], found["Net.fc1", "recompute"]) == (10, 10)
 
 
 def test_work_of_a_thread_without_ranges_has_the_phase_and_no_module(read: Read) -> None:
@@ -434,15 +380,6 @@ def test_launches_name_their_module_and_their_iteration(read: Read) -> None:
     assert counted.equals(analysis.modules["own_kernel_ns"].loc[counted.index].rename("duration_ns"))
 
 
-def test_launches_have_iterations_from_the_order_of_kernels_but_no_module(read: Read) -> None:
-    step = Step()
-    for number in range(40):
-        step.works(100 * number, f"k{number % 4}", ns=(10 + number % 4) * US)
-    launched = read(step.sampled()).kernel_instances
-    assert launched["iteration"].nunique() > 5
-    assert (launched["module"] == -1).all()
-
-
 def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
     rows = folded(read(layered(6)))
     assert rows.index.tolist() == ["", "Net", "Net.layers.0–5", "Net.layers.0–5.fc", "Net.layers.0–5.norm"]
@@ -463,13 +400,6 @@ def test_the_odd_layer_is_named(read: Read) -> None:
 def test_layers_that_hold_other_modules_are_not_alike(read: Read) -> None:
     step = layered(3).ours("Net.layers.2.extra", 281, 285).works(282)
     assert folded(read(step)).index[2] == "Net.layers.0–1"
-
-
-def test_names_that_only_end_in_a_number_are_not_folded(read: Read) -> None:
-    step = Step().ours("forward", 0, 900).ours("Net", 10, 800)
-    for number in (1, 2, 3):
-        step.ours(f"Net.conv{number}", 100 * number, 100 * number + 50).works(100 * number + 10)
-    assert folded(read(step.sampled())).index.tolist() == ["", "Net", "Net.conv1", "Net.conv2", "Net.conv3"]
 
 
 def test_folding_loses_nothing(read: Read) -> None:

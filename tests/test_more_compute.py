@@ -66,18 +66,6 @@ def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None
     ), verdict[1]
 
 
-def test_several_ranks_with_more_compute_are_priced_together() -> None:
-    ranks = read_job(FIXTURES / "jobs" / "h200x4-fsdp-more-work")
-    ranks[3] = replace(ranks[1], rank=ranks[3].rank)
-    rngs = map(np.random.default_rng, range(20))
-    jobs = (join_ranks(with_cpu_gaps(ranks, rng)) for rng in rngs)
-    judged = next(job for job in jobs if job.ranks["compute_excess_ns"].notna().sum() == 2)
-    assert judged.ranks["straggler"].tolist() == [False, True, False, True]
-    alone, together = (judged.ranks.loc[3, f"{name}_high_ns"] for name in ("saves", "saves_together"))
-    assert alone < 1.5e6 < 6.6e6 < together, "one alone saves little"
-    assert re.match("With all of them at that speed, a step would take up to .* ms less", judge_job(judged)[-1])
-
-
 @pytest.mark.parametrize("job", ["base", "fsdp", "h200-base", "h200-fsdp", "h200x4-base", "h200-input"])
 def test_no_rank_is_accused_by_compute_where_none_has_more(job: str) -> None:
     ranks, rng = read_job(FIXTURES / "jobs" / job), np.random.default_rng(38)

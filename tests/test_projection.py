@@ -3,7 +3,6 @@
 from builders import PROCESS, TraceBuilder, assert_rows
 
 import tcprof
-from tcprof.analysis.ranges.nesting import LONGEST_PATH, SEPARATOR
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy, ranges_of_activities
 
 A, B, C = 1, 2, 3  # threads
@@ -140,23 +139,6 @@ def test_the_tree_is_in_the_numbers_of_paths(tmp_path):
     assert paths["parent_id"].tolist() == [-1, 0, 1, 0]
 
 
-def test_texts_of_deep_paths_are_short_and_distinct(tmp_path):
-    """Whole ones would be 27 million characters."""
-    builder, depth = TraceBuilder(), 3000
-    for level in range(depth):
-        builder.range(f"level {level % 7}", level, 2 * depth - level).range("leaf", level, level)
-    paths = build_hierarchy(builder.trace(tmp_path).ranges()).paths
-    assert paths["path"].is_unique
-    assert paths["path"].str.len().max() < LONGEST_PATH + 50
-    whole = paths[~paths["path"].str.contains("…")]
-    around = [paths["path"][parent] + SEPARATOR if parent >= 0 else "" for parent in whole["parent_id"]]
-    assert whole["path"].tolist() == [above + name for above, name in zip(around, whole["name"], strict=True)]
-    deepest = paths.loc[paths["depth"].idxmax()]
-    assert deepest["depth"] == depth + 1
-    assert deepest["path"].startswith("level 0 / … ")
-    assert deepest["path"].endswith(" / level 2 / level 3 / leaf")
-
-
 def test_the_text_of_a_deep_path_depends_on_all_its_names(tmp_path):
     texts = []
     for middle in ("one", "another"):
@@ -212,18 +194,6 @@ def test_start_end_ranges_that_cross_each_other_lie_apart(tmp_path):
     assert hierarchy.paths["path"].tolist() == ["request", "request / only in the second"]
 
 
-def test_ranges_that_never_closed_nest(tmp_path):
-    builder = (
-        TraceBuilder()
-        .recorded(duration=1000)
-        .range("run", 0, None)
-        .range("step", 100, None)
-        .range("forward", 200, None, start_end=True)
-    )
-    hierarchy, _, _ = project(builder, tmp_path)
-    assert hierarchy.paths["path"].tolist() == ["run", "run / step", "run / step / forward"]
-
-
 def test_ranges_that_touch_do_not_nest_and_empty_ones_do(tmp_path):
     builder = TraceBuilder().range("a", 0, 50).range("b", 50, 100).range("empty", 60, 60).range("at the end", 100, 100)
     hierarchy, _, _ = project(builder, tmp_path)
@@ -261,19 +231,6 @@ def test_an_activity_belongs_to_the_innermost_range_open_at_its_launch_not_at_it
         "host to device": "step",
         "too late": "no range was open",
     }
-
-
-def test_a_graph_and_the_kernels_of_one_launch_belong_to_its_range(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("replay", 0, 100)
-        .launch(10, 1)
-        .graph(20, 90, correlation=1)
-        .launch(50, 2)
-        .kernel("node a", 91, 92, correlation=2, graphNodeId=1)
-        .kernel("node b", 92, 93, correlation=2, graphNodeId=2)
-    )
-    assert owners(builder, tmp_path) == {"graph": "replay", "node a": "replay", "node b": "replay"}
 
 
 def test_an_activity_belongs_to_one_range_in_every_domain(tmp_path):
@@ -471,17 +428,6 @@ def test_a_launch_of_another_process_with_the_same_number_is_not_taken(tmp_path)
     assert owners(builder, tmp_path) == {"theirs": "step", "ours": "no launch recorded"}
 
 
-def test_the_same_thread_number_in_another_process_gives_nothing(tmp_path):
-    builder = (
-        TraceBuilder()
-        .range("step", 0, 100, process=1, thread=A)
-        .range("init", 0, 5, process=2, thread=A)
-        .kernel("there", 10, 20, launched=10, process=2, thread=A)
-        .kernel("and by another thread", 10, 20, launched=10, process=2, thread=B)
-    )
-    assert set(owners(builder, tmp_path).values()) == {"no range was open"}
-
-
 def test_kernels_without_a_process_in_a_recording_of_several_have_no_launch(tmp_path):
     builder = (
         TraceBuilder()
@@ -538,12 +484,6 @@ def test_a_recomputation_lies_in_the_backward_pass_that_waits_for_it(tmp_path):
     }
 
 
-def test_a_recomputation_of_two_backward_passes_at_once_lies_in_neither(tmp_path):
-    builder = recomputation(TraceBuilder().gpu(), B).range("backward", 0, 90_000, thread=C, domain="tcprof")
-    hierarchy, _, _ = project(builder.kernel("again", 60_000, 70_000, thread=B, launched=40_000), tmp_path)
-    assert "recompute / Net.layer" in hierarchy.paths["path"].tolist()
-
-
 def data_parallel(builder, *, name="Net"):
     """A step of training whose model is called as replicas, on two threads of their own."""
     for number, thread in enumerate((B, C)):
@@ -564,12 +504,3 @@ def test_replicas_lie_beside_the_call_that_waits_for_them(tmp_path):
     analysis = tcprof.read(builder.write(tmp_path))
     assert analysis.ranges.set_index("path").loc["step / forward / Net", "kernel_count"] == 2
     assert analysis.modules.set_index(["module", "phase"]).loc[("Net.fc", "forward"), "kernel_count"] == 2
-
-
-def test_a_module_lies_beside_no_other_and_in_none_of_two_calls_at_once(tmp_path):
-    other = data_parallel(TraceBuilder().gpu(), name="Other")
-    assert set(owners(other, tmp_path).values()) == {"tcprof: Other / Other.fc"}
-    twice = data_parallel(TraceBuilder().gpu())
-    for name, start, end in (("forward", 5_000, 45_000), ("Net", 10_000, 40_000)):
-        twice.range(name, start, end, thread=9, domain="tcprof")
-    assert set(owners(twice, tmp_path).values()) == {"tcprof: Net / Net.fc"}

@@ -15,7 +15,7 @@ from builders import FIXTURES, assert_rows
 from commands import Run
 from jobs import NCCL, US, make_job, noisy
 
-from tcprof.errors import InputError, UsageError
+from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
 from tcprof.ranks import executors
 from tcprof.ranks.causes import Causes
@@ -208,17 +208,6 @@ def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path)
     assert failures[0].reason.startswith("The worker that read it died")
 
 
-def test_a_worker_that_dies_once_is_replaced(tmp_path: Path) -> None:
-    started = []
-
-    def start() -> Dying:
-        started.append(Dying({"r2.sqlite"} if not started else set()))
-        return started[-1]
-
-    reduced, failures = gather(make_job(tmp_path, EQUAL), start, at_once=4)
-    assert (len(reduced), failures, len(started)) == (4, [], 5)
-
-
 def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     files = make_job(tmp_path, EQUAL)
     jobs = [join_ranks(gather(files, executors.processes(count), count)[0]) for count in (1, 2)]
@@ -264,20 +253,6 @@ def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
         assert f"{part}.parquet is not part of a job that can be read" in result.err
 
 
-@pytest.mark.parametrize("pattern", ["rank", "rank("])
-def test_a_pattern_without_a_rank(pattern: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--rank-from"):
-        gather(make_job(tmp_path, [[1000] * 6]), executors.processes(1), 1, pattern)
-
-
-def test_hidden_folders_hold_no_ranks_and_hints_are_given_once(run: Run, tmp_path: Path) -> None:
-    make_job(tmp_path, [[1000] * 8] * 2)
-    (tmp_path / ".tcprof").mkdir()
-    (tmp_path / ".tcprof" / "history.db").touch()
-    assert run("ranks", tmp_path).status == 0
-    assert run("ranks", tmp_path / "absent.sqlite").err.count("Check the name.") == 1
-
-
 # Job against job
 
 
@@ -306,26 +281,11 @@ def test_jobs_in_folders_are_compared_as_their_recordings(run: Run, tmp_path: Pa
     assert recordings.out == stored.out
 
 
-def test_jobs_of_other_sizes_are_told(run: Run, tmp_path: Path) -> None:
-    make_job(tmp_path / "a", [[1000] * 12] * 2)
-    make_job(tmp_path / "b", [[1000] * 12] * 3)
-    done = run("compare", tmp_path / "a", tmp_path / "b")
-    assert "The jobs have 2 and 3 ranks." in done.out + done.err
-    assert "No difference: both sides take equally long. Median step time 1.20 ms → 1.20 ms." in done.out
-
-
 def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", FIXTURES / "mlp_fp16.sqlite")
     assert done.status == 3
     assert "does not say which rank it is of" in done.err
-
-
-def test_a_gate_is_not_for_jobs(run: Run, tmp_path: Path) -> None:
-    make_job(tmp_path / "a", [[1000] * 12] * 2)
-    done = run("compare", tmp_path / "a", tmp_path / "a", "--fail-if", "time > +1%")
-    assert done.status == 2
-    assert "tcprof compare DIR_A DIR_B -o jobs.html" in " ".join(done.err.split())
 
 
 def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tmp_path: Path) -> None:
@@ -355,20 +315,6 @@ def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> Non
     assert accused <= 14
 
 
-@pytest.mark.parametrize(
-    ("ranks", "slow", "slower", "spread"), [(8, 2, 0.03, 0.006), (64, 16, 0.05, 0.006), (64, 16, 0.03, 0.003)]
-)
-def test_several_slow_ranks_do_not_hide_each_other(ranks: int, slow: int, slower: float, spread: float) -> None:
-    """As where one host of several is slow."""
-    rng = np.random.default_rng(200 + ranks)
-    found = 0
-    for _ in range(40):
-        own = noisy(rng, ranks, spread=spread)
-        own[:slow] *= 1 + slower
-        found += int(find_stragglers(own).stands_out[:slow].sum())
-    assert found >= 0.75 * 40 * slow
-
-
 @pytest.mark.parametrize("ranks", [2, 8, 64])
 def test_a_rank_that_is_3_percent_slower_is_found_alone(ranks: int) -> None:
     rng = np.random.default_rng(100 + ranks)
@@ -385,12 +331,6 @@ def test_a_rank_that_is_slower_in_every_step_is_found_though_some_are_slower_sti
     assert find_stragglers(own).stands_out.tolist() == [False, True]
 
 
-def test_slow_ranks_are_found_though_neighbouring_steps_are_alike() -> None:
-    rng = np.random.default_rng(7)
-    jobs = [noisy(rng, 64, slower=0.03, spread=0.006, alike=0.5) for _ in range(60)]
-    assert sum(find_stragglers(own).stands_out[32] for own in jobs) >= 45
-
-
 def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7] * 20 + [[1300] * 7] * 12))
     assert job.ranks["straggler"].tolist() == [False] * 20 + [True] * 12
@@ -401,13 +341,6 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
     assert verdict[-3].endswith("At the others' speed, a step would take 0 ns less (0 ns to 30.0 ns).")
     assert verdict[-2] == "4 more ranks stand out: 28, 29, 30, 31."
     assert verdict[-1] == "With all of them at that speed, a step would take 300 µs less (300 µs to 300 µs)."
-
-
-def test_a_rank_without_parts_is_explained_by_the_rest() -> None:
-    """Anyone may have written the folder of a job."""
-    ranks = read_job(FIXTURES / "jobs" / "h200-more-work")
-    slow = replace(ranks[1], parts=ranks[1].parts.iloc[:0])
-    assert "17.3 % more FLOP (" in judge_job(join_ranks([ranks[0], slow]))[1]
 
 
 # Pricing
@@ -530,23 +463,6 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
     reduced, failures = gather(files, start, workers, on_done=kill_one)
     assert failures == []
     assert [each.file for each in reduced] == [file.name for file in files]
-
-
-def test_a_scheduler_file_leads_to_the_workers(cluster, tmp_path: Path) -> None:
-    file = tmp_path / "dask.json"
-    file.write_text(json.dumps({"address": cluster.scheduler_address}))
-    cluster.wait_for_workers(2)  # one may have been killed just before
-    files = make_job(tmp_path / "job", [[1000] * 6] * 2)
-    start, workers = executors.dask(str(file))
-    reduced, failures = gather(files, start, workers)
-    assert (len(reduced), failures, workers) == (2, [], 2)
-
-
-def test_no_scheduler_answers(monkeypatch) -> None:
-    pytest.importorskip("distributed", reason="needs the extra dask")
-    monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "1s")
-    with pytest.raises(UsageError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        executors.dask("tcp://127.0.0.1:9")
 
 
 # On two H100s, and on two and four H200s

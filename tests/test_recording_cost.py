@@ -8,9 +8,8 @@ import pytest
 from builders import US, TraceBuilder
 
 import tcprof
-from tcprof.analysis.mean_iteration import Typical
 from tcprof.findings.iterations import LAUNCH_BOUND
-from tcprof.findings.recording_cost import RecordingCost, idle_alone, measure_cost
+from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import UNPROFILED
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
@@ -117,16 +116,6 @@ def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_
     assert LAUNCH_BOUND in still.verdict[0]
 
 
-def test_idle_time_without_what_recording_adds():
-    def took(ns: float) -> Typical:
-        return Typical(ns, ns, ns)
-
-    assert idle_alone(60.0, None) == 60.0
-    assert idle_alone(60.0, RecordingCost(took(100.0), took(100.0))) == 60.0
-    assert idle_alone(60.0, RecordingCost(took(100.0), took(200.0))) == pytest.approx(20.0)
-    assert idle_alone(10.0, RecordingCost(took(100.0), took(200.0))) == 0.0
-
-
 def test_what_recording_costs_is_in_every_output(tmp_path, run):
     path, page = record(tmp_path), tmp_path / "page.html"
     write_unprofiled(path, make_steps(50 * US))
@@ -138,13 +127,6 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
     outputs = [" ".join(output.split()) for output in outputs]
     for output in outputs:
         assert "Recording slowed a step from 49.9 µs to 100 µs" in output
-
-
-def test_steps_that_are_written_again_replace_those_before(tmp_path):
-    path = record(tmp_path)
-    for period in (70 * US, 50 * US):
-        write_unprofiled(path, make_steps(period))
-    pd.testing.assert_frame_equal(tcprof.read(path).unprofiled, make_steps(50 * US), check_column_type=False)
 
 
 def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):

@@ -6,14 +6,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
-from sqlalchemy import Engine, event
 
 from tcprof.analysis import analyze
 from tcprof.errors import InputError, OutputError
@@ -23,7 +22,6 @@ from tcprof.redaction import redact as redact_module
 from tcprof.redaction.private_texts import Kind
 from tcprof.redaction.redact import Redaction, redact
 from tcprof.sources.nsys_sqlite import NsysExport
-from tcprof.views.commands import describe_redaction
 
 SECRETS = (
     "hunter2",
@@ -273,19 +271,6 @@ def column_of(path: Path) -> list[object]:
         return [row[0] for row in connection.execute("select flags from CUPTI_ACTIVITY_KIND_SYNCHRONIZATION")]
 
 
-@pytest.mark.parametrize("declared", ["TEXT", "BLOB", ""])
-def test_text_and_bytes_of_a_column_that_is_not_listed_are_left_out(declared: str, tmp_path: Path) -> None:
-    source = recording().write(tmp_path, "source.sqlite")
-    with closing(sqlite3.connect(source)) as connection:
-        connection.execute(f"create table CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, flags {declared})")
-        insert = "insert into CUPTI_ACTIVITY_KIND_SYNCHRONIZATION values (1, ?)"
-        connection.executemany(insert, [("hunter2",), (b"hunter2",), (7,)])
-        connection.commit()
-    redaction = redact(source, tmp_path / "copy.sqlite")
-    assert column_of(tmp_path / "copy.sqlite") == ["", "", "" if declared == "TEXT" else 7]
-    assert redaction.removed[Kind.TEXTS] == (4 if declared == "TEXT" else 3)  # one is the string [Unknown]
-
-
 def test_names_that_hold_something_private_are_told(tmp_path: Path) -> None:
     builder = recording_with_secrets()
     for number, name in enumerate(
@@ -327,25 +312,6 @@ def test_what_is_searched_for(value: str, name: str, is_told: bool, tmp_path: Pa
     assert redaction.names.nvtx.count == is_told
 
 
-@pytest.mark.parametrize(
-    ("setting", "value", "name"),
-    [("PROCESS_0:WORKING_DIR", "/home/jdoe/run", "jdoe"), ("PROCESS_0:ENVIRONMENT_VARIABLE", 'LOGNAME="jdoe"', "jdoe")],
-)
-def test_short_names_of_users_and_hosts_are_searched_for(setting: str, value: str, name: str, tmp_path: Path) -> None:
-    builder = recording().captured(setting, value).range(f"by {name}", 30_000, 31_000)
-    redaction, _ = redacted(builder.range(f"{name}s", 30_000, 31_000), tmp_path)
-    assert [found.text for found in redaction.names.nvtx.examples] == [f"by {name}"]
-
-
-def test_texts_of_kept_rows_are_counted_apart_from_rows(tmp_path: Path) -> None:
-    builder = TraceBuilder()
-    for name in ("NvDriverVersion", "KernelVersion"):
-        builder.row(schema.SYSTEM, name=name, value="580", devStateName="alice@build-host-7")
-    redaction, target = redacted(builder, tmp_path)
-    assert redaction.removed == {Kind.SETTINGS: 1, Kind.TEXTS: 2}  # the first row's, and the string [Unknown]
-    assert "alice@build-host-7" not in texts_in(target)
-
-
 def test_only_names_of_cuda_calls_are_kept_as_such(tmp_path: Path) -> None:
     builder = recording()
     for number, name in ((9_000, "cudaLaunchKernel_v7000"), (9_001, "a text of no call")):
@@ -354,16 +320,6 @@ def test_only_names_of_cuda_calls_are_kept_as_such(tmp_path: Path) -> None:
     _, target = redacted(builder, tmp_path)
     assert "cudaLaunchKernel_v7000" in texts_in(target)
     assert "a text of no call" not in texts_in(target)
-
-
-def test_samples_as_json_are_kept_and_other_events_counted(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu().json_samples({"GR Active": [1, 2], "Tensor Active": [3, 4]})
-    builder.row(schema.GENERIC_TYPES, typeId=77, data='{"Name": "hunter2hunter2"}')
-    builder.row(schema.GENERIC_EVENTS, rawTimestamp=1, typeId=77, data="hunter2hunter2")
-    redaction, target = redacted(builder, tmp_path)
-    assert b"hunter2" not in target.read_bytes()
-    assert redaction.removed == {Kind.TEXTS: 1, Kind.ROWS: 2}  # the string [Unknown]
-    assert len(NsysExport(target).samples().frame) == len(NsysExport(tmp_path / "source.sqlite").samples().frame) > 0
 
 
 @pytest.mark.parametrize(
@@ -380,34 +336,6 @@ def test_a_table_without_what_its_rows_are_chosen_by_is_left_out(table, columns,
     redaction, target = redacted(TraceBuilder().row(table, **columns).without(absent), tmp_path)
     assert redaction.tables == (table,)
     assert b"secret text" not in target.read_bytes()
-
-
-@pytest.fixture
-def statements() -> Iterator[list[str]]:
-    """What is executed through SQLAlchemy."""
-    executed: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        executed.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", note)
-    yield executed
-    event.remove(Engine, "before_cursor_execute", note)
-
-
-def with_tables(path: Path, names: Iterable[str]) -> Path:
-    """An export with more tables, all of them empty."""
-    with closing(sqlite3.connect(path)) as connection:
-        for name in names:
-            connection.execute(f"create table {name} (id INTEGER, name TEXT)")
-        connection.commit()
-    return path
-
-
-def test_of_a_table_that_is_left_out_only_its_rows_are_looked_for(tmp_path: Path, statements: list[str]) -> None:
-    source = with_tables(recording().write(tmp_path, "source.sqlite"), (f"OTHER_{number}" for number in range(20)))
-    redact(source, tmp_path / "copy.sqlite")
-    assert len([each for each in statements if "OTHER_" in each]) == 20
 
 
 def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -> None:
@@ -429,21 +357,6 @@ def test_of_constants_only_what_may_be_nsyss_own_words_is_kept(tmp_path: Path) -
     assert not [secret for secret in SECRETS if secret.encode() in target.read_bytes()]
 
 
-def test_tables_of_constants_are_named_last(tmp_path: Path) -> None:
-    builder = recording()
-    for name in ("ENUM_A", "ENUM_B", "OTHER"):
-        builder.row(name, id=1)
-    lines = describe_redaction(redacted(builder, tmp_path)[0])
-    assert "  whole tables  3: OTHER, ENUM_A, ENUM_B" in lines
-
-
-def test_any_file_name_will_do(tmp_path: Path) -> None:
-    source, target = recording().write(tmp_path, "what? 100%.sqlite"), tmp_path / "what?mode=ro&50%.sqlite"
-    redact(source, target)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source.name, target.name])
-    assert texts_in(target) >= {"step", "forward", "gemm"}
-
-
 def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
     text = tmp_path / "text.sqlite"
     text.write_text(
@@ -456,31 +369,6 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
 
 
 # In words
-
-
-def test_the_list_is_readable_and_printable(tmp_path: Path) -> None:
-    builder = recording_with_secrets().range("x" * 200 + " hunter2\x1b[31m", 0, 1).range("hunter2", 0, 1)
-    for letter in "ABCDEFGHIJ":
-        builder.row(f"A_TABLE_{letter}\x1b", start=1)
-    lines = describe_redaction(redacted(builder, tmp_path)[0])
-    assert lines[0] == "Left out:"
-    assert "  environment variables               7" in lines
-    tables = next(line for line in lines if "whole tables" in line)
-    shown = ", ".join(f"A_TABLE_{letter}\N{REPLACEMENT CHARACTER}" for letter in "ABCDEFGH")
-    assert tables == f"  whole tables                       13: {shown}, 5 more"
-    assert not any("\x1b" in line for line in lines)
-    told, kept = lines[-2:]
-    assert "marks and domains" in kept
-    assert "NVTX names in which such a text was found: 2, namely" in told
-    assert "“hunter2”" in told
-    assert re.search("“…x{47} hunter2\N{REPLACEMENT CHARACTER}\\[31m”", told)
-
-
-def test_nothing_to_leave_out_is_said() -> None:
-    from tcprof.redaction.copy_check import CheckedNames, Suspects
-
-    none = Suspects(0, ())
-    assert describe_redaction(Redaction({}, (), (), 0, CheckedNames(none, none)))[0] == "Nothing had to be left out."
 
 
 # The command
@@ -557,21 +445,6 @@ def test_a_real_recording(tmp_path: Path) -> None:
     assert redaction.removed[Kind.COMMANDS] == 1 + 3
     assert redaction.removed[Kind.ENVIRONMENT] >= len(environment)
     assert redaction.removed[Kind.OUTPUT] == 1
-
-
-@pytest.mark.parametrize(
-    ("table", "name"),
-    [("META_DATA_CAPTURE", "CAPTURE_EVENT_TYPE"), ("META_DATA_CAPTURE", "GPU_METRICS_OPTIONS:PASSWORD")],
-)
-def test_a_single_word_passes_for_no_setting(table: str, name: str, tmp_path: Path) -> None:
-    """Not even where a setting is kept: its values are numbers, or words that are known."""
-    builder = recording().captured("RUN_DURATION_MS", "100").system("CpuCores", "8")
-    source = builder.write(tmp_path, "source.sqlite")
-    with closing(sqlite3.connect(source)) as connection:
-        connection.execute(f"insert into {table} (name, value) values (?, 'xyzzyplugh')", (name,))  # noqa: S608
-        connection.commit()
-    redact(source, tmp_path / "copy.sqlite")
-    assert b"xyzzyplugh" not in (tmp_path / "copy.sqlite").read_bytes()
 
 
 def test_messages_of_nsys_are_shown_without_what_is_private(run: Run, tmp_path: Path) -> None:

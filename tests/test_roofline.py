@@ -1,16 +1,12 @@
 """The roofline and time against Tensor Active: kernels of known work in their places, under roofs of known height."""
 
 import builtins
-import html
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 import pytest
 from builders import TraceBuilder
 from commands import Run
@@ -22,12 +18,8 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
 from tcprof.cli.files import FigureName
 from tcprof.nsys import schema
-from tcprof.render import is_made_by_tcprof
-from tcprof.render.files import write_figure
-from tcprof.views.figures.circles import MOST_KERNELS
 from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time
 from tcprof.views.figures.roofline import figure_roofline as draw_roofline
-from tcprof.views.paths import kernel_names, link
 from tcprof.views.recording.kernels import FIGURES, NO_ROOFLINE, describe_unplaced, list_rooflines
 
 figure_roofline = as_plotly(draw_roofline)
@@ -152,49 +144,6 @@ class TestRoofline:
         assert [trace.name.partition(":")[0] for trace in lines] == ["FP16", "FP32 on CUDA cores"]
         assert len({trace.x[0] for trace in lines}) == 1
 
-    def test_a_given_peak_is_the_roof(self, trace):
-        lines = {
-            each.name for each in figure_roofline(tcprof.read(trace, peak_tflops=400)).data if each.mode == "lines"
-        }
-        assert "FP16: 400 TFLOP/s" in lines
-
-    def test_pointer_tells_shares_of_both_roofs(self, analysis):
-        (trace,) = [trace for trace in figure_roofline(analysis).data if trace.name == "FP16"]
-        (said,) = trace.hovertext
-        rows = by_name(analysis)
-        assert f"{100 * TFLOPS[FP16] / 989.5:.0f}" in said
-        assert f"{rows[FP16]['memory_pct']:.1f} % of the DRAM bandwidth" in said
-        assert rows[FP16]["memory_pct"] == pytest.approx(100 * 5e6 / PERIOD * 1e9 / BANDWIDTH, rel=0.01)
-
-    def test_a_click_selects_the_kernel(self, analysis):
-        for trace in figure_roofline(analysis).data:
-            if trace.mode == "markers":
-                assert trace.meta["selects"]
-                name = FP16 if trace.name == "FP16" else FP32
-                (row,) = analysis.kernels.index[analysis.kernels["name"] == name]
-                assert trace.customdata == (link("kernel", kernel_names(analysis.kernels)[row]),)
-
-    def test_only_the_longest_of_very_many(self, analysis, monkeypatch):
-        monkeypatch.setattr("tcprof.views.figures.circles.MOST_KERNELS", 1)
-        drawn = [trace for trace in figure_roofline(analysis).data if trace.mode == "markers"]
-        assert len(drawn) == 1
-        assert MOST_KERNELS > 500
-
-    def test_gpus_differ_in_shape_and_lines_name_theirs_where_they_differ(self, analysis):
-        gpus, kernels = ([frame, frame.assign(gpu=1)] for frame in (analysis.gpus, analysis.kernels))
-        gpus[1] = gpus[1].assign(dram_bandwidth=2.4e12)
-        two = replace(analysis, gpus=pd.concat(gpus), kernels=pd.concat(kernels, ignore_index=True))
-        launched = analysis.kernel_instances.assign(gpu=1, kernel=analysis.kernel_instances["kernel"] + len(kernels[0]))
-        two = replace(two, kernel_instances=pd.concat([two.kernel_instances, launched], ignore_index=True))
-        data = figure_roofline(two).data
-        names = {trace.name for trace in data if trace.mode == "lines"}
-        assert {"GPU 0: DRAM 4.8 TB/s", "GPU 1: DRAM 2.4 TB/s", "FP16: 990 TFLOP/s"} <= names
-        (circles,) = [trace for trace in data if trace.name == "FP16"]
-        assert [*circles.marker.symbol] == ["circle", "diamond"]
-        assert "on GPU 1" in circles.hovertext[1]
-        assert "Circles are of GPU 0; diamonds are of GPU 1." in list_rooflines(two)[0].lines
-        assert not any("ircles are of" in line for line in list_rooflines(analysis)[0].lines)
-
     def test_nothing_recorded_is_nothing_drawn(self):
         assert not figure_roofline(make_empty()).data
         assert not figure_tensor_time(make_empty()).data
@@ -207,20 +156,6 @@ class TestRoofline:
                 if trace.mode == "markers":
                     for text in trace.hovertext:
                         assert not re.search(r"<(?!/?b>|br>|0)", text)
-
-
-class TestTensorTime:
-    def test_places_and_colours_by_bound(self, analysis):
-        kernels = analysis.kernels.assign(bound=["tensor" if name == FP16 else "" for name in analysis.kernels["name"]])
-        found = {trace.name: trace for trace in figure_tensor_time(replace(analysis, kernels=kernels)).data}
-        assert list(found) == ["tensor", "bound unknown"]
-        (tensor,) = [found["tensor"]]
-        row = kernels.set_index("name").loc[FP16]
-        assert (*tensor.x, *tensor.y) == (row["tensor_active_pct"], row["share_pct"])
-        assert len(found["bound unknown"].x) == 2
-
-    def test_what_the_samples_do_not_tell_is_left_out(self, analysis):
-        assert not figure_tensor_time(replace(analysis, kernels=analysis.kernels.assign(fit="unresolved"))).data
 
 
 class TestPage:
@@ -259,25 +194,11 @@ class TestExport:
         assert 'data-figure="figure-data"' in text
         assert list(tmp_path.iterdir()) == [target]
 
-    def test_a_page_shows_a_hostile_file_name_as_text(self, trace: Path, run: Run, tmp_path: Path):
-        hostile = trace.rename(tmp_path / f"a <img src=x onerror=alert(1)> & b{'c' * 60}.{trace.name}")
-        target = tmp_path / "drawn.html"
-        assert run("export", hostile, "--figure", "roofline", "-o", target).status == 0
-        text = target.read_text(encoding="utf-8")
-        assert "<img" not in text
-        assert html.unescape(re.search("<title>(.*)</title>", text)[1]) == f"{hostile.name} – tcprof"
-
     def test_a_file_of_the_users_is_kept(self, trace: Path, run: Run, tmp_path: Path):
         target = tmp_path / "drawn.html"
         target.write_text("mine")
         assert run("export", trace, "--figure", "roofline", "-o", target).status == 3
         assert target.read_text() == "mine"
-
-    @pytest.mark.parametrize("output", [(), ("-o", "roofline.pdf"), ("-o", "frames")])
-    def test_its_name_chooses_the_format(self, output: tuple[str, ...], trace: Path, run: Run):
-        done = run("export", trace, "--figure", "roofline", *output)
-        assert done.status == 2
-        assert "-o roofline.svg" in done.err
 
     def test_without_bytes_it_says_what_is_missing(self, run: Run, tmp_path: Path):
         trace, target = write_trace(tmp_path, with_bytes=False), tmp_path / "drawn.html"
@@ -300,20 +221,6 @@ class TestExport:
         assert "pip install 'tcprof[images]'" in done.err
         assert "drawn.html" in done.err.replace("\n", "")
 
-    @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")], ids=["png", "svg"])
-    def test_drawings_are_known_as_ours(self, suffix: str, start: bytes, analysis, tmp_path: Path, monkeypatch):
-        pixel = bytes.fromhex(
-            "89504e470d0a1a0a0000000d494844520000000100000001080600000015c4890000000049454e44ae426082"
-        )
-        drawn = {"png": pixel, "svg": b"<svg></svg>"}[suffix]
-        target = tmp_path / f"drawn.{suffix}"
-        monkeypatch.setattr(go.Figure, "to_image", lambda *_, **__: drawn)
-        write_figure(draw_roofline(analysis), "a file", "A caption", target)
-        assert target.read_bytes().startswith(start)
-        assert is_made_by_tcprof(target)
-        target.write_bytes(drawn)
-        assert not is_made_by_tcprof(target)
-
     @pytest.mark.browser
     @pytest.mark.slow
     def test_kaleido_draws(self, trace: Path, run: Run, tmp_path: Path):
@@ -322,10 +229,3 @@ class TestExport:
         done = run("export", trace, "--figure", "roofline", "-o", target)
         assert done.status == 0, done.err
         assert "FLOP for each byte of DRAM" in target.read_text(encoding="utf-8")
-
-
-def test_points_are_saved_with_their_figures(analysis):
-    figure = json.loads(draw_roofline(analysis).to_json())
-    table = figure["layout"]["meta"]["csv"]
-    assert {"name", "flop", "intensity", "roof_tflops"} <= set(table["columns"])
-    assert len(table["rows"]) == 2

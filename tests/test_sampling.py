@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.analysis.samples import interval_estimates, sampling
+from tcprof.analysis.samples import sampling
 from tcprof.analysis.samples.interval_estimates import BLOCKS, bootstrap_interval
 from tcprof.analysis.samples.sample_splitting import even_rates, launch_errors
 from tcprof.analysis.samples.sampling import (
@@ -189,12 +189,6 @@ def test_fewer_than_five_instances_have_no_interval():
     assert not np.isnan(interval(np.arange(5))).any()
 
 
-def test_instances_without_samples_do_not_count():
-    assert np.isnan(interval([1, 2, 3, 4, 5], [1, 1, 1, 1, 0])).all()
-    with_empty = interval([0, 1, 2, 3, 4, 5], [0, 1, 1, 1, 1, 1])
-    assert np.array_equal(with_empty, interval([1, 2, 3, 4, 5]))
-
-
 def test_equal_instances_have_an_interval_of_no_width():
     low, high = interval([3] * 10, [4] * 10)
     assert (low, high) == (0.75, 0.75)
@@ -212,19 +206,6 @@ def test_groups_are_apart_and_their_rows_need_no_order():
     low, high = interval(part, group=[2, 0] * 5 + [3, 3, 3], groups=5)
     assert low[[0, 2]].tolist() == high[[0, 2]].tolist() == [5, 1]
     assert np.isnan(low[[1, 3, 4]]).all()
-
-
-def test_groups_beyond_a_chunk(monkeypatch):
-    monkeypatch.setattr(interval_estimates, "GROUPS_AT_ONCE", 3)
-    group = np.repeat(np.arange(10), 6)
-    low, high = interval(group * 1.0, group=group, groups=10)
-    assert low.tolist() == high.tolist() == list(range(10))
-
-
-def test_the_interval_is_of_the_ratio_of_sums_and_not_of_the_mean_of_ratios():
-    """One long instance with 0 and 19 short ones with 1: most of the time is idle."""
-    low, high = interval([0] * 5 + [1] * 15, [100] * 5 + [1] * 15)
-    assert low < 15 / 515 < high < 0.2
 
 
 def hits(draw, truth, trials):

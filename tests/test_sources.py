@@ -2,9 +2,7 @@
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -214,14 +212,6 @@ def test_all_sources_are_named(tmp_path: Path) -> None:
         open_source(tmp_path / "run.txt")
 
 
-def test_another_programs_database(tmp_path: Path) -> None:
-    path = tmp_path / "nvprof.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("create table StringTable (id integer)")
-    with pytest.raises(InputError, match="is not a recording that tcprof can read"):
-        open_source(path)
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -240,8 +230,3 @@ def test_damaged_files_are_told_from_foreign_ones(content: bytes | None, said: s
     with pytest.raises(InputError, match=said) as caught:
         open_source(path)
     assert caught.value.hint
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a folder"):
-        open_source(tmp_path)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from builders import TraceBuilder, small_trace
-from commands import Run
 
 from tcprof import cli
 from tcprof.cli import streams, views
@@ -78,11 +77,6 @@ def test_no_format_acts_on_a_terminal(name, terminals, tmp_path):
         assert_harmless(out)
         assert not set("\x07\x9b\u202e") & set(err)
         assert "\x1b]" not in err
-
-
-def test_a_pipe_gets_the_names_as_they_are(run: Run, tmp_path: Path) -> None:
-    path = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel("k", 2_000, 3_000, launched=1_000).write(tmp_path)
-    assert HOSTILE in run("ranges", path, "--format", "csv").out
 
 
 def test_the_name_of_a_file_does_not_act_on_a_terminal(terminals, tmp_path, monkeypatch):
@@ -193,15 +187,6 @@ def test_a_full_disk_is_an_error_of_the_output(small: Path) -> None:
     ]
 
 
-CLOSED = ("<&- >&- 2>&-", ">&-", "2>&-", ">&- 2>&-", "2>/dev/full")
-
-
-@pytest.mark.parametrize("closed", [CLOSED[0]])
-def test_a_closed_stream_is_no_reason_to_fail(closed: str, small: Path) -> None:
-    done = shell(f'"$@" {closed}', "ranges", small)
-    assert (done.returncode, b"Traceback" in done.stderr + done.stdout) == (0, False)
-
-
 def test_a_reader_that_has_gone_ends_it_quietly(small: Path) -> None:
     done = shell('"$@" | true; exit ${PIPESTATUS[0]}', "ranges", small, "--format", "json")
     assert done.returncode == 141
@@ -220,16 +205,6 @@ def test_a_stream_that_lacks_characters_gets_question_marks(run, tmp_path, monke
     assert run("ranges", lacking(tmp_path)).status == 0
     stream.flush()
     assert b"?? ?" in stream.buffer.getvalue()
-
-
-def test_a_name_that_is_too_long_is_an_error_of_its_user(run: Run, small: Path) -> None:
-    for args in (
-        ["ranges", "x" * 300],
-        ["ranges", small, "-o", f"{'x' * 300}.csv"],
-        ["report", small, "-o", "x" * 300],
-    ):
-        done = run(*args)
-        assert (done.status, "File name too long" in done.err) == (3, True)
 
 
 @pytest.mark.slow

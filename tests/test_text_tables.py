@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
-from builders import FIXTURES, TraceBuilder, small_trace
+from builders import FIXTURES, small_trace
 from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.render.formats import PLAIN, Style
+from tcprof.render.formats import Style
 from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
 from tcprof.render.formats.text import fill, render_table
 from tcprof.views.tables import Cell, Heading, Row, Table
@@ -117,17 +117,6 @@ def test_the_columns_that_matter_least_leave_first_and_it_is_said() -> None:
     assert max(map(len, stays)) <= 50, "then names give way"
 
 
-def test_what_precedes_a_value_leaves_before_the_value() -> None:
-    heading = Heading("Tensor Active", unit="pct", before=("base", "new"), value="change", spare=1)
-    cell = Cell("+9.0 pt", before=("1.0 %", "10.0 %"))
-    table = Table("t", "", "Range", (heading,), (Row("step", (cell,)), Row(LONG, (cell,))))
-    assert render_table(table, PLAIN).splitlines()[1].split() == ["Range", "base", "new", "change"]
-    shown = render_table(table, Style(40))
-    head, _, below = shown.partition("──")
-    assert head.split() == ["Tensor", "Active", "%", "Range", "change"]
-    assert "Tensor Active base and new" in " ".join(below.split())
-
-
 def test_wide_characters_keep_columns_aligned() -> None:
     table = table_of(Row("注意力", CELLS), Row("forward", CELLS), Row("モデル" * 30, CELLS))
     lines = render_table(table, Style(80)).splitlines()
@@ -141,19 +130,6 @@ def test_paragraphs_break_between_words_and_count_columns() -> None:
     assert " ".join(lines).split() == words
     assert all(width_of(line) <= 40 or len(line.split()) == 1 for line in lines)
     assert fill("name  \x1b[31m", 40) == "name  �[31m"
-
-
-def test_a_tree_is_indented_from_its_first_row_on(run: Run, tmp_path: Path) -> None:
-    names = ["step", "forward", "Net", "Net.layers", "Net.layers.0"]
-    builder = TraceBuilder().gpu().samples([50] * 10)
-    for depth, name in enumerate(names):
-        builder.range(name, 100 * depth, 20_000 - 100 * depth)
-    path = builder.kernel("k", 2_000, 9_000, launched=1_000).write(tmp_path)
-    rows = run("ranges", path, "--filter", "Net").out.split("──\n")[1].splitlines()
-    assert [re.split(r"  +(?=\S)", f"|{row}")[0] for row in rows[:1]] == ["|step / forward / Net"]
-    assert [row.partition(" ")[0] or row[: row.index(".") + 1] for row in rows[1:3]] == ["  .", "    ."]
-    alone = run("ranges", path, "--filter", "layers.0$").out
-    assert "step / forward / Net.layers.0" in alone
 
 
 # What fits the usual width has room in a wider one, but for columns that come back there.
@@ -178,16 +154,6 @@ def test_tables_fit_the_width_in_lines_of_one_row(
         )
         rows = [line for line in below if command != "kernels by path" or line.startswith("  ")]
         assert all(re.search(r"  +\S*[\d–~]", line) for line in rows), "figures stand in each line"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_wide_shows_whole_names_and_all_columns(command: str, run: Run) -> None:
-    narrow, wide = run(*COMMANDS[command]).out, run(*COMMANDS[command], "--wide").out
-    assert "…" not in wide.partition("──")[2]
-    assert "Left out" not in wide
-    assert ("…" in narrow) <= (max(map(len, wide.splitlines())) > 80)
-    markdown = run(*COMMANDS[command], "--format", "markdown").out
-    assert "…" not in markdown.partition("|---")[2]
 
 
 @pytest.mark.parametrize(

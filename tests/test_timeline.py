@@ -98,13 +98,6 @@ def test_work_of_other_ranges_is_not_idle_time(tmp_path):
     assert times(timeline, "b") == {"window": 10_000, "other_kernel": 10_000}
 
 
-def test_graphs_as_a_whole_and_what_was_not_sampled_have_classes_of_their_own(tmp_path):
-    trace = TraceBuilder().gpu().samples([0] * 4, start=100_000, period=10_000)
-    trace.range("step", 0, 9_000).graph(10_000, 30_000, launched=1_000).kernel("gemm", 40_000, 50_000, launched=2_000)
-    found = times(tcprof.read(trace.write(tmp_path)).timeline, "step")
-    assert found == {"window": 40_000, "graph": 20_000, "unresolved_kernel": 10_000, "idle": 10_000}
-
-
 def test_without_activities_there_is_no_time_to_account_for(tmp_path):
     timeline = tcprof.read(TraceBuilder().gpu().range("step", 0, 10).write(tmp_path)).timeline
     assert timeline["path"].tolist() == ["step"]

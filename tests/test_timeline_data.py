@@ -15,13 +15,11 @@ from report_inputs import HOSTILE, MS, make_analysis, make_empty, make_samples, 
 
 import tcprof
 from tcprof.analysis.drawing import flop_rate
-from tcprof.frames import ACTIVITIES, SAMPLES
+from tcprof.frames import SAMPLES
 from tcprof.render.html import timeline as timeline_data
 from tcprof.render.html.timeline import lanes as timeline_lanes
 from tcprof.render.html.timeline import pack_timeline
-from tcprof.render.html.timeline import packing as details
 from tcprof.render.html.timeline.packing import ArrayStore
-from tcprof.views.figures.traces import CLASS_COLORS, text_on
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -100,11 +98,6 @@ class TestSamples:
         assert start.tolist() == [0, 50_000, 100_000, 150_000]
         assert found == pytest.approx(values, abs=0.005)
 
-    def test_small_percentages_have_smaller_steps(self):
-        values = np.linspace(0, 0.5, 50)
-        _, (found,) = curve(make_analysis(samples=make_samples(values)), "Tensor Active")
-        assert found == pytest.approx(values, abs=0.00006)
-
     def test_unknown_values_stay_unknown(self):
         samples = make_samples([1.0, 2.0, 3.0])
         samples.loc[1, "tensor_active_pct"] = np.nan
@@ -116,21 +109,6 @@ class TestSamples:
         track = header["gpus"][0]["tracks"][0]
         assert read(track["breaks"]).tolist() == [9, 19]
         assert read(track["ends"]).tolist() == [500_000, 1_500_000]
-
-    def test_a_metric_that_was_not_recorded_is_no_curve(self):
-        header, _ = packed(make_analysis())
-        names = [each["metric"] for track in header["gpus"][0]["tracks"] for each in track["curves"]]
-        assert names == ["Tensor Active", "SM Active"]
-        roles = [(trace["meta"]["role"], trace["meta"].get("curve")) for trace in header["figures"][0]["data"]]
-        assert roles == [
-            *(("band", "Tensor Active"), ("curve", "Tensor Active"), ("curve", "SM Active"), ("lanes", None))
-        ]
-
-    def test_read_and_write_are_added(self):
-        samples = make_samples([1.0, 2.0]).assign(dram_read_pct=[10.0, np.nan], dram_write_pct=[5.0, 1.0])
-        _, (found,) = curve(make_analysis(samples=samples), "DRAM read + write")
-        assert found[0] == pytest.approx(15)
-        assert np.isnan(found[1])
 
     def test_too_many_become_bins_with_their_extremes(self, monkeypatch):
         monkeypatch.setattr(timeline_data, "MOST_VALUES", 6000)
@@ -182,41 +160,6 @@ class TestLanes:
         assert header["works"]["kernels"] == len(analysis.kernels) == len(header["works"]["names"])
         assert header["works"]["geometry"] == analysis.kernels["launch_geometry"].tolist()
 
-    def test_copies_have_a_name_and_a_class(self, tmp_path):
-        trace = TraceBuilder().gpu().kernel("gemm", 0, 100).copy("host to device", 200, 300).memset(400, 500)
-        analysis = tcprof.read(trace.write(tmp_path))
-        header, _ = packed(analysis)
-        work = bars(analysis, "work")
-        names = [header["works"]["names"][number] for number in work["id"]]
-        classes = [header["classes"][header["works"]["class"][number]]["name"] for number in work["id"]]
-        assert names == ["gemm", "copy host to device", "memset"]
-        assert classes[1:] == ["Copy or memset"] * 2
-
-    def test_kernels_that_were_not_fitted_are_other_kernels(self):
-        analysis = make_analysis()
-        header, _ = packed(analysis)
-        assert {header["classes"][number]["name"] for number in header["works"]["class"]} == {"Other kernel"}
-        assert bars(analysis, "work")["tensor_active_pct"].isna().all()
-
-    def test_streams_with_little_work_share_a_row(self):
-        base = make_analysis().activities.iloc[:1]
-        rows = [base.assign(stream=stream, start_ns=0, end_ns=1000 * (stream + 1)) for stream in range(20)]
-        analysis = make_analysis(activities=ACTIVITIES.concat(rows))
-        header, _ = packed(analysis)
-        labels = list(header["gpus"][0]["labels"].values())
-        assert labels == [*(f"stream {stream}" for stream in range(8, 20)), "other streams"]
-        work = bars(analysis, "work")
-        first = work["row"].min()
-        assert work[work["length"] <= 8000]["row"].unique().tolist() == [first + 12 * timeline_lanes.STREAM_ROWS]
-
-    @pytest.mark.parametrize(("lengths", "own"), [((10**6, 500, 2 * 10**5, 400), (0, 2, -1))])
-    def test_streams_of_which_nothing_would_be_seen_share_a_row(self, lengths, own):
-        base = make_analysis().activities.iloc[:1]
-        rows = [base.assign(stream=number, start_ns=0, end_ns=length) for number, length in enumerate(lengths)]
-        header, _ = packed(make_analysis(activities=ACTIVITIES.concat(rows)))
-        labels = list(header["gpus"][0]["labels"].values())
-        assert labels == [f"stream {number}" if number >= 0 else "other streams" for number in own]
-
     @pytest.mark.slow
     def test_of_too_many_bars_short_ones_are_merged_and_none_is_left_out(self, monkeypatch):
         analysis = make_analysis()
@@ -262,19 +205,6 @@ class TestFlopRate:
         assert np.isnan(flop_rate(analysis, 0, np.array([0]), np.array([10]))).all()
 
 
-@pytest.mark.parametrize("name", CLASS_COLORS)
-def test_names_can_be_read_on_every_colour(name):
-    def light(color):
-        channels = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
-
-    color = CLASS_COLORS[name]
-    if color.startswith("#"):
-        bright, dim = sorted((light(color), light(text_on(color))), reverse=True)
-        assert (bright + 0.05) / (dim + 0.05) > 4.5
-
-
 def test_a_page_of_a_fixture_is_small():
     assert len(pack_timeline(tcprof.read(FIXTURE)).packed) < 100_000
 
@@ -305,41 +235,6 @@ class TestDetails:
         assert packed_launches["step"] == 1
         assert (packed_launches["first"] + steps - 1).tolist() == expected.tolist()
 
-    def test_of_very_many_launches_a_microsecond_is_enough(self, monkeypatch):
-        monkeypatch.setattr(details, "MOST_EXACT", 100)
-        header, _ = packed(tcprof.read(FIXTURE))
-        coarse = header["gpus"][0]["launches"]
-        assert coarse["step"] == 1024
-        assert header["gpus"][0]["instances"] != {}, "60 bars are few"
-        monkeypatch.setattr(details, "MOST_EXACT", 10)
-        header, _ = packed(tcprof.read(FIXTURE))
-        assert header["gpus"][0]["instances"] == {}
-
-    def test_of_very_many_bars_times_are_coarse_and_in_the_same_order(self, monkeypatch):
-        analysis = tcprof.read(FIXTURE)
-
-        def times():
-            """Starts and ends of all bars, and of the steps."""
-            header, read = packed(analysis)
-            of_gpu = header["gpus"][0]
-            starts = [of_gpu[kind] for kind in ("host", "windows", "work", "iterations")]
-            return np.concatenate(
-                [read(each["start"]) + end * read(each["length"]) for each in starts for end in (0, 1)]
-            )
-
-        exact = times()
-        for module in (details, timeline_data):
-            monkeypatch.setattr(module, "MOST_EXACT", 10)
-        coarse = times()
-        assert "Times of bars and samples are known to 32 ns." in pack_timeline(analysis).notes
-        assert (coarse % 32 == 0).all()
-        assert np.abs(coarse - exact).max() <= 16
-        assert (np.diff(coarse[np.argsort(exact, kind="stable")]) >= 0).all(), "a bar within a step stays within it"
-
-    def test_an_unknown_launch_is_unknown(self):
-        header, read = packed(make_analysis())
-        assert set(read(header["gpus"][0]["launches"]["changes"])) == {0}
-
     def test_figures_of_paths_and_kernels(self):
         analysis = tcprof.read(FIXTURE)
         header, read = packed(analysis)
@@ -351,13 +246,6 @@ class TestDetails:
         flop = self.packed_floats(read, totals["kernels"]["figures"]["tensor_flop"])
         assert flop == pytest.approx(analysis.kernels["tensor_flop"].to_numpy(), rel=1e-6, nan_ok=True)
         assert totals["modules"]["names"] == []
-
-    def test_a_window_knows_its_bar_on_the_cpu(self):
-        analysis = tcprof.read(FIXTURE)
-        header, read = packed(analysis)
-        gpu = header["gpus"][0]
-        of_host = read(gpu["host"]["id"])[np.cumsum(read(gpu["hostOfWindow"]["changes"]))]
-        assert of_host.tolist() == read(gpu["windows"]["id"]).tolist()
 
     def test_kernels_of_modules_add_up_to_the_modules(self):
         analysis = tcprof.read(FIXTURE.with_name("llama.sqlite"))

@@ -149,11 +149,6 @@ def test_names_that_are_registered_inline_missing_hostile_or_the_same(tmp_path):
     assert trace.ranges()["name"].tolist() == names
 
 
-def test_a_registered_name_that_the_string_table_lacks(tmp_path):
-    builder = TraceBuilder().range("gone", 0, 1, registered=True).range("inline", 2, 3)
-    assert builder.without("StringIds").trace(tmp_path).ranges()["name"].tolist() == ["(unnamed)", "inline"]
-
-
 def test_names_that_are_not_utf_8(tmp_path):
     trace = (
         TraceBuilder()
@@ -295,24 +290,6 @@ def test_activities_without_process_belong_to_the_only_one_there_is(tmp_path):
         assert unclear.trace(tmp_path).activities()["process"].tolist() == [-1]
 
 
-def test_activities_that_are_cut_or_odd(tmp_path):
-    """Without start or end nothing can be said of a kernel; an end before the start is an empty one."""
-    trace = (
-        TraceBuilder()
-        .kernel("no end", 10, None)
-        .kernel("no start", None, 20)
-        .kernel("backwards", 10, 5)
-        .kernel("no number", 10, 20, correlationId=None, streamId=None)
-        .trace(tmp_path)
-    )
-    expected = """
-        name       stream  correlation  start_ns  end_ns
-        backwards  7       103          10        10
-        no number  -1      -1           10        20
-        """
-    assert_rows(trace.activities(), expected)
-
-
 def test_cuda_devices_are_the_gpus_of_the_same_number_unless_the_export_says_otherwise(tmp_path):
     two = [("a", 0, 1000), ("b", 1, 1000), ("a", 0, 2000), ("b", 1, 2000)]
 
@@ -414,32 +391,12 @@ def test_a_file_that_is_cut_off_is_an_input_error(tmp_path, percent):
     assert "nsys export" in caught.value.hint
 
 
-@pytest.mark.parametrize("seed", [*range(8)])
-def test_a_file_with_damaged_pages_is_an_input_error_or_reads(tmp_path, seed):
-    path = whole(tmp_path)
-    content = bytearray(path.read_bytes())
-    begin = 4096 + (len(content) - 8192) * seed // 20
-    content[begin : begin + 4096] = bytes((seed * 37 + i * 101) % 256 for i in range(4096))
-    path.write_bytes(content)
-    try:
-        read_all(path)
-    except InputError as error:
-        assert "cannot be read" in str(error)  # noqa: PT017 - it may also be readable
-
-
 def test_what_is_no_database_is_an_input_error(tmp_path):
     for content in (b"NSYS\x00report", b"x" * 10_000):
         path = tmp_path / "trace.sqlite"
         path.write_bytes(content)
         with pytest.raises(InputError, match="file is not a database"):
             NsysExport(path)
-
-
-def test_what_is_absent_or_a_folder_is_an_input_error(tmp_path):
-    for path in (tmp_path / "absent.sqlite", tmp_path):
-        with pytest.raises(InputError, match="cannot be read"):
-            NsysExport(path)
-    assert not (tmp_path / "absent.sqlite").exists()
 
 
 def test_a_database_of_something_else_has_nothing(tmp_path):

@@ -52,12 +52,6 @@ def test_mlflow_gets_them_in_the_run_that_is_given(analysis, monkeypatch) -> Non
     assert module.logged == [(metrics, None), (metrics, "abc")]
 
 
-def test_names_are_such_as_mlflow_takes(analysis) -> None:
-    for name in tcprof.log(analysis, Wandb(), "my run: 1"):
-        assert all(letter.isalnum() or letter in "_-. /" for letter in name), name
-        assert "//" not in name
-
-
 def test_what_is_no_run_is_refused(analysis) -> None:
     with pytest.raises(tcprof.UsageError, match=r"wandb\.init"):
         tcprof.log(analysis, object())

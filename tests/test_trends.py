@@ -14,11 +14,11 @@ from tcprof.errors import InputError, UsageError
 from tcprof.history import trends
 from tcprof.history.run import Facts
 from tcprof.history.store import open_store
-from tcprof.history.trends import explain_step, find_circumstances, find_commit, read_trends
+from tcprof.history.trends import explain_step, find_commit, read_trends
 from tcprof.render.formats import Style, load_format
 from tcprof.views.document import Document
 from tcprof.views.figures.trend import figure_trend
-from tcprof.views.trends import draw_line, view_trends
+from tcprof.views.trends import view_trends
 
 
 def noise(count: int, seed: int = 0) -> np.ndarray:
@@ -148,21 +148,6 @@ def test_kept_analyses_say_what_changed(tmp_path: Path) -> None:
     assert explain_step(store, runs[:1].assign(kept=False), runs[1:]) == ()
 
 
-def test_circumstances_are_those_that_differ_there(tmp_path: Path) -> None:
-    clocks = [1.98e9] * 4 + [1.41e9] * 4
-    store = make_store(tmp_path, {STEP_TIME: [1.0] * 8}, clock_hz=clocks, torch_version=["2.10"] * 2 + ["2.11"] * 6)
-    runs = store.runs()
-    assert find_circumstances(runs[:4], runs[4:]) == [("clock_hz", "1.98 GHz", "1.41 GHz")]
-    assert find_circumstances(runs[:2], runs[2:4]) == [("torch_version", "2.10", "2.11")]
-
-
-def test_names_of_a_store_cannot_act_on_a_terminal(tmp_path: Path) -> None:
-    hostile = ("step_ns", "step", "\x1b[31mred\nnext")
-    commits = [f"\x1b[2J{number:08d}" for number in range(60)]
-    text = shown(view(make_store(tmp_path, {hostile: stepping(0, 14e6, 15e6)}, commits), confirm=True))
-    assert "\x1b" not in text
-
-
 def test_json_and_csv_have_every_point_with_its_level(tmp_path: Path) -> None:
     document = view(make_store(tmp_path, {STEP_TIME: stepping(0, 14e6, 15e6)}))
     data = json.loads(shown(document, "json"))
@@ -174,12 +159,6 @@ def test_json_and_csv_have_every_point_with_its_level(tmp_path: Path) -> None:
     assert lines[0].startswith(
         "series_id,metric,scope,subject,gpu,unit,run_id,ordered_utc,commit,value,low,high,n,level"
     )
-
-
-def test_lines_of_bars() -> None:
-    assert draw_line(np.array([0.0, 3.0, 7.0])) == "▁▄█"
-    assert draw_line(np.array([5.0, 5.0])) == "▁▁"
-    assert len(draw_line(np.arange(500.0))) == 24
 
 
 def test_the_commands_on_a_store(tmp_path: Path, run) -> None:

@@ -4,7 +4,6 @@ import pytest
 from builders import US, TraceBuilder, assert_rows
 
 import tcprof
-from tcprof.errors import UsageError
 from tcprof.frames import RANGES
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -56,12 +55,6 @@ def test_it_may_be_chosen(tmp_path, warm_up, counted):
     assert len(analysis.instances) == 1 + 2 * 8
 
 
-@pytest.mark.parametrize("wrong", ["some"])
-def test_nonsense_is_refused(tmp_path, wrong):
-    with pytest.raises(UsageError, match="no warm-up of"):
-        tcprof.read(training().write(tmp_path), warm_up=wrong)
-
-
 def test_the_iterations_that_are_named_have_their_own(tmp_path):
     trace, at = training(), 1_100 * US
     for length in (300, 50, 50, 50, 50, 50, 50):
@@ -74,10 +67,3 @@ def test_the_iterations_that_are_named_have_their_own(tmp_path):
     }
     assert (counts["step"]["epoch / step"], counts["step"]["validate"]) == (7, 7)
     assert (counts["validate"]["epoch / step"], counts["validate"]["validate"]) == (8, 6)
-
-
-def test_kernels_by_path_set_it_apart_and_lose_nothing(tmp_path):
-    analysis = tcprof.read(training().write(tmp_path))
-    by_path = analysis.kernels_by_path.groupby("path")["launch_count"].sum()
-    assert by_path.to_dict() == {"(warm-up)": 1, "epoch / step / forward": 7}
-    assert analysis.kernels["launch_count"].sum() == 8

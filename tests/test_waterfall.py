@@ -264,14 +264,6 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
     assert changes[["idle", "mix", "intensity"]].sum() == pytest.approx(fitted[1] - fitted[0], abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["mnist_fp32"])
-def test_a_recording_against_itself_has_no_change(read, name):
-    rows = waterfall(read(name), read(name))
-    assert set(rows["quantity"]) == {"time_ns", "tensor_active_pct"}
-    assert (rows["change"] == 0).all()
-    assert largest_part(rows, 0) is None
-
-
 def test_what_explains_most_of_the_change_in_recordings(read):
     rows = waterfall(read("mlp_fp32"), read("mlp_fp16"))
     part = largest_part(rows, 0)
@@ -284,10 +276,3 @@ def test_what_explains_most_of_the_change_in_recordings(read):
     slower = largest_part(waterfall(read("mnist_fp32"), read("mnist_amp")), 0)
     assert slower["part"] == "idle"
     assert slower["change"] > 0
-
-
-def test_there_is_no_largest_part_of_what_is_not_there(tmp_path):
-    rows = waterfall(*[analyzed(program((SGEMM, 0, 1000)), tmp_path)] * 2)
-    assert largest_part(rows, 0, "tensor_active_pct") is None
-    assert largest_part(rows, 5) is None
-    assert largest_part(WATERFALL.empty(), 0) is None

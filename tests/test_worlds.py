@@ -115,16 +115,6 @@ def test_each_gpu_has_its_own_fit() -> None:
     assert together["tensor_active_low_pct"].to_numpy() == pytest.approx(alone["tensor_active_low_pct"].to_numpy())
 
 
-def test_wrapped_counts_change_nothing(tmp_path: Path) -> None:
-    world = steps(1, 4)
-    plain, wrapped = (tmp_path / name for name in ("plain", "wrapped"))
-    kernels = []
-    for folder in (plain, wrapped):
-        folder.mkdir()
-        kernels.append(tcprof.read(write_world(world, PLAIN, folder, wrapped=folder == wrapped)).kernels)
-    pd.testing.assert_frame_equal(*kernels)
-
-
 def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
     """The softmax after it reads what is true, and is no tensor kernel."""
     kernels = rare_long(0).fit(PLAIN)[1].set_index("name")
@@ -199,12 +189,6 @@ def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path
     assert clock["shift_ns"] == pytest.approx(late, abs=600)
     assert any("tcprof shifted them" in text for text in analysis.warnings)
     assert not analysis.faults
-
-
-def test_a_sampler_on_time_is_left_alone(tmp_path: Path) -> None:
-    analysis = tcprof.read(write_world(steps(0, idle=0.3), PLAIN, tmp_path))
-    assert analysis.clocks["shift_ns"].tolist() == [0]
-    assert not any("tcprof shifted" in text for text in analysis.warnings)
 
 
 def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:

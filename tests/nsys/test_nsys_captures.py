@@ -13,9 +13,7 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 
 import tcprof
-from tcprof.errors import StoppedError, UsageError
-from tcprof.nsys.report import ReportFiles
-from tcprof.record.recording import record
+from tcprof.errors import UsageError
 
 REAL = os.environ.get("NSYS") or shutil.which("nsys")
 CAPTURES = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:3")
@@ -33,10 +31,6 @@ def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(folder)
     (folder / "serve.py").write_text("print('served')\n")
     return folder
-
-
-def files(folder: Path, *suffixes: str) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if path.suffix in suffixes)
 
 
 def test_each_capture_is_a_recording_of_its_own(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -69,24 +63,6 @@ def test_captures_of_before_are_replaced_only_if_forced(run, machine: Path, ther
     assert (machine / there).read_text() == "mine"
 
 
-def test_a_capture_of_before_that_is_not_made_again_is_not_taken_for_one(
-    run, machine: Path, monkeypatch, capfd
-) -> None:
-    assert run("profile", *CAPTURES, "serve.py") == 0
-    monkeypatch.setenv("FAKE_NSYS", "captures 2")
-    capfd.readouterr()
-    assert run("profile", "--force", *CAPTURES, "serve.py") == 0
-    assert "capture 2 of 2: serve.2.nsys-rep" in capfd.readouterr().err
-    assert (machine / "serve.3.nsys-rep").exists()
-
-
-def test_a_damaged_capture_does_not_hide_the_others(run, machine: Path, monkeypatch, capfd) -> None:
-    monkeypatch.setenv("FAKE_NSYS", "captures 3 2")
-    assert run("profile", *CAPTURES, "serve.py") == 3
-    assert "note: serve.2.nsys-rep is not analyzed: " in capfd.readouterr().err
-    assert files(machine, ".tcprof") == ["serve.1.tcprof", "serve.3.tcprof"]
-
-
 def test_a_capture_without_work_says_what_to_do(run, machine: Path, monkeypatch, tmp_path: Path, capfd) -> None:
     empty = TraceBuilder().gpu().range("waiting", 0, 1_000).write(tmp_path)
     monkeypatch.setenv("FAKE_NSYS_EXPORT", str(empty))
@@ -104,18 +80,6 @@ def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) 
     said = capfd.readouterr().err
     assert "the capture range never began; the program ended with exit status 5." in said
     assert "as a server does at a request (docs/servers.md)" in said
-
-
-def test_captures_that_were_there_when_the_recording_was_given_up_are_kept(tmp_path, fake_nsys, monkeypatch) -> None:
-    def give_up(argv: list[str], **_: object) -> None:
-        (tmp_path / "run.1.nsys-rep").write_bytes(b"whole")
-        raise StoppedError("given up", "hint.")
-
-    monkeypatch.setattr("tcprof.record.turns.run_shown", give_up)
-    with pytest.raises(StoppedError, match="given up") as caught:
-        record(fake_nsys, [], ReportFiles(tmp_path / "run", in_captures=True))
-    assert caught.value.hint == f"hint. Files left behind, some perhaps incomplete: {tmp_path / 'run.1.nsys-rep'}"
-    assert (tmp_path / "run.1.nsys-rep").read_bytes() == b"whole"
 
 
 @pytest.mark.parametrize(

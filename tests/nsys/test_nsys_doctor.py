@@ -2,18 +2,15 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 
-from tcprof.record import doctor, machine
+from tcprof.record import doctor
 from tcprof.record.diagnosis import MachineCheck, diagnose
 from tcprof.record.doctor import check_up
 from tcprof.record.machine import GpuModes, read_gpu_modes
-from tcprof.render.formats import Style
-from tcprof.render.formats.text import render
-from tcprof.views.commands import is_ready, view_checks
+from tcprof.views.commands import is_ready
 
 REASONS = {  # nsys's reason: (the check that fails, part of its evidence, part of its remedy)
     "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM": (
@@ -78,17 +75,6 @@ def test_a_container_has_another_way_out(ready: Path, monkeypatch: pytest.Monkey
     assert "Docker" in check.evidence
 
 
-def test_one_gpu_of_two_is_enough(ready: Path, fake_nsys, monkeypatch: pytest.MonkeyPatch):
-    text = fake_nsys.path.read_text()
-    assert "Disable GPU Metrics [Default]\n" in text
-    more = "\nSome GPUs are not supported:\n\\t1: Volta GV100 | Quadro GV100 PCI[0:17:00.0] - Unsupported architecture"
-    fake_nsys.path.write_text(text.replace("Disable GPU Metrics [Default]", f"Disable GPU Metrics [Default]{more}", 1))
-    check = by_name(diagnose().checks)["GPU"]
-    assert check.status == "warn"
-    assert "Quadro GV100 GV100 can't be sampled (Unsupported architecture)" in check.evidence
-    assert diagnose().failures == ()
-
-
 def test_nsys_off_path_is_used_and_said(ready: Path, fake_nsys, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     check = by_name(diagnose(fake_nsys.path).checks)["nsys"]
@@ -116,18 +102,6 @@ def test_an_importer_that_lacks_a_library(ready: Path, monkeypatch: pytest.Monke
     check = by_name(diagnose().checks)["importer"]
     assert (check.status, "libdw.so.1 is missing" in check.evidence) == ("fail", True)
     assert "apt-get install libdw1" in check.remedy
-
-
-def test_the_importer_of_another_nsys_serves_too(
-    ready: Path, empty_machine: Path, fake_nsys, install_nsys, install_importer, tmp_path, monkeypatch
-):
-    (tmp_path / "host-linux-x64" / "QdstrmImporter").unlink()
-    monkeypatch.setenv("PATH", f"{fake_nsys.path.parent}:/usr/bin:/bin")
-    other = empty_machine / "opt/nvidia/nsight-systems/2025.3.2"
-    install_nsys(other / "target-linux-x64" / "nsys")
-    importer = install_importer(other / "host-linux-x64" / "QdstrmImporter")
-    check = by_name(diagnose().checks)["importer"]
-    assert (check.status, str(importer) in check.evidence) == ("warn", True)
 
 
 def test_dcgm_is_seen_before_it_hurts(ready: Path, add_process):
@@ -190,19 +164,6 @@ def test_the_driver_is_asked_by_a_process_of_its_own(install_nvml):
     assert read_gpu_modes() == GpuModes((1,), vgpu=False, confidential=False)
 
 
-def test_a_driver_that_hangs(install_nvml, tmp_path, monkeypatch):
-    install_nvml("import time\n" + NVML + "nvmlInit = lambda: time.sleep(600)\n")
-    monkeypatch.setattr(machine, "ANSWER_S", 1.0)
-    began = time.monotonic()
-    checks = by_name(check_up(tmp_path))
-    assert time.monotonic() - began < 100
-    check = checks["GPU modes"]
-    assert check.status == "fail"
-    assert "NVIDIA's driver does not answer" in check.evidence
-    assert "nvidia-smi" in check.remedy
-    assert not is_ready(tuple(checks.values()))
-
-
 @pytest.mark.parametrize(
     ("modes", "status", "evidence"),
     [
@@ -230,35 +191,11 @@ def test_modes_that_cannot_be_asked_for(ready, tmp_path, install_nvml):
     assert is_ready(tuple(checks.values()))  # only the doctor would know more
 
 
-@pytest.mark.parametrize(
-    ("versions", "nsys_version", "status", "remedy"),
-    [
-        ({"torch": "", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "pip install torch"),
-        ({"torch": "2.13.0+cpu", "nvtx": "0.2.17"}, "2025.3.2.1", "warn", "built for the CPU"),
-        ({"torch": "2.13.0", "nvtx": "0.2.17"}, "2023.4.4.54", "warn", "nvtx<0.2.12"),
-    ],
-)
-def test_what_the_workloads_need(ready, tmp_path, monkeypatch, versions, nsys_version: str, status: str, remedy: str):
-    monkeypatch.setattr(doctor, "_installed", lambda name: versions[name])
-    monkeypatch.setenv("FAKE_NSYS_VERSION", nsys_version)
-    check = by_name(check_up(tmp_path))["Python"]
-    assert (check.status, remedy in check.remedy) == (status, True)
-
-
 @pytest.mark.parametrize(("free", "status"), [(5e9, "pass")])
 def test_disk_space(ready, tmp_path, monkeypatch, free: float, status: str):
     usage = type("Usage", (), {"free": free})
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage)
     assert by_name(check_up(tmp_path))["disk"].status == status
-
-
-def test_a_folder_without_locks(ready, tmp_path, monkeypatch):
-    def refuse(*_: object) -> None:
-        raise OSError(37, "No locks available")
-
-    monkeypatch.setattr(doctor.fcntl, "lockf", refuse)
-    check = by_name(check_up(tmp_path))["file locks"]
-    assert (check.status, "local disk" in check.remedy) == ("warn", True)
 
 
 def test_the_command_is_ready_or_not(run, ready: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
@@ -270,17 +207,3 @@ def test_the_command_is_ready_or_not(run, ready: Path, monkeypatch, capsys: pyte
     assert document["ready"] is False
     assert {check["status"] for check in document["checks"]} <= set(STATUSES)
     assert all(check["remedy"] for check in document["checks"] if check["status"] == "fail")
-
-
-def test_checks_fit_the_terminal_and_paths_stay_whole():
-    path = "/opt/nvidia/nsight-compute/2025.3.1/host/linux-desktop-glibc_2_11_3-x64/QdstrmImporter"
-    checks = (
-        MachineCheck("nsys", "pass", "2025.3.2 at /usr/bin/nsys"),
-        MachineCheck("importer", "fail", f"{path} lacks a \x1b[31mlibrary", "Install it. " * 12),
-    )
-    text = render(view_checks(checks), Style(80, color=False))
-    assert path in text
-    assert "\x1b" not in text
-    assert all(len(line) <= 80 or path in line for line in text.splitlines())
-    assert text.splitlines()[-1] == "Not ready to record: importer."
-    assert "\x1b[1;31mfail" in render(view_checks(checks), Style(80, color=True))

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.errors import UsageError
 from tcprof.nsys.report import fill_in
-from tcprof.record.recording import Session
 
 
 @pytest.fixture
@@ -43,12 +41,6 @@ def test_what_is_printed_runs_there_as_it_stands(run, login_node: Path, fake_nsy
     done = subprocess.run(["sh", "-c", printed], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("trained\n")
     assert (login_node / "train.nsys-rep").exists()
-
-
-def test_the_nsys_that_is_here_tells_its_spelling(run, login_node: Path, fake_nsys, monkeypatch, capfd) -> None:
-    monkeypatch.setenv("FAKE_NSYS", "old")
-    assert run("profile", "--dry-run", "--nsys", str(fake_nsys.path), "train.py") == 0
-    assert "--gpu-metrics-device=all" in capfd.readouterr().out.split()
 
 
 def test_an_nsys_and_a_program_that_are_only_there_are_taken_as_named(run, login_node: Path, capfd) -> None:
@@ -88,13 +80,6 @@ def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
     assert fill_in(tmp_path / "run%n.nsys-rep") == tmp_path / "run3.nsys-rep"
     (tmp_path / "50%n.nsys-rep").touch()
     assert fill_in(tmp_path / "50%%n") == tmp_path / "50%n"
-
-
-def test_a_variable_that_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLURM_PROCID", raising=False)
-    with pytest.raises(UsageError, match="The environment variable SLURM_PROCID in -o is not set") as caught:
-        Session(["true"], Path("run_%q{SLURM_PROCID}"))
-    assert "srun" in caught.value.hint
 
 
 @pytest.mark.parametrize(

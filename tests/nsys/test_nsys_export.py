@@ -144,13 +144,6 @@ def test_report_of_a_newer_nsys(report: Path, fake_nsys: Nsys, monkeypatch: pyte
     assert "2026.2.1 or newer" in caught.value.hint
 
 
-def test_report_that_only_the_parser_knows_to_be_newer(report: Path, fake_nsys: Nsys, monkeypatch: pytest.MonkeyPatch):
-    report.write_bytes(b"something else")
-    monkeypatch.setenv("FAKE_NSYS", "protobuf")
-    with pytest.raises(InputError, match="version unknown"):
-        find_export(report, lambda: fake_nsys)
-
-
 REFUSALS: dict[str, tuple[type[TcprofError], str]] = {
     "protobuf": (InputError, "is damaged, or not a report of nsys: .*protobuf"),
     "damaged": (InputError, "is damaged, or not a report of nsys: .*magic number mismatch"),
@@ -238,17 +231,6 @@ def test_foreign_sqlite(tmp_path: Path, write_sqlite):
     path = write_sqlite(tmp_path / "nvprof.sqlite", "StringTable", "CUPTI_ACTIVITY_KIND_KERNEL")
     with pytest.raises(InputError, match="not an export of Nsight Systems"):
         check_export(path)
-
-
-def test_unfinished_journal(export_file: Path):
-    Path(f"{export_file}-journal").write_bytes(b"x")
-    with pytest.raises(InputError, match="still being written"):
-        check_export(export_file)
-
-
-def test_names_with_odd_characters(tmp_path: Path, export_file: Path):
-    path = export_file.rename(tmp_path / "a?b#c %41.sqlite")
-    check_export(path)
 
 
 def test_checking_changes_nothing(export_file: Path):

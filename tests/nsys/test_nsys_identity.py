@@ -85,12 +85,6 @@ def test_a_job_that_is_named_counts_before_the_scheduler_s(run, machine: Path, m
     assert "hunter2" not in written(machine / "train two.sqlite")
 
 
-def test_python_writes_it_down_too(machine: Path) -> None:
-    analysis = tcprof.profile(["train two.py", "quick"], "a", gpus="none")
-    assert analysis.recording.identity == identity_of("a.nsys-rep")
-    assert analysis.recording.identity.program == "train_two"
-
-
 def test_what_processes_leave_is_read_once_and_never_trusted(tmp_path: Path) -> None:
     contents = {
         "7": '{"RANK": "1", "WORLD_SIZE": "2", "torch_version": "2.9"}',

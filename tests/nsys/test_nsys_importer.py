@@ -6,7 +6,6 @@ import pytest
 
 from tcprof.errors import InputError
 from tcprof.nsys import locate
-from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import Nsys, explain_library, find_importer, import_stream
 
 
@@ -68,21 +67,3 @@ def test_no_importer_says_where_it_can_be_done(fake_nsys: Nsys, stream: Path):
     with pytest.raises(InputError, match=r"run\.qdstrm is a raw recording, .* There is none") as caught:
         import_stream(stream, [fake_nsys])
     assert "QdstrmImporter -i 'run.qdstrm'" in caught.value.hint
-
-
-def test_importers_that_fail_are_quoted(fake_nsys: Nsys, install_importer, stream: Path, monkeypatch):
-    install_importer(stream.parent / "host" / "QdstrmImporter")
-    monkeypatch.setenv("FAKE_IMPORTER_FAILS", "version mismatch")
-    with pytest.raises(InputError, match="Importer error: version mismatch"):
-        import_stream(stream, [fake_nsys])
-    assert not stream.with_suffix(".nsys-rep").exists()
-    assert not list(stream.parent.glob(".tcprof-*"))
-
-
-def test_a_raw_recording_is_read_like_a_report(install_importer, install_nsys, empty_machine, stream, export_file):
-    target = empty_machine / "opt/nvidia/nsight-systems/2025.3.2"
-    program = install_nsys(target / "target-linux-x64" / "nsys")
-    install_importer(target / "host-linux-x64" / "QdstrmImporter")
-    export = find_export(stream, lambda: Nsys(program, (2025, 3, 2)))
-    assert export == stream.with_suffix(".sqlite")
-    assert export.read_bytes() == export_file.read_bytes()

@@ -152,13 +152,6 @@ def test_a_chip_s_own_sums_name_their_units_or_take_their_neighbour_s():
     assert read_sums(build_metric_set(own, "GH100"))["DRAM Read [Sum]"] == "DRAM Read"
 
 
-def test_settings_of_other_versions_are_kept():
-    own = HOPPER.replace("- alias: own\n", "- alias: own\n  counterWidth: wide\n  schedulingHints: [a]\n")
-    (made,) = yaml.safe_load(build_metric_set(own, "XX100"))["metricSets"]
-    assert list(made) == ["alias", "counterWidth", "name", "chips", "displayRows", "metrics"]
-    assert made["counterWidth"] == "wide"
-
-
 def test_links_only_when_asked():
     links = {"NVLink RX [Throughput %]", "PCIe RX Throughput [Throughput %]"}
     assert not links & set(columns(build_metric_set(HOPPER, "XX100")))

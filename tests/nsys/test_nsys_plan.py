@@ -1,6 +1,5 @@
 """Planning a recording, and the whole of ``tcprof profile``, with the fake nsys."""
 
-import re
 import shutil
 import sqlite3
 import sys
@@ -12,10 +11,9 @@ import pytest
 import yaml
 
 import tcprof
-from tcprof.errors import InputError, MachineError, NsysError, UsageError
+from tcprof.errors import InputError, NsysError, UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.report import ReportFiles
-from tcprof.record import plan as planning
 from tcprof.record.command import RecordOptions
 from tcprof.record.plan import Plan, plan_recording, try_metric_set, write_metric_set
 from tcprof.record.recording import Session
@@ -89,16 +87,6 @@ def test_gpus_are_chosen_by_number(machine: Path) -> None:
     with pytest.raises(UsageError, match="cannot sample GPU 3 here") as caught:
         plan(machine, gpus="0,3")
     assert "It can sample: 0." in caught.value.hint
-
-
-def test_without_metrics_no_gpu_is_needed(machine: Path, gpu_root: Path) -> None:
-    for name in ("proc/driver/nvidia/version", "dev/nvidia0"):
-        (gpu_root / name).unlink()
-    planned = plan(machine, gpus="none")
-    assert not any("gpu-metrics" in arg for arg in planned.build_command(ReportFiles(machine / "run")))
-    assert describe_plan(planned) == "nsys 2025.3.2; no GPU metrics"
-    with pytest.raises(MachineError, match="no NVIDIA driver is loaded"):
-        plan(machine)
 
 
 def test_options_are_refused_before_anything_is_run(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,18 +189,6 @@ def test_options_that_are_not_ours_go_to_nsys_unchanged(run, machine: Path, capf
     assert {path.name for path in machine.iterdir()} == {"train.py"}
 
 
-@pytest.mark.slow
-def test_repeated_runs_have_a_number_and_a_line_each(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run("profile", "--repeat", "2", "train.py") == 0
-    shown = capfd.readouterr()
-    names = [f"train-{number}.{suffix}" for number in (1, 2) for suffix in ("nsys-rep", "html", "tcprof")]
-    assert shown.out.splitlines()[-6:] == names
-    assert len(re.findall(r"^Step time .* 5 steps$", shown.out, re.MULTILINE)) == 2
-    assert "run 2 of 2" in shown.err
-    assert run("profile", "--repeat", "3", "train.py") == 3
-    assert not (machine / "train-3.nsys-rep").exists()  # nothing is run if one of them exists
-
-
 def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (machine / "train.py").write_text("raise SystemExit(7)\n")
     assert run("profile", "train.py") == 7
@@ -261,15 +237,6 @@ def test_profile_from_python(machine: Path) -> None:
     analysis = tcprof.profile(["train.py"], machine / "run", gpus="0", metrics="default")
     assert analysis.recording.file == "run.sqlite"
     assert analysis.tensor_source == "cycles"
-
-
-def test_a_trial_lasts_for_some_samples(machine: Path, general_set: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[list[str]] = []
-    real = planning.run_quietly
-    monkeypatch.setattr(planning, "run_quietly", lambda argv, **limits: told.append(argv) or real(argv, **limits))
-    for frequency in (20_000, 10):
-        plan(machine, frequency_hz=frequency)
-    assert [argv[-2:] for argv in told] == [["sleep", "0.05"], ["sleep", "0.5"]]
 
 
 def add_metrics(general_set: Path, **counters: str) -> None:

@@ -54,15 +54,6 @@ def test_a_child_that_keeps_the_pipe_is_not_waited_for(monkeypatch: pytest.Monke
     os.kill(int(done.stdout), signal.SIGKILL)  # it lives: nobody asked for its end
 
 
-def test_outside_the_main_thread(capfd: pytest.CaptureFixture[str]):
-    done = []
-    thread = threading.Thread(target=lambda: done.append(run_shown(["sh", "-c", "echo out; echo err >&2; exit 3"])))
-    thread.start()
-    thread.join()
-    assert done == [Completed(3, "out\n", "err\n")]
-    assert capfd.readouterr() == ("out\n", "err\n")
-
-
 def test_programs_that_cannot_start_or_do_not_answer(tmp_path: Path):
     with pytest.raises(NsysError, match="could not be started: No such file"):
         run_shown([str(tmp_path / "none")])

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tcprof.errors import InputError, NsysError, StoppedError
+from tcprof.errors import StoppedError
 from tcprof.nsys.capabilities import Capabilities, read_capabilities
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import Nsys, find_nsys
@@ -216,14 +216,6 @@ def test_a_program_that_fails_still_gives_a_report(run, tmp_path: Path, code: st
     assert (tmp_path / "a 50% run.nsys-rep").is_file()
 
 
-def test_ten_megabytes_of_output(run, capfdbinary: pytest.CaptureFixture[bytes]):
-    lines = 10 * 1024 * 1024 // 16
-    assert run(f"for i in range({lines}): print(f'{{i:015d}}')").program_status == 0
-    out = capfdbinary.readouterr().out
-    assert out[: 16 * lines] == b"".join(b"%015d\n" % number for number in range(lines))
-    assert b"Generated:" in out[16 * lines :]
-
-
 def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_path: Path, capfd):
     done = run_shown(build(PATIENT, delay_s=0.5, duration_s=1.0))
     assert (done.status, done.was_stopped) == (143, False)
@@ -233,35 +225,6 @@ def test_nsys_ends_the_program_when_the_duration_is_over(build, left_over, tmp_p
     while left_over() and time.monotonic() < until:
         time.sleep(0.05)
     assert left_over() == {}
-
-
-def test_capture_range_that_never_begins(run):
-    with pytest.raises(NsysError, match="the capture range never began"):
-        run(capture_range="nvtx:no such range")
-
-
-def test_options_that_nsys_does_not_know(run):
-    with pytest.raises(NsysError, match="does not understand an option"):
-        run(extra_args=("--no-such-option=1",))
-
-
-def test_the_users_own_options_win(run, tmp_path: Path):
-    recording = run(extra_args=("--trace=none", "-s", "none", f"--output={tmp_path}/mine"))
-    assert recording.reports == (tmp_path / "mine.nsys-rep",)
-
-
-def test_program_that_is_not_there(nsys: Nsys, tmp_path: Path):
-    options, report = RecordOptions(trace="nvtx"), ReportFiles(tmp_path / "x")
-    command = build_profile_command(nsys, Capabilities("", False, ()), options, [str(tmp_path / "none")], report)
-    with pytest.raises(NsysError, match="the program to be recorded was not found"):
-        record(nsys, command, report)
-
-
-def test_damaged_report(nsys: Nsys, run):
-    report = run().reports[0]
-    report.write_bytes(report.read_bytes()[: report.stat().st_size // 2])
-    with pytest.raises(InputError, match="is damaged, or not a report of nsys"):
-        find_export(report, lambda: nsys)
 
 
 def test_capabilities(nsys: Nsys):

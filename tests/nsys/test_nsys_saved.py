@@ -1,6 +1,5 @@
 """``tcprof profile`` leaves a saved analysis beside its report, which every later command may read in its place."""
 
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,6 @@ from builders import FIXTURES
 
 import tcprof
 from tcprof.files import hash_file
-from tcprof.saved import contents
 
 COMMANDS = ("show", "ranges", "kernels", "timeline")
 
@@ -38,13 +36,6 @@ def test_every_command_says_the_same_of_it_as_of_the_report(run, machine: Path, 
     assert tcprof.read("train.tcprof").recording.content == hash_file(machine / "train.sqlite")
 
 
-def test_the_next_command_analyzes_nothing(run, machine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(contents.VARIABLE, str(tmp_path / "kept"))
-    assert run("profile", "--gpus", "none", "train.py") == 0
-    monkeypatch.setattr("tcprof.api.reading.analyze", lambda *_, **__: pytest.fail("analyzed again"))
-    assert run("ranges", "train.nsys-rep") == 0
-
-
 @pytest.mark.parametrize("content", [None, b"mine"], ids=["of another recording", "of another program"])
 def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: bytes | None, capfd) -> None:
     there = machine / "train.tcprof"
@@ -60,18 +51,6 @@ def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: b
     assert there.read_bytes() == before
     assert run("profile", "--gpus", "none", "--force", "train.py") == 0
     assert tcprof.read(there).recording.file == "train.sqlite"
-
-
-def test_an_analysis_that_cannot_be_saved_is_a_note(run, machine: Path, monkeypatch, capfd) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
-    assert run("profile", "--gpus", "none", "--redact", "train.py") == 0
-    shown = capfd.readouterr()
-    assert "note: the analysis is not saved: train.tcprof cannot be written: No space left" in shown.err
-    assert shown.out.splitlines()[-3:] == ["train.nsys-rep", "train.html", "train-redacted.sqlite"]
-    assert not (machine / "train.tcprof").exists()
 
 
 def test_a_folder_of_repeated_runs_has_each_once(run, machine: Path, capfd) -> None:

@@ -123,14 +123,6 @@ def test_what_outlives_one_ctrl_c_is_named_and_lives(stand_in, tmp_path: Path, m
     assert sorted(map(int, pids.split())) == sorted(left)
 
 
-def test_ctrl_c_when_nsys_has_ended_already_changes_nothing(monkeypatch: pytest.MonkeyPatch, capfd):
-    monkeypatch.setattr(process, "_DRAIN_S", 1.0)
-    send((after(0.6), signal.SIGINT))
-    done = run_shown(["sh", "-c", "sleep 20 & echo $!"])
-    os.kill(int(done.stdout), signal.SIGKILL)
-    assert (done.was_stopped, capfd.readouterr().err) == (False, "")
-
-
 @pytest.mark.usefixtures("short_grace")
 @pytest.mark.parametrize("number", [signal.SIGTERM])
 def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: signal.Signals, capfd):
@@ -140,19 +132,6 @@ def test_schedulers_signals_come_but_once(stand_in, tmp_path: Path, number: sign
         run_shown(stand_in)
     assert heard(tmp_path) == ["SIGINT", "SIGTERM"]
     assert f"Stopping because of {number.name};" in capfd.readouterr().err
-
-
-@pytest.mark.usefixtures("short_grace")
-def test_a_program_that_nsys_waits_for_is_named_once(stand_in, tmp_path: Path, monkeypatch, capfd):
-    monkeypatch.setattr(stopping, "_PATIENCE_S", 0.1)
-    send((all_up(tmp_path), signal.SIGINT), (after(0.6), signal.SIGINT))
-    with pytest.raises(StoppedError):
-        run_shown(stand_in)
-    said = capfd.readouterr().err.splitlines()
-    command, _, pids = said[1].rpartition(" -KILL ")
-    assert command.endswith("nsys waits for it. To kill it, and keep the report: kill")
-    assert set(map(int, pids.split())) == {read_pid(tmp_path, role) for role in ("program", "child", "orphan")}
-    assert said[2].startswith("Giving up")
 
 
 def test_two_signals_within_a_moment_are_one_request(capfd, monkeypatch):
@@ -233,34 +212,6 @@ def test_nsys_under_sudo_is_signalled_through_sudo(stand_in, sudo: Path, tmp_pat
     assert asked[3].startswith("-n kill -KILL ")
 
 
-@pytest.mark.usefixtures("short_grace")
-def test_sudo_that_asks_for_a_password_again(stand_in, sudo: Path, tmp_path: Path, monkeypatch, capfd):
-    (sudo.parent / "closed").touch()
-    monkeypatch.setattr(stopping, "_DEATH_S", 0.2)
-    monkeypatch.setattr(process, "_DRAIN_S", 0.2)
-    send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
-    with pytest.raises(StoppedError) as caught:
-        run_shown([str(sudo), *stand_in])
-    head = read_pid(tmp_path, "nsys")
-    assert f"Type in another terminal: sudo kill -INT {head}\n" in capfd.readouterr().err
-    assert "sudo kill -KILL " in caught.value.hint
-    assert str(head) in caught.value.hint.split()
-
-
-def test_sudo_hears_the_terminals_ctrl_c_itself(stand_in, sudo: Path, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(stopping, "_reached_by_terminal", lambda: True)
-    send((all_up(tmp_path), signal.SIGINT), (after(0.2), signal.SIGQUIT))
-    with pytest.raises(StoppedError):
-        run_shown([str(sudo), *stand_in])
-    assert heard(tmp_path) == []
-
-
-def test_an_agent_of_a_session_that_the_user_named():
-    argv = ["nsys", "profile", "--session-new=mine", "python3"]
-    assert Family(1, argv)._named == {"mine"}
-    assert Family(1, ["nsys", "profile", "--session-new", "mine", "python3"])._named == {"mine"}
-
-
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(["sleep", "20"]) as child:
@@ -285,13 +236,3 @@ def test_a_later_process_of_the_same_number_is_a_stranger(sleeper, tmp_path: Pat
     assert found.ask_to_stop(signal.SIGKILL)  # who is gone counts as reached
     with pytest.raises(subprocess.TimeoutExpired):
         sleeper.wait(timeout=0.2)
-
-
-def test_a_head_that_proc_hides_is_signalled_all_the_same(sleeper, monkeypatch: pytest.MonkeyPatch):
-    # as root's sudo is, where /proc is mounted with hidepid
-    monkeypatch.setattr(psutil, "pids", list)
-    found = Family(sleeper.pid, ["sleep"])
-    found.gather()
-    assert found.living() == []
-    assert found.ask_to_stop(signal.SIGINT)
-    assert sleeper.wait(timeout=10) == -signal.SIGINT
