@@ -5,19 +5,88 @@ there keeps its permissions, and a link stays a link to what it names. A recordi
 whatever name or link leads to it.
 """
 
+import gzip
 import os
+import re
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tcprof.errors import OutputError
+from tcprof.errors import InputError, OutputError
 from tcprof.files import temporary_folder
-from tcprof.sources.registry import is_recording
+from tcprof.frames import SCHEMAS
+from tcprof.sources.registry import SOURCE_TYPES, find_recordings, is_recording
 
 _DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))  # /dev/stdout may be a file, and stays the same one
 _ELSEWHERE = "Choose another with -o."
+_ENOUGH = 4096  # bytes
+# What the formats have at their begin or end, not the name alone: notes that mention tcprof are not its output.
+_MARKS = re.compile(
+    rb'\A\{\s*"tcprof": ?"|\A\{"displayTimeUnit":"ns","otherData":\{"tcprof":'
+    rb'|\A<!doctype html>.*<meta name="generator" content="tcprof '
+    rb'|\A<\?xml[^>]*>\s*<testsuites>\s*<testsuite name="tcprof"'
+    rb"|\A\x89PNG\r\n\x1a\n.{25}.{4}tEXtSoftware\x00tcprof "
+    rb"|Made by tcprof [\w.+-]+\.(?: -->)?\s*\Z",
+    re.DOTALL,
+)
+
+
+def check_target(target: Path, inputs: Iterable[Path], *, force: bool, for_recording: bool = False) -> None:
+    """Make sure, before anything is read, that a file may be written.
+
+    Args:
+        force: Whether a file that tcprof did not write may be replaced.
+        for_recording: Whether what is written is a recording itself, which may replace another.
+
+    Raises:
+        OutputError: It may not be.
+    """
+    if target.is_dir() or not target.parent.is_dir():
+        why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
+        raise OutputError(f"{target} cannot be written: {why}.", "Give a file name with -o.")
+    if any(_is_same(target, path) for given in inputs for path in _list_files(given)):
+        raise OutputError(f"{target} is the input.", _ELSEWHERE)
+    if is_recording(target) and not (force and for_recording):
+        hint = f"{_ELSEWHERE[:-1]}, or replace it with --force." if for_recording else _ELSEWHERE
+        raise OutputError(f"{target} exists already, and is a recording.", hint)
+    if not force and not is_made_by_tcprof(target):
+        hint = f"{_ELSEWHERE[:-1]}, or replace it with --force."
+        raise OutputError(f"{target} exists already, and was not written by tcprof.", hint)
+
+
+def is_made_by_tcprof(path: Path) -> bool:
+    """Tell whether tcprof wrote a file; also of one that is empty or absent, so that nothing in it can be lost."""
+    if not path.is_file() or not path.stat().st_size:
+        return True
+    with path.open("rb") as file:
+        head, size = file.read(_ENOUGH), file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _ENOUGH))
+        tail = file.read()
+    if head.startswith(b"\x1f\x8b"):
+        with suppress(OSError, EOFError, zlib.error), gzip.open(path) as packed:
+            head = packed.read(_ENOUGH)
+    columns = head.decode("utf-8", "replace").partition("\n")[0].rstrip("\r").split(",")
+    return bool(_MARKS.search(head) or _MARKS.search(tail)) or any(columns == schema.names for schema in SCHEMAS)
+
+
+def _list_files(given: Path) -> Iterator[Path]:
+    """Iterate over the files that are read for a recording, or for several, and those that are the same recording."""
+    yield given
+    with suppress(InputError, OSError):  # whoever reads it says what is wrong
+        for path in find_recordings(given):
+            yield path
+            suffixes = (each.suffixes for each in SOURCE_TYPES if path.suffix in each.suffixes)
+            yield from (path.with_suffix(suffix) for some in suffixes for suffix in some)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Tell whether two names lead to one file, or would if there were one."""
+    with suppress(OSError):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ import typer
 
 from tcprof.cli import app
 from tcprof.cli.options import (
-    TEXT,
     DepthOption,
     FilterOption,
     ForceOption,
@@ -24,13 +23,13 @@ from tcprof.cli.options import (
     WideOption,
     Window,
     WindowOption,
+    choose_outputs,
     find_stored,
     format_option,
     select_rows,
 )
 from tcprof.cli.output import (
     add_suffix,
-    check_target,
     find_reports,
     open_page,
     print_document,
@@ -59,7 +58,12 @@ SidesArgument = Annotated[
         "five, commit:HASH. LABEL=PATH gives it another name.",
     ),
 ]
-PageOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write an HTML page.")]
+ComparedOutputOption = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", help="Also write an HTML page; with the suffix of a format, write that instead of printing."
+    ),
+]
 MapOption = Annotated[
     list[str] | None, typer.Option("--map", metavar="OLD=NEW", help="A range that was renamed since the baseline.")
 ]
@@ -86,11 +90,10 @@ MismatchOption = Annotated[
 AllOption = Annotated[
     bool, typer.Option("--all", help="Show everything: all quantities, ranges, modules and kernels, and the notes.")
 ]
+_FORMATS = formats_for("rows", "gate")
 CompareFormatOption = Annotated[
-    str,
-    format_option(
-        formats_for("rows", "gate"), "Output format, by default text; junit shows the conditions of --fail-if."
-    ),
+    str | None,
+    format_option(_FORMATS, "Output format, by default text; junit shows the conditions of --fail-if."),
 ]
 _JUNIT = "junit"
 
@@ -102,7 +105,7 @@ _JUNIT = "junit"
 def compare(
     ctx: typer.Context,
     sides: SidesArgument,
-    page: PageOption = None,
+    output: ComparedOutputOption = None,
     window: WindowOption = "gpu",
     warm_up: WarmUpOption = None,
     gpu: GpuOption = None,
@@ -116,7 +119,7 @@ def compare(
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
     everything: AllOption = False,
-    output: CompareFormatOption = TEXT,
+    output_format: CompareFormatOption = None,
     wide: WideOption = False,
     title: TitleOption = None,
     theme: ThemeOption = Theme.AUTO,
@@ -132,21 +135,22 @@ def compare(
     from tcprof.findings.compared import judge_comparison, judge_gate
     from tcprof.views.comparison import view_comparison
 
-    page = page and add_suffix(page, (PAGE_SUFFIX,))
     asked = _read_gate(fail_if or [], gate_file, strict)
     split = [_split_label(given) for given in sides]
     labels, sides = [label for label, _ in split], [path for _, path in split]
-    _check_usage(sides, bool(asked.conditions), output, page, open_it, force)
+    output = output and add_suffix(output, (PAGE_SUFFIX,))
+    chosen, file, page = choose_outputs(output_format, output, tuple(sides), _FORMATS, force=force)
+    _check_usage(sides, bool(asked.conditions), chosen, page, open_it)
     sides, missing = _find_sides(ctx, sides)
     if missing:
-        _pass_without_baseline(asked, missing, output, page)
+        _pass_without_baseline(asked, missing, chosen, file, page)
         return
     mapping, names = _parse_mapping(renamed or []), _name_sides(labels, sides)
     jobs, read = _read_sides(sides, names, window, warm_up, no_cache)
     if jobs:
-        _compare_jobs(jobs, names, bool(asked.conditions), output, wide, page, PageOptions(title, theme))
+        _compare_jobs(jobs, names, bool(asked.conditions), chosen, file, wide, page, PageOptions(title, theme))
         if page is not None:
-            _tell_page(page, output, open_it)
+            _tell_page(page, chosen, open_it)
         return
     with progress("Comparing"):
         comparisons: list[Comparison] = [compare_sides(read[0], side, mapping, allow_mismatch) for side in read[1:]]
@@ -157,14 +161,14 @@ def compare(
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
     listed = pattern is not None or depth is not None
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
-    print_document(document, output, wide=wide)
+    print_document(document, chosen, file, wide=wide)
     if page is not None:
         from tcprof.render.html.comparison import write_comparison
 
         with progress(f"Writing {page.name}"):
             reports = _find_reports(page, sides, comparisons)
             write_comparison(findings, page, PageOptions(title, theme, plotlyjs), gate, reports)
-        _tell_page(page, output, open_it)
+        _tell_page(page, chosen, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
 
 
@@ -172,7 +176,8 @@ def _compare_jobs(
     jobs: Sequence["Job"],
     names: Sequence[str],
     has_gate: bool,
-    output: str,
+    chosen: str,
+    file: Path | None,
     wide: bool,
     page: Path | None,
     options: PageOptions,
@@ -183,7 +188,7 @@ def _compare_jobs(
         why = "these are jobs of several ranks: compare two, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     both = (jobs[0], jobs[1]), (names[0], names[1])
-    print_document(view_compared_jobs(*both), output, wide=wide)
+    print_document(view_compared_jobs(*both), chosen, file, wide=wide)
     if page is not None:
         from tcprof.render.html.job import write_job_page
         from tcprof.views.compared_jobs import view_compared_jobs_page
@@ -211,11 +216,13 @@ def _read_sides(
     return as_jobs(sides, read), read
 
 
-def _pass_without_baseline(asked: "GateFile", why: "NoRunError", output: str, page: Path | None) -> None:
+def _pass_without_baseline(
+    asked: "GateFile", why: "NoRunError", chosen: str, file: Path | None, page: Path | None
+) -> None:
     """Say that there is nothing to compare with yet: a first run passes."""
     from tcprof.views.comparison.gate import view_without_baseline
 
-    print_document(view_without_baseline([each.text for each in asked.conditions], why), output)
+    print_document(view_without_baseline([each.text for each in asked.conditions], why), chosen, file)
     if page is not None:
         print_notes((f"{page} is not written: there is no baseline to show.",))
 
@@ -233,20 +240,16 @@ def _read_gate(fail_if: list[str], gate_file: Path | None, strict: bool) -> "Gat
     return GateFile((*asked.conditions, *conditions), strict or asked.strict)
 
 
-def _check_usage(
-    sides: Sequence[Path], gated: bool, output: str, page: Path | None, open_it: bool, force: bool
-) -> None:
+def _check_usage(sides: Sequence[Path], gated: bool, chosen: str, page: Path | None, open_it: bool) -> None:
     """Refuse what makes no sense before anything is read."""
     if len(sides) < 2:
         raise UsageError("a comparison needs two sides", "For example: tcprof compare base.nsys-rep new.nsys-rep")
     if gated and len(sides) > 2:
         raise UsageError("--fail-if and --gate judge one side against one baseline", "Give two sides.")
-    if output == _JUNIT and not gated:
+    if chosen == _JUNIT and not gated:
         raise UsageError("--format junit shows conditions, and there are none", "Add --fail-if 'time > +5%'.")
     if open_it and page is None:
         raise UsageError("--open shows a page, and none is written", "Add -o comparison.html.")
-    if page is not None:
-        check_target(page, sides, force=force)
 
 
 def _find_reports(page: Path, given: Sequence[Path], comparisons: list["Comparison"]) -> list[tuple[str, ...]]:
@@ -256,8 +259,8 @@ def _find_reports(page: Path, given: Sequence[Path], comparisons: list["Comparis
     return [find_reports(page, path, names) for path, names in zip(given, files, strict=True)]
 
 
-def _tell_page(page: Path, output: str, open_it: bool) -> None:
-    tell_path(page, output)
+def _tell_page(page: Path, chosen: str, open_it: bool) -> None:
+    tell_path(page, chosen)
     if open_it:
         open_page(page)
 

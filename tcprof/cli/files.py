@@ -20,8 +20,7 @@ from tcprof.cli.options import (
 )
 from tcprof.cli.output import (
     add_suffix,
-    check_folder,
-    check_target,
+    check_suffix,
     open_page,
     origin_of,
     print_faults,
@@ -64,9 +63,11 @@ def report(
 
     The page is self-contained and opens offline.
     """
-    target = add_suffix(output or Path(f"{recording.stem}{PAGE_SUFFIX}"), (PAGE_SUFFIX,))
-    origin = origin_of(recording)
-    check_target(target, (recording,), force=force, origin="" if output else origin)
+    from tcprof.outputs import check_target
+
+    target, origin = add_suffix(output or Path(f"{recording.stem}{PAGE_SUFFIX}"), (PAGE_SUFFIX,)), origin_of(recording)
+    check_target(target, (recording,), force=force)
+    check_suffix(target, (PAGE_SUFFIX,))
     if recording.is_dir():
         from tcprof.cli.ranks import report_job
 
@@ -105,8 +106,11 @@ def save(
     Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else: no
     environment, no command line, no output of the program. NVTX names come from the program itself and are kept.
     """
+    from tcprof.outputs import check_target
+
     target = add_suffix(output or Path(f"{recording.stem}{SAVED_SUFFIX}"), (SAVED_SUFFIX,))
     check_target(target, (recording,), force=force, for_recording=True)
+    check_suffix(target, (SAVED_SUFFIX,))
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
         analysis.save(target)
@@ -146,11 +150,12 @@ def export(
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
     _check_usage(output, chrome_trace, figure)
-    from tcprof.render.files import list_files, write_frames
+    from tcprof.outputs import check_target
+    from tcprof.render.files import check_folder, write_frames
     from tcprof.views.recording import describe_base
 
     if output is not None and figure is None:
-        check_folder(output, list_files(file_format), (recording,), force=force)
+        check_folder(output, file_format, (recording,), force=force)
     for file in (output if figure else None, chrome_trace):
         if file is not None:
             check_target(file, (recording,), force=force)
@@ -230,11 +235,13 @@ def redact(
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
+    from tcprof.outputs import check_target
     from tcprof.sources.nsys import NSYS
     from tcprof.sources.registry import find_type
 
     copy = add_suffix(output or name_copy(recording), (EXPORT_SUFFIX,))
     check_target(copy, (recording,), force=force, for_recording=True)
+    check_suffix(copy, (EXPORT_SUFFIX,))
     if (found := find_type(recording)) is not NSYS:
         raise InputError(
             f"{recording} is one of the {found.title}; only {NSYS.title} can be redacted.",

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import add_suffix, check_target
+from tcprof.cli.output import add_suffix
 from tcprof.errors import InputError, UsageError
+from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for, load_format
 from tcprof.render.html import PlotlyScript, Theme
 from tcprof.untrusted import one_line
@@ -167,13 +168,19 @@ def choose_format(
     formats: tuple[str, ...] = TABLE_FORMATS,
     *,
     force: bool = False,
+    others: tuple[str, ...] = (),
 ) -> str:
     """The format that was asked for, or the one that the output's name ends in; text where it ends in none.
+
+    Args:
+        others: Further suffixes that the command writes.
 
     Raises:
         UsageError: The name ends in a suffix of none of these, and no format was given.
         OutputError: The output cannot be written, or must not be.
     """
+    from tcprof.outputs import check_target
+
     if output is None:
         return given or TEXT
     if given is None and not output.suffix:
@@ -186,9 +193,30 @@ def choose_format(
     if output.suffix not in ends:
         raise UsageError(
             f"-o {output} has the suffix of no format that this command writes",
-            f"End it in {', '.join(ends)}, or add --format {'|'.join(formats)}.",
+            f"End it in {', '.join([*ends, *others])}, or add --format {'|'.join(formats)}.",
         )
     return ends[output.suffix]
+
+
+def choose_outputs(
+    given: str | None,
+    output: Path | None,
+    inputs: tuple[Path, ...] = (),
+    formats: tuple[str, ...] = TABLE_FORMATS,
+    *,
+    force: bool = False,
+) -> tuple[str, Path | None, Path | None]:
+    """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
+
+    Raises:
+        As ``choose_format`` does.
+    """
+    from tcprof.outputs import check_target
+
+    if output is None or output.suffix != PAGE_SUFFIX:
+        return choose_format(given, output, inputs, formats, force=force, others=(PAGE_SUFFIX,)), output, None
+    check_target(output, inputs, force=force)
+    return given or TEXT, None, output
 
 
 def select_rows(

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import typer
 
 from tcprof.cli.streams import echo_error, echo_path, shown
-from tcprof.errors import InputError, OutputError
+from tcprof.errors import UsageError
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 NARROWEST = 40
 ELSEWHERE = 120  # columns where the output is no terminal, and COLUMNS does not say
-_OTHER_NAME = "Choose another name with -o."
 
 
 def print_document(
@@ -185,53 +184,16 @@ def add_suffix(output: Path, suffixes: Sequence[str]) -> Path:
     return output.with_name(f"{output.name}{suffixes[0]}")
 
 
-def check_target(
-    target: Path, inputs: Iterable[Path], *, force: bool, origin: str = "", for_recording: bool = False
-) -> None:
-    """Make sure, before anything is read, that a file may be written.
-
-    Args:
-        origin: What a page must be of to be replaced, see ``origin_of``; empty where the user gave its name.
-        for_recording: Whether what is written is a recording itself, which may replace another.
+def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
+    """Refuse the name of a file that would hold something else than its suffix says.
 
     Raises:
-        OutputError: It is a folder, one of the inputs, a recording, or a file that tcprof did not write; or its folder
-            is absent.
+        UsageError: It has none of these suffixes, which are all that the command writes.
     """
-    from tcprof.render import is_made_by_tcprof, is_page_of
-    from tcprof.sources.registry import is_recording
-
-    if target.is_dir():
-        raise OutputError(f"{target} is a folder.", "Give a file name with -o.")
-    if not target.parent.is_dir():
-        raise OutputError(f"{target} cannot be written: there is no folder {target.parent}.", "Make it first.")
-    if any(_is_same(target, path) for given in inputs for path in _read_with(given)):
-        raise OutputError(f"{target} is the input.", _OTHER_NAME)
-    what = ""
-    if is_recording(target):
-        what = "is a recording"
-    elif not is_made_by_tcprof(target):
-        what = "was not written by tcprof"
-    elif origin and target.is_file() and not is_page_of(target, origin):
-        what = "is about another recording"
-    may_force = for_recording or what != "is a recording"
-    if what and not (force and may_force):
-        hint = f"{_OTHER_NAME[:-1]}, or replace it with --force." if may_force else _OTHER_NAME
-        raise OutputError(f"{target} exists already, and {what}.", hint)
-
-
-def check_folder(folder: Path, names: Iterable[str], inputs: Iterable[Path], *, force: bool) -> None:
-    """Make sure that files of these names may be written into a folder, which need not be there.
-
-    Raises:
-        OutputError: It is no folder, or a file in it may not be replaced, see ``check_target``.
-    """
-    if os.path.lexists(folder) and not folder.is_dir():
-        raise OutputError(f"{folder} is not a folder.", "Give a folder with -o; tcprof creates it if needed.")
-    given = tuple(inputs)
-    for name in names:
-        if os.path.lexists(folder / name):
-            check_target(folder / name, given, force=force)
+    if output.suffix not in suffixes and not (output.exists() and not output.is_file()):
+        raise UsageError(
+            f"-o {output} has a suffix that this command does not write", f"End it in {', '.join(suffixes)}."
+        )
 
 
 def origin_of(recording: Path) -> str:
@@ -248,33 +210,18 @@ def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ..
     Returns:
         A link for each of these; empty where there is no report on it.
     """
-    from tcprof.render import is_page_of
     from tcprof.sources.registry import find_recordings
 
     links, beside = [], find_recordings(given)[0].parent
     for recording in map(beside.joinpath, files):
         places = (folder / f"{recording.stem}.html" for folder in (page.parent, recording.parent))
         origin = origin_of(recording)
-        found = next((each for each in places if each.is_file() and is_page_of(each, origin)), None)
+        found = next((each for each in places if each.is_file() and _is_page_of(each, origin)), None)
         links.append(quote(Path(os.path.relpath(found, page.parent)).as_posix()) if found else "")
     return tuple(links)
 
 
-def _read_with(given: Path) -> Iterator[Path]:
-    """The files that are read for a recording, or for several, and those that are the same recording."""
-    from tcprof.sources.registry import SOURCE_TYPES, find_recordings
-
-    yield given
-    with suppress(InputError, OSError):  # whoever reads it says what is wrong
-        for path in find_recordings(given):
-            yield path
-            suffixes = (each.suffixes for each in SOURCE_TYPES if path.suffix in each.suffixes)
-            yield from (path.with_suffix(suffix) for some in suffixes for suffix in some)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    """Whether two names lead to one file, or would if there were one."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
+def _is_page_of(path: Path, origin: str) -> bool:
+    """Tell whether a page says that it is about the recording with this number, see ``PageOptions.origin``."""
+    with path.open("rb") as file:
+        return f'<meta name="tcprof-recording" content="{origin}">'.encode() in file.read(4096)

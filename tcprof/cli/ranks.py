@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import check_target, find_reports, print_document, print_lines, progress, progress_of, tell_path
-from tcprof.cli.streams import echo_path
+from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_outputs
+from tcprof.cli.output import find_reports, print_document, print_lines, progress, progress_of, tell_path
 from tcprof.errors import UsageError
-from tcprof.files import PAGE_SUFFIX
 from tcprof.render.html import USUAL, PageOptions
 
 if TYPE_CHECKING:
@@ -91,16 +89,13 @@ def ranks(
     from tcprof.ranks.store import write_job
     from tcprof.views.ranks import view_ranks
 
-    page = output if output is not None and output.suffix == PAGE_SUFFIX and output_format is None else None
-    if page is not None:
-        check_target(page, recordings, force=force)
-    chosen = choose_format(output_format, None if page else output, tuple(recordings), force=force)
+    chosen, file, page = choose_outputs(output_format, output, tuple(recordings), force=force)
     amount = _parse_per_step(per_step)
     job = join_ranks(*_read(recordings, rank_from, jobs, dask), amount)
-    print_document(view_ranks(job, limit or None), chosen, None if page else output, wide=wide)
+    print_document(view_ranks(job, limit or None), chosen, file, wide=wide)
     if page is not None:
         _write_page(job, page, recordings)
-        echo_path(page)
+        tell_path(page, chosen)
     if save is not None:
         write_job(job, save)
         tell_path(save, chosen)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tcprof.cli.files import name_copy, write_copy
 from tcprof.cli.options import TEXT
-from tcprof.cli.output import check_target, origin_of, print_document, print_notes, progress
+from tcprof.cli.output import origin_of, print_document, print_notes, progress
 from tcprof.cli.streams import echo_error
 from tcprof.errors import OutputError, StoppedError, TcprofError
 from tcprof.files import SAVED_SUFFIX
@@ -41,6 +41,8 @@ def make_session(
 
 def check_targets(session: "Session", *, force: bool, redact: bool) -> None:
     """Make sure, before anything is run, that all that is to be written can be."""
+    from tcprof.outputs import check_target
+
     session.check_reports(force)
     for report in (each.report for files in session.reports for each in (files, *files.captures())):
         check_target(report.with_suffix(".html"), (), force=force)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli.history import MetricOption, StoreOption, history, open_existing
-from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import check_target, print_document, progress
+from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_outputs
+from tcprof.cli.output import print_document, progress
 from tcprof.cli.streams import echo_path
-from tcprof.files import PAGE_SUFFIX
 
 if TYPE_CHECKING:
     from tcprof.history.store import Store
@@ -54,14 +53,11 @@ def trend(
     from tcprof.history.trends import explain_step, read_trends
     from tcprof.views.trends import view_trends
 
-    page = output if output is not None and output.suffix == PAGE_SUFFIX and output_format is None else None
-    if page is not None:
-        check_target(page, (), force=force)
-    chosen = choose_format(output_format, None if page else output, force=force)
+    chosen, file, page = choose_outputs(output_format, output, force=force)
     opened = open_existing(store)
     trends = read_trends(opened, branch, program, metric or ())
     document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None)
-    print_document(document, chosen, None if page else output, wide=wide)
+    print_document(document, chosen, file, wide=wide)
     if page is not None and trends:
         _write_page(opened, trends, document, limit or None, page)
         echo_path(page)

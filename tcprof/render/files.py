@@ -1,18 +1,17 @@
 """All frames of an analysis as files in a folder, and a figure as a file."""
 
+import os
 import struct
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.errors import OutputError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.findings import Findings
-from tcprof.outputs import replace_file, replace_folder
-from tcprof.render import PARQUET_KEY
+from tcprof.outputs import check_target, is_made_by_tcprof, replace_file, replace_folder
 from tcprof.render.formats.csv import write_csv
 from tcprof.render.formats.json import write_data
 from tcprof.render.formats.spreadsheet import without_formulas
@@ -39,6 +38,20 @@ def list_files(file_format: str) -> list[str]:
     return [ABOUT, *(f"{name}.{suffix}" for name in FRAMES)]
 
 
+def check_folder(folder: Path, file_format: str, inputs: Iterable[Path], *, force: bool) -> None:
+    """Make sure that ``write_frames`` may write into a folder: what it wrote is replaced.
+
+    Raises:
+        OutputError: It is no folder, or a file in it may not be replaced.
+    """
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise OutputError(f"{folder} is not a folder.", "Give a folder with -o; tcprof creates it if needed.")
+    is_own, given = (folder / ABOUT).exists() and is_made_by_tcprof(folder / ABOUT), tuple(inputs)
+    for name in list_files(file_format):
+        if os.path.lexists(folder / name):
+            check_target(folder / name, given, force=force or is_own)
+
+
 def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_format: str) -> list[Path]:
     """Write every frame of an analysis into a folder, made if it is absent, and what is known of the recording.
 
@@ -51,6 +64,9 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
     Raises:
         OutputError: The folder or a file cannot be written; then all is as it was.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     names = list_files(file_format)
     with replace_folder(folder, last=ABOUT) as staged:
         with (staged / ABOUT).open("w", encoding="utf-8", errors="replace") as file:
@@ -58,20 +74,12 @@ def write_frames(analysis: Analysis, findings: Findings, folder: Path, file_form
         for name, frame_name in zip(names[1:], FRAMES, strict=True):
             frame = getattr(analysis, frame_name)
             if file_format == "parquet":
-                _write_parquet(frame, staged / name)
+                table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
+                pq.write_table(table, staged / name)
                 continue
             with (staged / name).open("w", encoding="utf-8", errors="replace", newline="") as file:
                 write_csv(without_formulas(frame) if file_format == "spreadsheet" else frame, file)
     return [folder / name for name in names]
-
-
-def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
-    metadata = {**(table.schema.metadata or {}), PARQUET_KEY: __version__.encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
 DRAWINGS = (".svg", ".png")
