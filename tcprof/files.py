@@ -1,14 +1,17 @@
-"""Files that are given, which must be there, readable, not empty and not compressed; and temporary folders."""
+"""Files that are given, readable, not compressed and the same until they are read; and temporary folders."""
 
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from tcprof.errors import InputError
+
+_Answer = TypeVar("_Answer")
 
 SAVED_SUFFIX = ".tcprof"  # of saved analyses
 PAGE_SUFFIX = ".html"
@@ -73,19 +76,44 @@ def name_of(path: Path) -> str:
     return os.fsencode(path.name).decode("utf-8", "replace")
 
 
+def read_unchanged(path: Path, read: Callable[[str], _Answer]) -> _Answer:
+    """What a function makes of a file, given its SHA-256 as sha256sum prints it: an answer of one content.
+
+    The file is held open, so that no other one gets its number; where it changed meanwhile, it is read once more.
+
+    Raises:
+        InputError: It cannot be opened, or it changed both times.
+    """
+    for _ in range(2):
+        try:
+            before = stamp(path)
+            held = path.open("rb")
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}.", hint="Check the name.") from error
+        with held:
+            try:
+                answer = read(hashlib.file_digest(held, "sha256").hexdigest())
+            except Exception:
+                if stamp(path) == before:
+                    raise
+            else:
+                if stamp(path) == before:
+                    return answer
+    raise InputError(
+        f"{path} was replaced or written while it was read.", hint="Wait until it is complete, or give a copy of it."
+    )
+
+
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file, as sha256sum prints it."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.", hint="Check the name.") from error
+    return read_unchanged(path, lambda content: content)
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """What changes with a file, even if its size and times are set back; empty if there is none."""
+    """What changes with a file, or with a link to it, even if size and times are set back; empty if there is none."""
     try:
-        status = path.stat()
+        file, own = path.stat(), path.lstat()
     except FileNotFoundError:
         return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    changes = file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns
+    return *changes, own.st_ino, own.st_ctime_ns

@@ -85,20 +85,6 @@ def test_a_recording_replaced_with_its_size_and_time_kept_is_read_anew(folder: P
     assert run("show", given) == run("show", given, "--no-cache")
 
 
-def test_what_changes_while_it_is_read_is_not_kept(
-    folder: Path, given: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    analyze = tcprof.api.reading.analyze
-
-    def change(*args: object, **options: object) -> object:
-        os.utime(given)
-        return analyze(*args, **options)
-
-    monkeypatch.setattr("tcprof.api.reading.analyze", change)
-    assert run("show", given).status == 0
-    assert not folder.exists()
-
-
 @pytest.mark.parametrize(
     "damage",
     [

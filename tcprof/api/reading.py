@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.analysis import WINDOWS, Analysis, analyze
 from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
-from tcprof.files import hash_file, name_of, stamp
+from tcprof.files import name_of, read_unchanged
 from tcprof.findings import Check, Findings, judge
 from tcprof.findings.judged import describe
 from tcprof.frames import SAMPLE_METRICS
@@ -198,14 +198,18 @@ def _read_recording(
     source_type: SourceType, file: Path, asked: dict[str, Any], cache: "Cache | None"
 ) -> JudgedAnalysis:
     """The analysis of a recording, from the cache where it was kept."""
-    before, content = stamp(file), hash_file(file)
     whole = {**asked, "metrics": sorted(SAMPLE_METRICS), "kernels": True}
-    kept = cache and (cache.find(content, whole) or cache.find(content, asked))
-    if kept:
-        return load(kept, JudgedAnalysis, name_of(file), is_own=True)
-    analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
-    return_freed_memory()  # what the fit held, before a page or a comparison is made
-    analysis = replace(analysis, recording=replace(analysis.recording, content=content))
-    if cache and stamp(file) == before:
-        cache.keep(analysis, describe(analysis.findings, analysis.advice))
+
+    def read_content(content: str) -> tuple[JudgedAnalysis, bool]:
+        kept = cache and (cache.find(content, whole) or cache.find(content, asked))
+        if kept:
+            return load(kept, JudgedAnalysis, name_of(file), is_own=True), True
+        analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
+        return replace(analysis, recording=replace(analysis.recording, content=content)), False
+
+    analysis, was_kept = read_unchanged(file, read_content)
+    if not was_kept:
+        return_freed_memory()  # what the fit held, before a page or a comparison is made
+        if cache:
+            cache.keep(analysis, describe(analysis.findings, analysis.advice))
     return analysis

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
-from tcprof.files import check_is_file, check_is_unpacked, temporary_folder
+from tcprof.files import check_is_file, check_is_unpacked, read_unchanged, temporary_folder
 from tcprof.nsys.locate import Nsys, import_stream
 from tcprof.nsys.report import (
     REPORT_MAGIC,
@@ -95,8 +95,6 @@ def check_export(path: Path) -> None:
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
-    if _has_content(_beside(path, "-journal")):
-        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
     if "StringIds" not in read_tables(path):
         raise InputError(
             f"{path} is an SQLite file, but not an export of Nsight Systems: it has no table StringIds.",
@@ -105,14 +103,25 @@ def check_export(path: Path) -> None:
 
 
 def read_only_uri(path: Path) -> str:
-    """How SQLite opens a file without changing anything in its folder.
+    """How SQLite opens a file that holds all of its content, without a look or a change at what lies beside it.
 
-    Even a reader would make a write-ahead log beside a file that wants one. Where there is no such log the file is
-    whole, and is opened as one that does not change.
+    Raises:
+        InputError: Part of its content lies in a file beside it.
     """
-    header = _read_header(path)
-    is_whole = header[19:20] == _WRITE_AHEAD and not _has_content(_beside(path, "-wal"))
-    return f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if is_whole else ''}"
+    if _begins(_beside(path, "-journal")).strip(b"\0"):  # SQLite leaves one of zeros, and one that is empty, as it is
+        raise InputError(f"{path} is still being written, or its writing was interrupted.", hint=EXPORT_AGAIN)
+    log = _beside(path, "-wal")
+    if _begins(log) and _read_header(path)[19:20] == _WRITE_AHEAD:
+        raise InputError(
+            f"{path} is open in another program, or was not closed: part of it is in {log.name}.",
+            hint=f"Close that program, or run: sqlite3 {path.name} 'PRAGMA journal_mode=DELETE'",
+        )
+    if _begins(log):  # SQLite would take its pages all the same
+        raise InputError(
+            f"{path} is whole, but {log.name} beside it is the log of another database.",
+            hint=f"Move {log.name} to another folder: SQLite would read it in place of parts of the recording.",
+        )
+    return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
 
 
 def _read_header(path: Path) -> bytes:
@@ -126,8 +135,13 @@ def _beside(path: Path, suffix: str) -> Path:
     return whole.with_name(whole.name + suffix)
 
 
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
+def _begins(path: Path) -> bytes:
+    """The first byte of a file; none of an empty one, or where there is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1)
+    except FileNotFoundError:
+        return b""
 
 
 def read_sampled_metrics(export: Path) -> frozenset[str]:
@@ -137,7 +151,7 @@ def read_sampled_metrics(export: Path) -> frozenset[str]:
         "sampled WHERE sampled.typeId = named.typeId AND sampled.metricId = named.metricId)"
     )
     try:
-        with closing(sqlite3.connect(export.resolve().as_uri() + "?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(read_only_uri(export), uri=True)) as connection:
             return frozenset(str(name) for (name,) in connection.execute(statement))
     except sqlite3.Error:  # tables exist only if they have rows
         return frozenset()
@@ -179,14 +193,8 @@ def read_tables(path: Path) -> set[str]:
     """The names of an SQLite file's tables and views.
 
     Raises:
-        InputError: If SQLite cannot read it, or not without making a file beside it.
+        InputError: If SQLite cannot read it, or part of it lies in a file beside it.
     """
-    header = _read_header(path)
-    if header[19:20] == _WRITE_AHEAD and _has_content(_beside(path, "-wal")):
-        raise InputError(
-            f"{path} is open in another program, or was not closed: part of it is in {path.name}-wal.",
-            hint=f"Close that program, or run: sqlite3 {path.name} 'PRAGMA journal_mode=DELETE'",
-        )
     try:
         with closing(sqlite3.connect(read_only_uri(path), uri=True)) as connection:
             connection.text_factory = bytes
@@ -210,7 +218,13 @@ def make_export(nsys: Nsys, report: Path) -> Path:
         check_export_place(files)
         with temporary_folder(report.parent) as folder:
             made = folder / export.name
-            done = run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)])
+            recorded = report.stat().st_mtime_ns
+
+            def export_to(_: str) -> Completed:
+                made.unlink(missing_ok=True)  # of a report that changed meanwhile
+                return run_quietly([str(nsys.path), "export", "--type=sqlite", f"--output={made}", str(report)])
+
+            done = read_unchanged(report, export_to)
             if done.status != 0 or not made.exists():
                 raise _refusal(nsys, report, done)
             try:
@@ -220,7 +234,6 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error.message}"
                 ) from error
             _keep_own_tables(export, made)
-            recorded = report.stat().st_mtime_ns
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
                 os.utime(made, ns=(recorded, recorded))
             made.replace(export)
@@ -250,7 +263,7 @@ def _is_export_or_left_of_one(path: Path) -> bool:
     try:
         return not header.strip(b"\0") or (header.startswith(SQLITE_MAGIC) and "StringIds" in read_tables(path))
     except InputError:  # damaged, unless it is open in another program
-        return not _has_content(_beside(path, "-wal"))
+        return not _begins(_beside(path, "-wal"))
 
 
 def _refusal(nsys: Nsys, report: Path, done: Completed) -> InputError | OutputError | NsysError:

@@ -16,7 +16,7 @@ from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
-from tcprof.files import hash_file
+from tcprof.files import read_unchanged
 from tcprof.frames import COLLECTIVES, IN_NO_MODULE, RANK_PARTS, RANK_STEPS, plain_texts
 from tcprof.identity import Rank
 from tcprof.saved import load
@@ -60,8 +60,11 @@ def reduce_file(path: str) -> list[ReducedRank]:
     if source_type is SAVED:
         return reduce_analysis(load(file))
     export = source_type.find(file)
-    content = hash_file(export)
-    return [replace(each, content=content) for each in reduce_analysis(analyze(source_type.open(export)))]
+
+    def reduce_content(content: str) -> list[ReducedRank]:
+        return [replace(each, content=content) for each in reduce_analysis(analyze(source_type.open(export)))]
+
+    return read_unchanged(export, reduce_content)
 
 
 def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:

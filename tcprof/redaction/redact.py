@@ -17,6 +17,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 
 from tcprof.errors import EXPORT_AGAIN, InputError, OutputError
+from tcprof.files import read_unchanged
 from tcprof.nsys import schema
 from tcprof.nsys.opening import OpenedExport, prepare
 from tcprof.redaction.allowed import (
@@ -79,6 +80,19 @@ def redact(source: Path, target: Path) -> Redaction:
         InputError: The export cannot be read, or holds text among numbers.
         OutputError: The copy cannot be written, or it would hold something private and was removed.
     """
+
+    def copy(_: str) -> Redaction:
+        target.unlink(missing_ok=True)  # of a source that changed meanwhile
+        return _redact(source, target)
+
+    try:
+        return read_unchanged(source, copy)
+    except InputError:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _redact(source: Path, target: Path) -> Redaction:
     opened = OpenedExport(source, KNOWN_TABLES)
     engine = _open(opened.uri, target)
     try:

@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -44,12 +44,12 @@ class SavedFile:
         self._saved_by = ""
         try:
             with zipfile.ZipFile(path) as archive:
-                members = {member.filename: member for member in archive.infolist()}
-                if len(members) < len(archive.infolist()):
+                self._parts = archive.infolist()
+                if len(_contents(self._parts)) < len(self._parts):
                     self._refuse("two of its parts have one name")
-                if any(member.compress_type != zipfile.ZIP_STORED for member in members.values()):
+                if any(member.compress_type != zipfile.ZIP_STORED for member in self._parts):
                     self._refuse("its parts are compressed once more")
-                if ABOUT not in members or members[ABOUT].file_size > MOST_ABOUT_BYTES:
+                if ABOUT not in archive.namelist() or archive.getinfo(ABOUT).file_size > MOST_ABOUT_BYTES:
                     self._refuse(f"it has no {ABOUT}")
                 about = json.loads(archive.read(ABOUT))
         except _NO_ZIP as error:
@@ -126,6 +126,8 @@ class SavedFile:
     def _read(self, member: str) -> bytes:
         try:
             with zipfile.ZipFile(self.path) as archive:
+                if _contents(archive.infolist()) != _contents(self._parts):
+                    raise InputError(f"{self.path} was replaced while it was read.", "Run the command again.")
                 return archive.read(member)
         except (OSError, *_NO_ZIP) as error:
             raise self._damaged(f"{member}: {error}") from error
@@ -153,6 +155,11 @@ class SavedFile:
         return InputError(
             f"{self.path} is not a saved analysis that can be read: {one_line(why, 200)}.{self._saved_by}", _AGAIN
         )
+
+
+def _contents(parts: Iterable[zipfile.ZipInfo]) -> dict[str, tuple[int, int]]:
+    """Of each part the checksum that its bytes are held against, and their number."""
+    return {part.filename: (part.CRC, part.file_size) for part in parts}
 
 
 _Kind = TypeVar("_Kind", bound=Analysis)
