@@ -1,11 +1,14 @@
 """Work of other processes: seen in pauses and under kernels without matrix instructions, reported, and in intervals."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from builders import TENSOR_ACTIVE, TraceBuilder
 from scenarios import PLAIN, steps
 from slow import first
 from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world, write_world
@@ -13,8 +16,13 @@ from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_w
 import tcprof
 from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 from tcprof.analysis.samples.clock import align_samples, check_clocks
+from tcprof.api.reading import JudgedAnalysis
+from tcprof.findings.checks import GOOD
+from tcprof.findings.finding import Severity
+from tcprof.findings.judge import say_first_line
 
 COVER, DETECTED = 0.9, 0.7
+GR_ACTIVE, SM_ACTIVE = "GR Active [Throughput %]", "SMs Active [Throughput %]"
 OTHERS = (  # kernels in µs, their activity, and their share of the time
     (150, 0.5, 0.05),
     (150, 0.5, 0.1),
@@ -154,3 +162,41 @@ def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
     faults = tcprof.read(write_world(shared(busy(1), 1, "beside"), PLAIN, tmp_path)).faults
     (fault,) = (text for text in faults if "trace does not show" in text)
     assert "under kernels that do not use them" in fault
+
+
+def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 90) -> JudgedAnalysis:
+    """GPU 0 works in steps; GPU 1 is as busy as its samples say, with so much of its work traced."""
+    builder = TraceBuilder().gpu(0).gpu(1).recorded(2_000_000)
+    for step in range(10):
+        at = step * 200_000
+        builder.range("step", at, at + 190_000).kernel("gemm", at + 10_000, at + 150_000, launched=at + 5_000)
+    for metric in (TENSOR_ACTIVE, GR_ACTIVE):
+        builder.samples([90 * (1 <= place % 20 < 15) for place in range(200)], metric=metric)
+    for metric in metrics:
+        builder.samples([busy] * 200, gpu=1, metric=metric)
+    for number in range(traced):
+        at = 20_000 + number * 1_900_000 // max(traced, 2)
+        builder.memset(at, at + 2_000, launched=at - 1_000, deviceId=1)
+    return tcprof.read(builder.write(tmp_path))
+
+
+@pytest.mark.parametrize("traced", [0, 2])
+@pytest.mark.parametrize("metrics", [(GR_ACTIVE,), (TENSOR_ACTIVE,), (SM_ACTIVE,), (GR_ACTIVE, TENSOR_ACTIVE)])
+def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], traced: int, tmp_path: Path) -> None:
+    analysis = worker(tmp_path, metrics, traced)
+    analysis.save(tmp_path / "run.tcprof")
+    for each in (analysis, tcprof.read(tmp_path / "run.tcprof")):
+        assert [found.rule for found in each.findings.found if found.severity == Severity.FAULT] == ["untraced-gpu"]
+        assert [f"GPU {gpu.gpu} {say_first_line(each, gpu).split(' · ')[2]}" for gpu in each.findings.gpus] == [
+            "GPU 0 GPU idle 27.8 %",
+            "GPU 1 GPU idle –",
+        ]
+        assert any(check.state != GOOD for check in each.findings.gpus[1].checks)
+        assert each.timeline.groupby("gpu")["idle_ns"].count().to_dict() == ({0: 2, 1: 0} if traced else {0: 2})
+
+
+@pytest.mark.parametrize(("busy", "traced"), [(0, 0), (1, 0), (1, 2)])
+def test_an_idle_gpu_is_idle(busy: int, traced: int, tmp_path: Path) -> None:
+    analysis = worker(tmp_path, (GR_ACTIVE,), traced, busy)
+    assert not analysis.faults
+    assert "GPU idle –" not in say_first_line(analysis, analysis.findings.gpus[1])

@@ -12,6 +12,7 @@ import pandas as pd
 
 from tcprof.analysis.deferred import Deferred, Frame
 from tcprof.analysis.kernels.launch_rates import rate_launches
+from tcprof.analysis.kernels.untraced import find_hardly_traced
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
@@ -47,6 +48,8 @@ WINDOWS = ("host", "gpu", "busy")
 # would depend on the metrics that a command shows.
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
+# Where idle time is: unknown for a GPU whose work was not traced.
+_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct"}
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -97,7 +100,9 @@ class Analysis:
         """The iterations as steps, each from its begin on the GPU to the next one's, see ``tcprof.frames.STEPS``."""
         from tcprof.analysis.steps.step_summary import list_steps
 
-        return list_steps(self.iterations, self.instances, self.activities, self.samples)
+        steps = list_steps(self.iterations, self.instances, self.activities, self.samples)
+        unknown = self.step_summary["gpu"][self.step_summary["idle_ns"].isna()]
+        return steps.assign(idle_pct=steps["idle_pct"].mask(steps["gpu"].isin(unknown)))
 
     @cached_property
     def fingerprint(self) -> Marks:
@@ -177,13 +182,16 @@ def analyze(
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}
+    frames |= _account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds)
+    untraced = [*find_hardly_traced(samples, activities)]
+    for name, column in _IDLE.items() if untraced else ():
+        frames[name] = frames[name].assign(**{column: frames[name][column].mask(frames[name]["gpu"].isin(untraced))})
     return kind(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
         nvtx_ranges=hierarchy.ranges,
         **frames,
         **{name: getattr(recorded, name) for name in _AS_READ},
-        **_account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds),
         observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
     )
 

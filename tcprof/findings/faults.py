@@ -5,7 +5,7 @@ words below, and numbers, are passed on.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -13,12 +13,11 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.kernels.untraced import find_untraced
+from tcprof.analysis.kernels.untraced import Untraced, find_untraced_by_gpu
 from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 from tcprof.analysis.samples.clock import LOWEST_AGREEMENT_PCT
-from tcprof.analysis.samples.sampling import samples_by_gpu
-from tcprof.findings.finding import Finding, Severity
+from tcprof.findings.finding import Finding, Severity, name_gpus
 from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.verdict import measure_shares
 from tcprof.frames import (
@@ -38,7 +37,6 @@ from tcprof.sources.remedies import Remedies
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
 LOWEST_HZ = 10  # nsys samples no slower
 NOTABLE_GAP_SHARE = 0.01  # of the time sampled; whole recordings have no gap at all
-UNTRACED_WORK = "untraced-work"
 _MEANING_OF_LOSS = (
     "Figures cover what is left: means may be far off, sums over gaps are lower bounds (≥) and not compared, and "
     "samples beside a gap may be displaced."
@@ -49,6 +47,10 @@ _SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _TRACE_ALL = (
     "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
+)
+_TRACE_WORKERS = (
+    "Record again so that nsys starts the process that uses it: forked workers with --trace-fork-before-exec=true, "
+    "servers and containers from within 'tcprof profile'."
 )
 _SHOWN = 4
 _WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, ITERATIONS, LEDGER)
@@ -75,14 +77,19 @@ _AT_THE_END = ("incomplete events dropped", "incomplete events")  # of kernels t
 _TRUNCATED = re.compile(r"Trace data will likely be truncated|CUPTI events might be missing")
 
 
-def find_faults(analysis: Analysis) -> tuple[Finding, ...]:
-    """What was lost, what that means for the figures, and what to do; gravest first."""
+def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = None) -> tuple[Finding, ...]:
+    """What was lost, what that means for the figures, and what to do; gravest first.
+
+    Args:
+        untraced: What ``find_untraced_by_gpu`` finds, where it is known.
+    """
     texts = analysis.observed.diagnostics["text"].value_counts(sort=False)
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
     about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
     about_file = _about_file(analysis.observed.wrong, analysis.recording.remedies)
-    return (*about_file, *about_samples, *about_clocks, *about_kernels, *_about_other_work(analysis))
+    untraced = find_untraced_by_gpu(analysis.samples, analysis.activities) if untraced is None else untraced
+    return (*about_file, *about_samples, *about_clocks, *about_kernels, *_about_other_work(untraced))
 
 
 def is_fault(text: str) -> bool:
@@ -263,25 +270,39 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
     return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=recording.remedies.lost)]
 
 
-def _about_other_work(analysis: Analysis) -> list[Finding]:
+def _about_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
     """Samples that show work where nothing was traced, or no tensor work: it also ran beside the traced kernels."""
-    found, samples = [], samples_by_gpu(analysis.samples)
-    for gpu, traced in analysis.activities.groupby("gpu"):
-        untraced = find_untraced(samples.get(gpu, analysis.samples[:0]), traced)
-        if untraced.is_notable:
-            shown, quiet = units.format_ns(untraced.quiet.shown_ns), units.format_ns(untraced.quiet.ns)
+    found = [_about_all(untraced)] if any(each.is_all for each in untraced.values()) else []
+    for gpu, each in untraced.items():
+        if each.is_notable and not each.is_all:
+            shown, quiet = units.format_ns(each.quiet.shown_ns), units.format_ns(each.quiet.ns)
             sentence = (
-                f"GPU {gpu}: it was busy for {units.format_ns(untraced.busy_ns)} of the "
-                f"{units.format_ns(untraced.idle_ns)} without traced work"
-                if untraced.in_pauses
+                f"GPU {gpu}: it was busy for {units.format_ns(each.busy_ns)} of the "
+                f"{units.format_ns(each.idle_ns)} without traced work"
+                if each.in_pauses
                 else f"GPU {gpu}: its Tensor Cores were busy for {shown} of {quiet} under kernels that do not use them"
             )
             sentence += (
                 ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
             consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
-            found.append(_fault(UNTRACED_WORK, sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
+            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
     return found
+
+
+def _about_all(untraced: Mapping[int, Untraced]) -> Finding:
+    """GPUs that worked although the trace has next to nothing of them."""
+    rows = {gpu: each for gpu, each in untraced.items() if each.is_all}
+    least, most = (units.format_ns(pick(each.busy_ns for each in rows.values())) for pick in (min, max))
+    busy = least if least == most else f"{least} to {most}"
+    of_it = "almost none" if any(each.traced_ns for each in rows.values()) else "none"
+    return _fault(
+        "untraced-gpu",
+        sentence=f"{name_gpus([*rows])}: busy for {busy} by the samples, but the trace has {of_it} of that work: it is "
+        "of a forked worker, of another container, or of a process that was started before the recording",
+        consequence="Absence of traced work is not idleness: how long it was idle is unknown.",
+        remedy=_TRACE_WORKERS,
+    )
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

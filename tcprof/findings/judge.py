@@ -7,10 +7,12 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.untraced import find_hardly_traced, find_untraced_by_gpu
 from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
+from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
-from tcprof.findings.faults import UNTRACED_WORK, find_excess, find_faults
+from tcprof.findings.faults import find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.iterations import IterationFigures, from_kernel_order, measure_iterations, pool_tensor_active
 from tcprof.findings.judged import Findings, GpuFindings, find_saved
@@ -34,12 +36,13 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
 def _judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     figures_of = {int(gpu): measure_iterations(analysis, int(gpu)) for gpu in captures["gpu"]}
-    faults = (*find_faults(analysis), *find_excess(analysis, [each for each in figures_of.values() if each]))
-    is_idle_known = all(each.rule != UNTRACED_WORK for each in faults)
-    found = []
+    untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
+    excess = find_excess(analysis, [each for each in figures_of.values() if each])
+    faults, found = (*find_faults(analysis, untraced), *excess), []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
         figures = figures_of[number]
+        is_idle_known = number not in untraced or untraced[number].is_all or not untraced[number].is_notable
         if figures is None:
             headline, details = judge_capture(analysis, row, is_idle_known)
         else:
@@ -101,7 +104,9 @@ def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
 
 def measure_idle(analysis: Analysis, row: pd.Series) -> float:
     """The share of the whole capture in which a GPU is idle, in percent, by its row of the range summary."""
-    is_traced = bool((analysis.ranges["activity_count"] > 0).any())
+    gpu, is_traced = int(row["gpu"]), bool((analysis.ranges["activity_count"] > 0).any())
+    if gpu in find_hardly_traced(rows_of_gpu(analysis.samples, gpu), analysis.activities):
+        return math.nan
     busy_ns = row["busy_ns"] if row["activity_count"] or not is_traced else 0.0  # without a trace it is not known
     return 100 - 100 * float(busy_ns) / row["window_ns"] if row["window_ns"] > 0 else math.nan
 

@@ -133,7 +133,7 @@ def measure_shares(rows: pd.DataFrame, total_ns: float, idle_pct: float = math.n
     """The share of each time class in percent, from their rows; none where the time is not known."""
     if not (total_ns > 0 and len(rows)):
         return {}
-    share = {name: 100 * float(rows[f"{name}_ns"].sum()) / total_ns for name in TIME_CLASSES}
+    share = {name: 100 * float(rows[f"{name}_ns"].sum(skipna=False)) / total_ns for name in TIME_CLASSES}
     return share if math.isnan(idle_pct) else {**share, "idle": idle_pct}
 
 
@@ -155,7 +155,7 @@ def _say_most(
         (share["copy"], "Copies and memsets took {}" + f" of {unit}."),
         (share["graph"], "CUDA graphs took {}" + f" of {unit}; the recording does not show the kernels in them."),
     )
-    largest, sentence = max(candidates, key=lambda each: each[0])
+    largest, sentence = max((each for each in candidates if not math.isnan(each[0])), key=lambda each: each[0])
     return (sentence.format(units.format_pct(largest)),)
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.kernels.names import read_names
-from tcprof.arrays import Bools, Floats, Ints, pick_rows
+from tcprof.analysis.samples.sampling import samples_by_gpu
+from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNEL_KINDS
 
@@ -18,6 +19,7 @@ NOTABLE_SHARE = 0.01  # of the time traced: recordings of one program alone have
 NOTABLE_IDLE_SHARE, FEWEST_SAMPLES = 0.05, 4  # of the idle time; alone they have 0.8 %, or fewer samples that show it
 LEAST_OF_QUIET = 0.15  # of the tensor pipes: index arithmetic in element-wise kernels takes up to 0.061 of them
 MOST_OF_KERNEL = 0.5  # of a kernel's samples: in more, what they show may be the kernel's own
+HARDLY = 0.1  # of the time that a GPU was busy: less traced work than that says nothing of it
 DOUBT = 2.0  # beside launches there may be so many times what ran while nothing was traced
 
 
@@ -38,11 +40,12 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Untraced:
-    """What ran on a GPU between its first and its last activity while nothing was traced, or no tensor work."""
+    """What ran on a GPU while nothing was traced, or no tensor work."""
 
     busy_ns: float  # how long the GPU was busy with it while nothing was traced
     idle_ns: float  # how long nothing was traced
-    whole_ns: float  # the time between the two activities
+    traced_ns: float  # how long traced work ran
+    whole_ns: float  # the time that was looked at
     samples: int  # how many samples show it
     tensor_ns: float  # the time of full tensor activity in it
     quiet: Quiet  # what was seen beside kernels without matrix instructions
@@ -52,6 +55,11 @@ class Untraced:
         """Whether pauses show more than those of programs alone on a GPU do."""
         of_idle = self.busy_ns > NOTABLE_IDLE_SHARE * self.idle_ns and self.samples >= FEWEST_SAMPLES
         return self.busy_ns > NOTABLE_SHARE * self.whole_ns or of_idle
+
+    @property
+    def is_all(self) -> bool:
+        """Whether the trace shows none, or next to none, of what the GPU did."""
+        return self.in_pauses and self.traced_ns < HARDLY * (self.traced_ns + self.busy_ns)
 
     @property
     def is_notable(self) -> bool:
@@ -65,10 +73,47 @@ class Untraced:
         return rate * duration
 
 
-def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
-    """Find what samples of a GPU show beyond all its traced work: also in part of a sample, where pauses are short."""
-    first, last = int(activities["start_ns"].min()), int(activities["end_ns"].max())
-    mine, traced, beyond = find_busy_beyond(samples, activities)
+def find_untraced_by_gpu(samples: pd.DataFrame, activities: pd.DataFrame) -> dict[int, Untraced]:
+    """Find what each sampled GPU did beyond its traced work, see ``find_untraced``."""
+    found = find_hardly_traced(samples, activities)
+    for gpu, mine in samples_by_gpu(samples).items():
+        if gpu not in found and len(own := rows_of_gpu(activities, gpu)):
+            found[gpu] = find_untraced(mine, own)
+    return dict(sorted(found.items()))
+
+
+def find_hardly_traced(samples: pd.DataFrame, activities: pd.DataFrame) -> dict[int, Untraced]:
+    """Find the GPUs that worked although the trace shows next to nothing of it, while work of any GPU was traced."""
+    found: dict[int, Untraced] = {}
+    whole = _ends_of(activities if len(activities) else samples)
+    for gpu, mine in samples_by_gpu(samples).items():
+        own = rows_of_gpu(activities, gpu)
+        active_ns = float((_busy_pct(mine) / 100 * (mine["end_ns"] - mine["start_ns"])).sum())
+        if float((own["end_ns"] - own["start_ns"]).sum()) < HARDLY * active_ns:
+            untraced = find_untraced(mine, own, whole)
+            found |= {gpu: untraced} if untraced.is_all else {}
+    return found
+
+
+def _busy_pct(samples: pd.DataFrame) -> pd.Series:
+    """How much of each sample the GPU was busy, by whatever was sampled."""
+    busy = samples["gr_active_pct"].fillna(samples["sm_active_pct"])
+    return busy.fillna(samples["tensor_active_pct"]).fillna(0)
+
+
+def _ends_of(rows: pd.DataFrame) -> tuple[int, int]:
+    """When the first begins and the last ends; 0 without rows."""
+    return (int(rows["start_ns"].min()), int(rows["end_ns"].max())) if len(rows) else (0, 0)
+
+
+def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame, inside: tuple[int, int] | None = None) -> Untraced:
+    """Find what samples of a GPU show beyond all its traced work: also in part of a sample, where pauses are short.
+
+    Args:
+        inside: From when to when; by default from the first activity to the last.
+    """
+    first, last = inside or _ends_of(activities)
+    mine, traced, beyond = find_busy_beyond(samples, activities, (first, last))
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     length = (finish - begin).astype(np.float64)
     tensor, shown, free = mine["tensor_active_pct"].fillna(0).to_numpy(), beyond > 0, length - traced
@@ -80,24 +125,32 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame) -> Untraced:
     of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
     is_quiet = (activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()]
     quiet = _find_beside_quiet(begin, finish, tensor, activities, is_quiet)
-    return Untraced(
-        float(beyond[shown].sum()), float(free.sum()), float(last - first), int(shown.sum()), tensor_ns, quiet
-    )
+    start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
+    traced_ns = float(open_times(start, end).covered(begin, finish).sum())
+    busy_ns, idle_ns = float(beyond[shown].sum()), float(free.sum())
+    return Untraced(busy_ns, idle_ns, traced_ns, float(last - first), int(shown.sum()), tensor_ns, quiet)
 
 
-def find_busy_beyond(samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, Floats, Floats]:
+def find_busy_beyond(
+    samples: pd.DataFrame, activities: pd.DataFrame, inside: tuple[int, int] | None = None
+) -> tuple[pd.DataFrame, Floats, Floats]:
     """Find in each sample how long the GPU was busy beyond its traced work.
 
+    Args:
+        inside: From when to when; by default from the first activity to the last.
+
     Returns:
-        The samples from the first to the last activity, how long each is near traced work, and how much longer the GPU
+        The samples of that time, how long each is near traced work, and how much longer the GPU
         was busy, in ns; 0 where that may be the engine's own.
     """
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
-    mine = pick_rows(samples, ((samples["start_ns"] >= start.min()) & (samples["end_ns"] <= end.max())).to_numpy())
+    first, last = inside or _ends_of(activities)
+    mine = pick_rows(samples, ((samples["start_ns"] >= first) & (samples["end_ns"] <= last)).to_numpy())
     begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
     length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
-    active, tensor = (mine[name].fillna(0).to_numpy() for name in ("gr_active_pct", "tensor_active_pct"))
+    active = _busy_pct(mine).to_numpy()
+    tensor = mine["tensor_active_pct"].fillna(0).to_numpy()
     beyond = (active - LEAST_PCT) / 100 * length - traced
     beyond = np.where((tensor > LEAST_PCT) & (traced == 0), np.maximum(beyond, length / 2), beyond)
     return mine, traced, np.where(beyond > LEAST_OF_SAMPLE * length, beyond, 0.0)
