@@ -17,8 +17,9 @@ from tcprof.analysis.kernels.untraced import Untraced, find_untraced_by_gpu
 from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 from tcprof.analysis.samples.clock import LOWEST_AGREEMENT_PCT
-from tcprof.findings.finding import Finding, Severity, name_gpus
+from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.other_work import find_other_work
 from tcprof.findings.verdict import measure_shares
 from tcprof.frames import (
     INSTANCES,
@@ -45,13 +46,6 @@ _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: all figures fro
 _MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of ranges and kernels are unreliable."
 _SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
-_TRACE_ALL = (
-    "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
-)
-_TRACE_WORKERS = (
-    "Record again so that nsys starts the process that uses it: forked workers with --trace-fork-before-exec=true, "
-    "servers and containers from within 'tcprof profile'."
-)
 _SHOWN = 4
 _WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, ITERATIONS, LEDGER)
 _WHOLE_PCT = 100.5  # counters of cycles read a little above 100
@@ -89,7 +83,7 @@ def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = No
     about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
     about_file = _about_file(analysis.observed.wrong, analysis.recording.remedies)
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities) if untraced is None else untraced
-    return (*about_file, *about_samples, *about_clocks, *about_kernels, *_about_other_work(untraced))
+    return (*about_file, *about_samples, *about_clocks, *about_kernels, *find_other_work(untraced))
 
 
 def is_fault(text: str) -> bool:
@@ -268,41 +262,6 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
     )
     consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."
     return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=recording.remedies.lost)]
-
-
-def _about_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
-    """Samples that show work where nothing was traced, or no tensor work: it also ran beside the traced kernels."""
-    found = [_about_all(untraced)] if any(each.is_all for each in untraced.values()) else []
-    for gpu, each in untraced.items():
-        if each.is_notable and not each.is_all:
-            shown, quiet = units.format_ns(each.quiet.shown_ns), units.format_ns(each.quiet.ns)
-            sentence = (
-                f"GPU {gpu}: it was busy for {units.format_ns(each.busy_ns)} of the "
-                f"{units.format_ns(each.idle_ns)} without traced work"
-                if each.in_pauses
-                else f"GPU {gpu}: its Tensor Cores were busy for {shown} of {quiet} under kernels that do not use them"
-            )
-            sentence += (
-                ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
-            )
-            consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
-            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
-    return found
-
-
-def _about_all(untraced: Mapping[int, Untraced]) -> Finding:
-    """GPUs that worked although the trace has next to nothing of them."""
-    rows = {gpu: each for gpu, each in untraced.items() if each.is_all}
-    least, most = (units.format_ns(pick(each.busy_ns for each in rows.values())) for pick in (min, max))
-    busy = least if least == most else f"{least} to {most}"
-    of_it = "almost none" if any(each.traced_ns for each in rows.values()) else "none"
-    return _fault(
-        "untraced-gpu",
-        sentence=f"{name_gpus([*rows])}: busy for {busy} by the samples, but the trace has {of_it} of that work: it is "
-        "of a forked worker, of another container, or of a process that was started before the recording",
-        consequence="Absence of traced work is not idleness: how long it was idle is unknown.",
-        remedy=_TRACE_WORKERS,
-    )
 
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:

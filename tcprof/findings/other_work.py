@@ -1,0 +1,53 @@
+"""Faults of GPUs that worked beside the trace: their samples show more than was traced."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from tcprof import units
+from tcprof.analysis.kernels.untraced import Untraced
+from tcprof.findings.finding import Finding, Severity, name_gpus
+
+_TRACE_ALL = (
+    "Record with the GPU to yourself, trace every process that uses it, and graphs with --cuda-graph-trace node."
+)
+_TRACE_WORKERS = (
+    "Record again so that nsys starts the process that uses it: forked workers with --trace-fork-before-exec=true, "
+    "servers and containers from within 'tcprof profile'."
+)
+
+_fault = partial(Finding, severity=Severity.FAULT)
+
+
+def find_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
+    """Samples that show work where nothing was traced, or no tensor work: it also ran beside the traced kernels."""
+    found = [_about_all(untraced)] if any(each.is_all for each in untraced.values()) else []
+    for gpu, each in untraced.items():
+        if each.is_notable and not each.is_all:
+            shown, quiet = units.format_ns(each.quiet.shown_ns), units.format_ns(each.quiet.ns)
+            sentence = (
+                f"GPU {gpu}: it was busy for {units.format_ns(each.busy_ns)} of the "
+                f"{units.format_ns(each.idle_ns)} without traced work"
+                if each.in_pauses
+                else f"GPU {gpu}: its Tensor Cores were busy for {shown} of {quiet} under kernels that do not use them"
+            )
+            sentence += (
+                ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
+            )
+            consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
+            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
+    return found
+
+
+def _about_all(untraced: Mapping[int, Untraced]) -> Finding:
+    """GPUs that worked although the trace has next to nothing of them."""
+    rows = {gpu: each for gpu, each in untraced.items() if each.is_all}
+    least, most = (units.format_ns(pick(each.busy_ns for each in rows.values())) for pick in (min, max))
+    busy = least if least == most else f"{least} to {most}"
+    of_it = "almost none" if any(each.traced_ns for each in rows.values()) else "none"
+    return _fault(
+        "untraced-gpu",
+        sentence=f"{name_gpus([*rows])}: busy for {busy} by the samples, but the trace has {of_it} of that work: it is "
+        "of a forked worker, of another container, or of a process that was started before the recording",
+        consequence="Absence of traced work is not idleness: how long it was idle is unknown.",
+        remedy=_TRACE_WORKERS,
+    )
