@@ -183,9 +183,7 @@ def analyze(
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}
     frames |= _account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds)
-    untraced = [*find_hardly_traced(samples, activities)]
-    for name, column in _IDLE.items() if untraced else ():
-        frames[name] = frames[name].assign(**{column: frames[name][column].mask(frames[name]["gpu"].isin(untraced))})
+    frames |= _hide_idle(frames, find_hardly_traced(samples, activities))
     return kind(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
@@ -281,6 +279,15 @@ def _account(
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}
+
+
+def _hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dict[str, pd.DataFrame]:
+    """The frames that have idle time, with that of these GPUs unknown."""
+    return {
+        name: frames[name].assign(**{column: frames[name][column].mask(frames[name]["gpu"].isin([*gpus]))})
+        for name, column in _IDLE.items()
+        if gpus
+    }
 
 
 def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
