@@ -181,14 +181,13 @@ def analyze(
     frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
-    frames |= {"gpus": gpus, "samples": samples, "paths": hierarchy.paths, "iterations": iterations}
     frames |= _account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds)
     frames |= _hide_idle(frames, find_hardly_traced(samples, activities))
     return kind(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
-        nvtx_ranges=hierarchy.ranges,
-        **frames,
+        **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},
+        iterations=iterations,
         **{name: getattr(recorded, name) for name in _AS_READ},
         observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
     )
