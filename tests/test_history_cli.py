@@ -191,7 +191,7 @@ def test_help_explains_the_group_and_its_commands(run: Run) -> None:
     assert text == run("history", "--help").out == run("help", "history").out
     page = (Path(__file__).parent.parent / "docs" / "history.md").read_text()
     for command in COMMANDS:
-        assert re.search(rf"^  {command} ", text, re.MULTILINE)
+        assert re.search(rf"^│ {command} ", text, re.MULTILINE)
         said = run("help", "history", command).out
         assert "Example" in said
         assert max(map(len, said.splitlines())) <= 80

@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 import tcprof
-from tcprof.cli.help import LONGEST, App, describe_wrong_use, write_examples, write_parameters
 from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
 from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
@@ -47,20 +46,6 @@ _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which 
 class Commands(TyperGroup):
     """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands by what they are for, each with its first sentence, then the options."""
-        width = max(map(len, COMMANDS))
-        for group, names in GROUPS.items():
-            with formatter.section(group):
-                rows = [(name.ljust(width), self.commands[name].get_short_help_str(LONGEST)) for name in names]
-                formatter.write_dl(rows)
-        write_parameters(self.get_params(ctx), ctx, formatter)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, and how to learn more."""
-        write_examples(self.epilog or "", formatter)
-        formatter.write("\n'tcprof help COMMAND' explains a command.\n")
-
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
         try:
@@ -69,13 +54,14 @@ class Commands(TyperGroup):
             raise StoppedError("Stopped.") from stop
 
 
-app = App(
+app = typer.Typer(
     name="tcprof",
     cls=Commands,
     help="Are the Tensor Cores working, where not, why, and did my change help?",
-    epilog="Examples: tcprof profile train.py;  tcprof compare base.nsys-rep new.nsys-rep",
+    epilog="Examples:\n\ntcprof profile train.py\n\ntcprof compare base.nsys-rep new.nsys-rep\n\n"
+    "'tcprof help COMMAND' explains a command.",
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -118,9 +104,21 @@ def _run() -> int:
     asked = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
     for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
         import_module(f"{__name__}.{name}")  # which adds its commands
+    panels = {name: group for group, names in GROUPS.items() for name in names}
+    for command in app.registered_commands:
+        command.rich_help_panel = panels[str(command.name or getattr(command.callback, "__name__", ""))]
     with ended_in_order():
         status = app(args, standalone_mode=False)
     return status if isinstance(status, int) else 0
+
+
+def _as_wrong_use(error: Any) -> UsageError:
+    """An error of typer's about arguments, with the command whose help explains them."""
+    names: list[str] = []
+    ctx = error.ctx
+    while ctx and ctx.parent:  # the outermost is tcprof, or python -m tcprof
+        names, ctx = [ctx.info_name, *names], ctx.parent
+    return UsageError(error.format_message().replace("Value error, ", ""), " ".join(["See: tcprof help", *names]))
 
 
 def _explain(error: BaseException) -> int:
@@ -131,7 +129,7 @@ def _explain(error: BaseException) -> int:
     if os.environ.get(TRACEBACK):
         echo_error("".join(traceback.format_exception(error)))
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own, about arguments, of classes that it hides
-        error = UsageError(*describe_wrong_use(error))
+        error = _as_wrong_use(error)
     known = _as_known(error)
     if known is None:
         return _explain_defect(error)

@@ -72,7 +72,7 @@ GateOption = Annotated[
     typer.Option(
         "--fail-if",
         metavar="CONDITION",
-        help="Exit with status 1 if this holds, such as 'time > +5%' or 'tensor_active[step / forward] < 30'.",
+        help="Exit with status 1 if this holds, such as 'time > +5%' or 'tensor_active\\[step / forward] < 30'.",
     ),
 ]
 GateFileOption = Annotated[
@@ -80,7 +80,7 @@ GateFileOption = Annotated[
     typer.Option(
         "--gate",
         metavar="FILE",
-        help="Read such conditions from [tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
+        help="Read such conditions from \\[tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
     ),
 ]
 MismatchOption = Annotated[
@@ -99,7 +99,7 @@ _JUNIT = "junit"
 
 
 @app.command(
-    epilog="Examples: tcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html;  "
+    epilog="Examples:\n\ntcprof compare fp32.nsys-rep amp.nsys-rep -o comparison.html\n\n"
     "tcprof compare base/ opt/ --fail-if 'time > +5%'"
 )
 def compare(

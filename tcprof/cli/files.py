@@ -43,7 +43,7 @@ FrameFormat = Literal["csv", "spreadsheet", "parquet"]
 FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.kernels.FIGURES``
 
 
-@app.command(epilog="Example: tcprof report run.nsys-rep -o run.html")
+@app.command(epilog="Example:\n\ntcprof report run.nsys-rep -o run.html")
 def report(
     recording: RecordingArgument,
     output: Annotated[
@@ -89,7 +89,7 @@ def report(
         open_page(target)
 
 
-@app.command(epilog="Examples: tcprof save run.nsys-rep;  tcprof report run.tcprof")
+@app.command(epilog="Examples:\n\ntcprof save run.nsys-rep\n\ntcprof report run.tcprof")
 def save(
     recording: RecordingArgument,
     output: Annotated[
@@ -117,7 +117,7 @@ def save(
     echo_path(target)
 
 
-@app.command(epilog="Example: tcprof export run.nsys-rep --chrome-trace run.json.gz")
+@app.command(epilog="Example:\n\ntcprof export run.nsys-rep --chrome-trace run.json.gz")
 def export(
     recording: RecordingArgument,
     output: Annotated[
@@ -216,7 +216,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         )
 
 
-@app.command(epilog="Example: tcprof redact run.nsys-rep")
+@app.command(epilog="Example:\n\ntcprof redact run.nsys-rep")
 def redact(
     recording: RecordingArgument,
     output: Annotated[

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.help import App, Group
 from tcprof.cli.options import ForceOption, NoCacheOption, OutputOption, TableFormatOption, WideOption, choose_format
 from tcprof.cli.output import print_document, print_notes, progress_of, read_recording
 from tcprof.cli.streams import echo
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
 
     from tcprof.history.store import Store
 
-history = App(
+history = typer.Typer(
     name="history",
-    cls=Group,
-    epilog="Examples: tcprof history add run.nsys-rep --keep;  tcprof history list",
-    rich_markup_mode=None,
+    epilog="Examples:\n\ntcprof history add run.nsys-rep --keep\n\ntcprof history list\n\n"
+    "'tcprof help history COMMAND' explains a command.",
+    rich_markup_mode="rich",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(history)
+app.add_typer(history, rich_help_panel="Compare")
 
 
 @history.callback()
@@ -55,7 +54,9 @@ RunArgument = Annotated[
 ]
 
 
-@history.command(epilog="Examples: tcprof history add run.nsys-rep --keep;  tcprof history add runs/ --config batch=64")
+@history.command(
+    epilog="Examples:\n\ntcprof history add run.nsys-rep --keep\n\ntcprof history add runs/ --config batch=64"
+)
 def add(
     recordings: Annotated[
         list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.")
@@ -130,7 +131,7 @@ def add(
     print_document(document, chosen, output)
 
 
-@history.command("list", epilog="Example: tcprof history list --branch main")
+@history.command("list", epilog="Example:\n\ntcprof history list --branch main")
 def list_runs(
     branch: BranchOption = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Number of runs to show; 0 for all.")] = 40,
@@ -147,7 +148,7 @@ def list_runs(
     print_document(view_runs(open_existing(store).runs(branch), limit), chosen, output, wide=wide)
 
 
-@history.command(epilog="Example: tcprof history show main@latest")
+@history.command(epilog="Example:\n\ntcprof history show main@latest")
 def show(
     run: RunArgument,
     store: StoreOption = None,
@@ -166,7 +167,7 @@ def show(
     print_document(view_run(found, series, points), chosen, output, wide=wide)
 
 
-@history.command(epilog="Example: tcprof history export -o history.csv")
+@history.command(epilog="Example:\n\ntcprof history export -o history.csv")
 def export(
     branch: BranchOption = None,
     store: StoreOption = None,
@@ -184,7 +185,7 @@ def export(
     print_document(view_export(runs, opened.series(), points, opened.accepted()), chosen, output)
 
 
-@history.command(epilog="Example: tcprof history rm 12")
+@history.command(epilog="Example:\n\ntcprof history rm 12")
 def rm(
     runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.")], store: StoreOption = None
 ) -> None:

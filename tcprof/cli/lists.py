@@ -15,7 +15,7 @@ from tcprof.cli.options import (
 from tcprof.cli.output import print_document
 
 
-@app.command(epilog="Examples: tcprof chips;  tcprof chips --format json")
+@app.command(epilog="Examples:\n\ntcprof chips\n\ntcprof chips --format json")
 def chips(
     output_format: TableFormatOption = None,
     output: OutputOption = None,
@@ -33,7 +33,7 @@ def chips(
     print_document(view_boards(), chosen, output, wide=wide)
 
 
-@app.command(epilog="Examples: tcprof workloads;  tcprof workloads --format json")
+@app.command(epilog="Examples:\n\ntcprof workloads\n\ntcprof workloads --format json")
 def workloads(output_format: ListFormatOption = None, output: OutputOption = None, force: ForceOption = False) -> None:
     """List the training scripts that come with tcprof.
 

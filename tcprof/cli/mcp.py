@@ -9,7 +9,7 @@ from tcprof.cli import app
 from tcprof.errors import UsageError
 
 
-@app.command(epilog="Example: tcprof mcp --root runs/")
+@app.command(epilog="Example:\n\ntcprof mcp --root runs/")
 def mcp(
     root: Annotated[
         list[Path],

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 from tcprof.cli import app
-from tcprof.cli.help import Command
 from tcprof.cli.options import ForceOption, NsysOption, WideOption
 from tcprof.cli.output import print_lines, print_notes, progress
 from tcprof.cli.streams import echo, echo_error, echo_path
@@ -20,7 +20,7 @@ GraphTrace = Literal["graph", "node"]
 Annotate = Literal["auto", "off", "modules", "ops", "shapes"]  # what of a program gets ranges that it does not open
 
 
-class ProfileCommand(Command):
+class ProfileCommand(TyperCommand):
     """Takes nsys's own options out of the arguments, so that they need no place of their own."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -64,8 +64,8 @@ CaptureRangeOption = Annotated[
     str,
     typer.Option(
         "--capture-range",
-        help="What to record: none (the whole program), cudaProfilerApi (between torch.cuda.profiler.start() and "
-        "stop()) or nvtx:NAME (the first range of that name).",
+        help="What to record: none (the whole program), cudaProfilerApi (between start() and stop() of "
+        "torch.cuda.profiler) or nvtx:NAME (the first range of that name).",
     ),
 ]
 CaptureEndOption = Annotated[
@@ -132,8 +132,9 @@ DryRunOption = Annotated[
 
 @app.command(
     cls=ProfileCommand,
-    epilog="Examples: tcprof profile train.py --epochs 1;  tcprof profile -o run torchrun --nproc-per-node 2 ddp.py;  "
-    "tcprof profile --capture-range cudaProfilerApi -m package.train;  "
+    epilog="Examples:\n\ntcprof profile train.py --epochs 1\n\n"
+    "tcprof profile -o run torchrun --nproc-per-node 2 ddp.py\n\n"
+    "tcprof profile --capture-range cudaProfilerApi -m package.train\n\n"
     "tcprof profile --cuda-memory-usage=true train.py",
     context_settings={"allow_interspersed_args": False},
 )

@@ -63,7 +63,7 @@ SaveOption = Annotated[
 ]
 
 
-@app.command(epilog=r"Examples: tcprof ranks run/;  tcprof ranks job-*.tcprof -o job.html")
+@app.command(epilog="Examples:\n\ntcprof ranks run/\n\ntcprof ranks job-*.tcprof -o job.html")
 def ranks(
     recordings: RecordingsArgument,
     rank_from: RankFromOption = None,

@@ -30,7 +30,7 @@ BranchOption = Annotated[
 ]
 
 
-@history.command(epilog="Examples: tcprof history trend;  tcprof history trend --metric step_ns --confirm")
+@history.command(epilog="Examples:\n\ntcprof history trend\n\ntcprof history trend --metric step_ns --confirm")
 def trend(
     metric: MetricOption = None,
     branch: BranchOption = None,
@@ -76,7 +76,7 @@ def _write_page(
         write_trend(view_trend_page(document, trends, limit, why), page)
 
 
-@history.command(epilog="Example: tcprof history accept 4f2a91c --why 'a larger model'")
+@history.command(epilog="Example:\n\ntcprof history accept 4f2a91c --why 'a larger model'")
 def accept(
     commit: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or its first digits.")],
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.")],

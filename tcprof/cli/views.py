@@ -38,7 +38,7 @@ from tcprof.views import ROWS_SHOWN, Order
 NOT_READY = 3
 
 
-@app.command(epilog="Examples: tcprof doctor;  tcprof doctor --format json")
+@app.command(epilog="Examples:\n\ntcprof doctor\n\ntcprof doctor --format json")
 def doctor(
     nsys: NsysOption = None,
     output_format: ListFormatOption = None,
@@ -62,7 +62,7 @@ def doctor(
         raise typer.Exit(NOT_READY)
 
 
-@app.command(epilog="Example: tcprof show run.nsys-rep")
+@app.command(epilog="Example:\n\ntcprof show run.nsys-rep")
 def show(
     recording: RecordingArgument,
     window: WindowOption = "gpu",
@@ -92,7 +92,7 @@ def show(
     print_document(document, chosen, output, wide=wide, notes=notes)
 
 
-@app.command(epilog="Example: tcprof advise run.nsys-rep")
+@app.command(epilog="Example:\n\ntcprof advise run.nsys-rep")
 def advise(
     recording: RecordingArgument,
     warm_up: WarmUpOption = None,
@@ -114,7 +114,7 @@ def advise(
     print_document(view_advice(analysis, analysis.findings, notes), chosen, output, notes=notes)
 
 
-@app.command(epilog="Example: tcprof ranges run.nsys-rep --filter forward --format csv")
+@app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
 def ranges(
     recording: RecordingArgument,
     window: WindowOption = "gpu",
@@ -167,7 +167,7 @@ def ranges(
     print_document(document, chosen, output, wide=wide, notes=notes)
 
 
-@app.command(epilog="Example: tcprof kernels run.nsys-rep --filter nvjet --by path")
+@app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
 def kernels(
     recording: RecordingArgument,
     by: Annotated[
@@ -211,7 +211,7 @@ def kernels(
     print_document(document, chosen, output, wide=wide, notes=notes)
 
 
-@app.command(epilog="Example: tcprof modules run.nsys-rep --sort lost")
+@app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
 def modules(
     recording: RecordingArgument,
     sort: Annotated[
@@ -252,7 +252,7 @@ def modules(
     print_document(document, chosen, output, wide=wide, notes=notes)
 
 
-@app.command(epilog="Example: tcprof timeline run.nsys-rep --filter backward --iteration step")
+@app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --iteration step")
 def timeline(
     recording: RecordingArgument,
     gpu: GpuOption = None,
