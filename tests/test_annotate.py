@@ -259,7 +259,7 @@ atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
         done = run_forked(script)
         assert done.stdout == "['Linear']\n", done.stderr
 
-    def test_the_context_annotates_models_that_were_there_and_leaves_nothing_attached(self) -> None:
+    def test_the_context_annotates_models_that_were_there_and_leaves_nothing_attached(self, tmp_path: Path) -> None:
         script = """
 import torch, tcprof, tcprof.annotate
 log, nothing = [], lambda *_: None
@@ -284,6 +284,7 @@ for _ in range(2):
     print(log, wrapped, (Net.generate, Net.sample) == own, *map(len, hooks))
     log.clear()
 """
-        done = run_forked(script)
+        (tmp_path / "program.py").write_text(script, encoding="utf-8")
+        done = run_python(str(tmp_path / "program.py"), PYTHONPATH=str(PACKAGE.parents[1]))
         line = "['Net', 'Net', 'Net.proj', 'Net'] (True, False) True 0 0\n"  # what yields runs later
         assert (done.stdout, done.stderr) == (line * 2, "")

@@ -168,6 +168,30 @@ for x_, in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones
 batches = iter(torch.utils.data.DataLoader([1, 2]))
 print(next(batches), next(batches), next(batches, "end"), type(batches).__name__, iter(batches) is batches)
 """,
+    "places": """
+import sys, traceback
+net.register_full_backward_hook(lambda module, gradients, _: None)
+warnings.filterwarnings("error", category=UserWarning, module="__main__")
+class Own(torch.optim.SGD):
+    def __init__(self, parameters):
+        warnings.warn("own", stacklevel=3); super().__init__(parameters, lr=0.1)
+class Shown:
+    def __len__(self): return 1
+    def __getitem__(self, _): print([(each.name, each.lineno) for each in traceback.extract_stack()][-6:]); return 1
+def grown():
+    return nn.utils.clip_grad_norm_(net.parameters(), 1.0, error_if_nonfinite=True)
+scaler = torch.amp.GradScaler("cpu")
+y = torch.ones(2, requires_grad=True); (y * float("nan")).sum().backward(); net.proj.bias.grad = y.grad
+tries = [lambda: net(x).sum().backward(), lambda: torch.optim.SGD([]), lambda: torch.optim.Optimizer([1], {}), grown,
+         lambda: x.sum().backward(), lambda: torch.autograd.grad(x, x), lambda: scaler.step(3),
+         lambda: scaler.unscale_(3),
+         lambda: next(iter(torch.utils.data.DataLoader(Shown()))), lambda: Own(net.parameters()), lambda: Own()]
+for each in tries:
+    try: each()
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        print(repr(error), [(frame.name, frame.filename, frame.lineno) for frame in frames])
+""",
     "functional": """
 from torch.func import functional_call, vmap, grad, jacrev
 state = dict(net.named_parameters())

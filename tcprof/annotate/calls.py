@@ -6,18 +6,15 @@ one, PyTorch takes a slower way through each call. They are taken where the meth
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import copy
-import functools
-import inspect
-import textwrap
 import warnings
-from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
+
+from tcprof.annotate.inlining import surround
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FunctionType
 
     from torch.nn import Module
 
@@ -61,7 +58,7 @@ class Calls:
         is_wanted = [True]  # someone else may wrap the method, and so keep it when the annotation ends
         both = self._both(is_wanted)
         try:
-            followed = _follow(own, *both)
+            followed = surround(own, self._is_compiling, *both)
             leave_to_python(followed)
             for each in both:
                 leave_to_python(each, with_calls=True)
@@ -80,12 +77,12 @@ class Calls:
 
     def _both(self, is_wanted: list[bool]) -> tuple[Callable[[Module], bool], Callback]:
         """What precedes a call, and returns whether it is followed; and what follows it."""
-        is_compiling, guard = self._is_compiling, self._guard
+        guard = self._guard
         begin, end = uncompiled(self._enter), uncompiled(self._leave)
 
         def enter(module: Module) -> bool:
-            if is_compiling() or not (is_wanted and guard.is_on):
-                return False  # torch.compile, which knows this answer, sees nothing of ours
+            if not (is_wanted and guard.is_on):
+                return False
             try:
                 begin(module)
             except RecursionError:  # nothing can be called here: the program is as deep as Python allows
@@ -121,43 +118,6 @@ class Calls:
             modules.register_module_forward_hook(leave, always_call=True),
         )
         return [each.remove for each in handles]
-
-
-def _follow(call: FunctionType, enter: Callable[[Module], bool], leave: Callback) -> FunctionType:
-    """A method preceded and followed by ours: made of its own source, at its own lines.
-
-    So calls nest as deeply as without, tracebacks are the same, and torch.profiler knows it by ``self`` in it.
-    """
-    if call.__closure__ or call.__defaults__ or call.__kwdefaults__:
-        raise ValueError  # none of PyTorch's
-    lines, first = inspect.getsourcelines(call)
-    (own,) = ast.parse(textwrap.dedent("".join(lines))).body
-    if not isinstance(own, ast.FunctionDef):
-        raise TypeError
-    margin = len(lines[0]) - len(lines[0].lstrip())
-    for node in ast.walk(own):
-        for name in ("col_offset", "end_col_offset"):
-            if hasattr(node, name):
-                setattr(node, name, getattr(node, name) + margin)
-    plain = ast.parse("if not _enter(self):\n  pass\n  return None\ntry:\n  pass\nfinally:\n  _leave(self)").body
-    for statement in plain:
-        for node in ast.walk(statement):
-            ast.copy_location(node, own.body[0])
-    outside, within = cast("tuple[ast.If, ast.Try]", plain)
-    outside.body[:1], within.body, own.body = copy.deepcopy(own.body), own.body, plain
-    (factory,) = ast.parse("def factory(_enter, _leave):\n  pass").body
-    cast("ast.FunctionDef", factory).body = [own, *ast.parse(f"return {own.name}").body]
-    whole = ast.increment_lineno(ast.Module(body=[factory], type_ignores=[]), first - 1)
-    made: dict[str, Any] = {"factory": None}
-    exec(compile(whole, call.__code__.co_filename, "exec", dont_inherit=True), made)
-    followed = made["factory"](enter, leave)
-    code = followed.__code__
-    if hasattr(code, "co_qualname"):
-        code = code.replace(co_qualname=call.__code__.co_qualname)
-    alike = FunctionType(code, call.__globals__, call.__name__, None, followed.__closure__)
-    functools.update_wrapper(alike, call)
-    del alike.__wrapped__  # type: ignore[attr-defined]
-    return alike
 
 
 def leave_to_python(function: Callable[..., Any], *, with_calls: bool = False) -> None:

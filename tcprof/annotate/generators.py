@@ -8,12 +8,13 @@ exceptions of the program's own, and can be compiled, scripted and pickled as th
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import operator
 import weakref
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+
+from tcprof.annotate.inlining import surround
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ class Generators:
             return
         if hasattr(method, "_torchscript_modifier") or _runs_later(method):
             return
-        wrapper = surround(method, self._begin, self._end, self._is_compiling)
+        wrapper = surround(method, self._is_compiling, self._begin, self._end)
         setattr(owner, name, wrapper)
         self._wrapped.append((owner, name, method, wrapper))
 
@@ -83,8 +84,9 @@ class _Marker:
     def __init__(self, function: Callable[[object], object]) -> None:
         self._function = function
 
-    def __call__(self, model: object) -> None:
+    def __call__(self, model: object = None) -> bool:
         self._function(model)
+        return True
 
     def __reduce__(self) -> tuple[Any, ...]:
         return operator.itemgetter(0), ((id,),)  # something that takes a model, and that any Python has
@@ -96,28 +98,6 @@ def _runs_later(method: FunctionType) -> bool:
     return any(
         check(inner) for check in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     )
-
-
-def surround(
-    method: FunctionType,
-    begin: Callable[[object], object],
-    end: Callable[[object], object],
-    is_compiling: Callable[[], bool],
-) -> FunctionType:
-    """A method that is preceded and followed by ours; of its own module, where torch.jit looks its names up."""
-
-    def wrapper(self: object, *args: Any, **kwargs: Any) -> Any:
-        if is_compiling():
-            return method(self, *args, **kwargs)
-        begin(self)
-        try:
-            return method(self, *args, **kwargs)
-        finally:
-            end(self)
-
-    own = FunctionType(wrapper.__code__, method.__globals__, method.__name__, None, wrapper.__closure__)
-    functools.update_wrapper(own, method)
-    return own
 
 
 class Generations:

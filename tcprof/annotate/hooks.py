@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import sys
 import threading
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.annotate.backward import Backward
 from tcprof.annotate.calls import Calls, hook, leave_to_python, uncompiled
 from tcprof.annotate.generators import Generations, Generators
+from tcprof.annotate.inlining import surround
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
 
@@ -112,8 +112,8 @@ class Hooks:
         after: Callable[..., None] | None = None,
     ) -> None:
         """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
-        wrapped = getattr(owner, name, None)
-        if wrapped is not None:
+        wrapped = vars(owner).get(name)
+        if wrapped is not None:  # a class that derives from another has what that has
             setattr(owner, name, self._surround(wrapped, before, after))
 
     def _wrap_within(self, function: Any, before: Callable[..., None], after: Callable[..., None]) -> None:
@@ -125,26 +125,22 @@ class Hooks:
     def _surround(
         self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
     ) -> Callable[..., Any]:
-        is_compiling = self._is_compiling
-        begin, end = (self._guard.protect(uncompiled(each)) if each else None for each in (before, after))
+        begin, end = (self._guard.protect(uncompiled(each)) if each else _pass for each in (before, after))
 
-        @functools.wraps(wrapped)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
-                return wrapped(*args, **kwargs)
-            if begin is not None:
-                begin(*args, **kwargs)
-            try:
-                return wrapped(*args, **kwargs)
-            finally:
-                if end is not None:
-                    end(*args, **kwargs)
+        def enter(*args: Any, **kwargs: Any) -> bool:
+            begin(*args, **kwargs)
+            return True
 
+        try:
+            alike = surround(wrapped, self._is_compiling, enter, end, first_only=False)
+        except (ValueError, AttributeError) as error:  # of a PyTorch without source, or a function of someone else's
+            self._guard.tell(f"{getattr(wrapped, '__qualname__', wrapped)} is not annotated: {error}")
+            return wrapped  # type: ignore[no-any-return]
         with contextlib.suppress(Exception):  # of a PyTorch that has no such thing
-            leave_to_python(wrapper)
-            for each in filter(None, (begin, end)):
+            leave_to_python(alike)
+            for each in (enter, end):
                 leave_to_python(each, with_calls=True)
-        return wrapper
+        return alike
 
     def _enter(self, module: Module) -> None:
         calls = self._thread.calls
@@ -294,3 +290,7 @@ class Hooks:
 
 def _is_training(module: Module) -> bool:
     return own(module, "training") is not False
+
+
+def _pass(*_: Any, **__: Any) -> None:
+    """Do nothing where a function is only preceded, or only followed."""
