@@ -24,11 +24,25 @@ _LAUNCHERS = re.compile(
     r"torchrun|mpi(run|exec)(\.\w+)?|srun|accelerate|deepspeed|horovodrun|torch\.distributed\.(run|launch)"
 )
 GROUPS = "process_groups"  # what a process calls its groups where it writes down its variables
+_GROUP_WORD = (
+    "[dtpces]p|[fh]sdp|ddp|pg|data|tensor|model|pipe(?:line)?|expert|context|sequence|parallel|group|world|mesh|default|"
+    "shard(?:ed)?|replicate|replica|embedding|intra|inter|node|dim|local|global|undefined"
+)
+_GROUP_NAME = re.compile(rf"(?i)(?:(?:{_GROUP_WORD})?\d{{0,3}}(?:[_.-]|$))+")
 _PIPELINE = re.compile(r"(?i)(^|[^a-z])(pp|pipe)([^a-z]|$)|pipeline")
 MOST_RANKS = 4096  # in one recording: the processes of one host
 
+# Versions of nsys, of its exports and of drivers: 2025.3.2.0, 2024.5.1.113-245134619542v0, 2021.3.3.2-b99c4d6
+VERSION = r"[0-9]{1,8}(\.[0-9]{1,6}){0,4}(-[0-9]{1,16}v[0-9]{1,2}|-[0-9a-f]{7})?"
+
 _ALIAS = r"[0-9a-f]{16}"
-_VERSION = r"[\w.+-]{1,40}"
+_PUBLIC_VERSION = r"\d{1,4}(?:\.\d{1,4}){0,3}(?:(?:a|b|rc)\d{1,3})?(?:\.post\d{1,3})?(?:\.dev\d{1,8})?"
+_VERSION = rf"{_PUBLIC_VERSION}(?:\+[\w.]{{1,60}})?"
+# What PyTorch and NVIDIA write into it, without commits: whoever builds it can write anything there.
+_LOCAL_VERSION = re.compile(
+    r"(?<![^.])(?:cu\d{2,3}|cpu|xpu|rocm\d{1,2}(?:\.\d{1,2}){0,2}|nv\d\d(?:\.\d\d)?)(?![^.])", re.ASCII
+)
+_VERSIONS = ("tcprof_version", "torch_version")
 _TEXTS = {
     "run": _ALIAS,
     "job": _ALIAS,
@@ -102,7 +116,8 @@ class Identity:
     def from_facts(cls, facts: Mapping[Any, Any]) -> "Identity":
         """What ``facts`` gave, from a file that anyone may have written: what is of another form is unknown."""
         known = {name: value for name, value in facts.items() if isinstance(name, str) and isinstance(value, str)}
-        texts = {name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := known.get(name, ""))}
+        fitting = {name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := known.get(name, ""))}
+        texts = {name: plain_fact(name, value) for name, value in fitting.items()}
         numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())
         gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
         places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
@@ -154,6 +169,23 @@ def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: 
     return Identity(job=alias)
 
 
+def plain_fact(name: str, value: str) -> str:
+    """A fact without what anybody may have put into it: parts of versions, names of groups."""
+    if name in _VERSIONS:
+        public, _, local = value.partition("+")
+        return "+".join(filter(None, (public, ".".join(_LOCAL_VERSION.findall(local)))))
+    if not re.fullmatch(_OF_RANK, name):
+        return value
+    named = (each.partition(" ") for each in value.split(";"))
+    return ";".join(f"{_plain_group(group)} {ranks}" for group, _, ranks in named)
+
+
+def _plain_group(name: str) -> str:
+    if _GROUP_NAME.fullmatch(name):
+        return name
+    return "pipeline" if _PIPELINE.search(name) else "group"
+
+
 def alias_of(kind: str, name: str) -> str:
     """What something is called in place of its name: the same for the same one, wherever it is recorded."""
     return hashlib.sha256(f"tcprof {kind} {name.strip().lower()}".encode(errors="replace")).hexdigest()[:16]
@@ -171,7 +203,13 @@ def _rank(rank: str, size: str, local: str | None, process: int | None, groups: 
     if not (_is_number(rank) and _is_number(size) and int(rank) < int(size)):
         return None
     where = int(local) if local and _is_number(local) else None
-    return Rank(int(rank), int(size), where, process, groups if re.fullmatch(_GROUPS, groups) else "")
+    return Rank(
+        int(rank),
+        int(size),
+        where,
+        process,
+        plain_fact(f"groups_{rank}", groups) if re.fullmatch(_GROUPS, groups) else "",
+    )
 
 
 def _read_group(text: str) -> list[range]:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -78,16 +79,21 @@ def test_csv_gives_back_every_text(rows: list[tuple[str, str]]) -> None:
     assert list(csv.reader(io.StringIO(text, newline=""), strict=True)) == [["a", "b"], *map(list, rows)]
 
 
-@pytest.mark.parametrize(
-    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "=cmd|' /C calc'!A0"]
-)
-def test_a_spreadsheet_gets_no_formula(text: str) -> None:
-    frame = pd.DataFrame({"name": [text, "step"], "kind": pd.Categorical([text, "x"]), "change": [-1.5, 2.0]})
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\uff1d1", "=cmd|' /C calc'!A0")
+BEFORE = ("", "\t", "\r", "\n", "a;", "a; ", "a\t", "a,", "a|", 'a;"', "b\n", "\ufeff", "\xa0")
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=ascii)
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_a_spreadsheet_gets_no_formula(formula: str, before: str) -> None:
+    text = before + formula
+    frame = pd.DataFrame({"name": [text, "a->b"], "kind": pd.Categorical([text, "x"]), "change": [-1.5, 2.0]})
     safe = without_formulas(frame)
-    assert safe["name"].tolist() == [f"'{text}", "step"]
-    assert safe["kind"].tolist() == [f"'{text}", "x"]
+    assert not re.search(rf"(^|[^\w']){re.escape(formula)}", safe["name"][0])
+    assert safe["name"].str.replace("'", "").tolist() == [text.replace("'", ""), "a->b"]
+    assert safe["kind"].tolist() == [safe["name"][0], "x"]
     assert safe["change"].tolist() == [-1.5, 2.0]
-    assert frame["name"].tolist() == [text, "step"]
+    assert frame["name"].tolist() == [text, "a->b"]
     written = io.StringIO()
     load_format("spreadsheet").write(Document("test", rows=frame), PLAIN, written)
     assert written.getvalue() == as_csv(safe)

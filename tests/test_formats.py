@@ -1,5 +1,6 @@
 """Every format keeps what ``tcprof.render.formats`` asks of one, and none takes the file names of another."""
 
+import html
 import io
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from builders import small_trace
 from commands import Run
 
 from tcprof.render.formats import FORMATS, PLAIN, load_format
+from tcprof.render.formats.markdown import escape
 from tcprof.views.document import Document, Notes
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -77,3 +79,16 @@ def test_every_format_that_is_offered_shows_the_document(command: str, run: Run,
         written = [run(command, *recordings, "-o", output).status for output in named]
         assert (by_option.status, written) == (0, [0] * len(named))
         assert {output.read_text() for output in named} <= {by_option.out + getattr(form, "SIGNATURE", "")}
+
+
+LINKED = ("https://evil.test/x", "HTTP://evil.test", "ftp://evil.test", "(www.evil.test)", "WWW.evil.test"
+          "a@evil.test", "@team", "#123", "org/repo#4", "gh-12", "!5", "3f2a9c1", "0123456789abcdef" * 2,
+          "<https://evil.test>")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LINKED)
+def test_markdown_makes_no_link_of_a_name(text: str) -> None:
+    escaped = escape(text)
+    assert not re.search(r"://|(?i:www\.|gh-\d)|@\w|#\d|!\d|[0-9a-f]{7}", escaped.replace("\\", ""))
+    shown = html.unescape(escaped.replace("\\", ""))
+    assert shown.replace("\N{ZERO WIDTH SPACE}", "") == text

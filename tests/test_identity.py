@@ -10,12 +10,14 @@ import pytest
 from builders import TraceBuilder
 from commands import Run
 from test_redact import SECRETS, recording, recording_with_secrets, texts_in
+from test_redact_canaries import CANARY
 
 import tcprof
 from tcprof.identity import Identity, Rank, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.redaction.redact import redact
 from tcprof.sources.nsys_sqlite.export import NsysExport, write_identity
+from tcprof.sources.saved import ABOUT
 
 UUID = "da169147-ab12-6528-f15a-7efd8bb7efbe"
 WHOLE = Identity(
@@ -118,7 +120,7 @@ def test_a_recording_without_tcprof_has_what_nsys_wrote_down(tmp_path: Path) -> 
 def test_a_saved_analysis_gives_the_same_bytes_of_several_gpus(run: Run, tmp_path: Path) -> None:
     builder = recording()
     for number in (2, 1):  # as Nsight Systems has them at times
-        builder.row(schema.GPUS, id=number, name="x", uuid=f"{UUID}{number}")
+        builder.row(schema.GPUS, id=number, name="NVIDIA H200", uuid=f"{UUID}{number}")
     given, saved, again = builder.write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof", tmp_path / "again.tcprof"
     tcprof.read(given).save(saved)
     tcprof.read(saved).save(again)
@@ -165,6 +167,62 @@ def test_what_has_not_its_form_is_not_known(row: tuple[object, object], tmp_path
     assert run("redact", path, "-o", tmp_path / "copy.sqlite").status == 0
     assert "hunter2" not in "".join(texts_in(tmp_path / "copy.sqlite"))
     assert Identity.from_facts(dict([row])) == Identity()
+
+
+FREE = [
+    *(("program", secret, secret) for secret in ("Zq7xCanary", "hunter2", "AKIA4711QQ", "acme_merger", "x.4155551234")),
+    *(("torch_version", f"{before}{CANARY}", CANARY) for before in ("", "2.9.1+", "2.9.1.", "2.9.0a0+145a3a7bda.")),
+    *(("tcprof_version", f"0.2.0{between}{CANARY}", CANARY) for between in ("+", ".", "-", "")),
+    *(("groups_2", text, CANARY) for text in (f"{CANARY} 0-7", f"dp 0,2;my_pipe.{CANARY} 2-3")),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "secret"), FREE)
+def test_a_copy_has_no_free_text_of_a_run(name: str, value: str, secret: str, tmp_path: Path) -> None:
+    path, saved = recording().write(tmp_path, "run.sqlite"), tmp_path / "run.tcprof"
+    write_rows(path, [(name, value), ("rank_2", "of 8")])
+    redact(path, tmp_path / "copy.sqlite")
+    tcprof.read(path).save(saved)
+    with zipfile.ZipFile(saved) as archive:
+        about = "" if name == "program" else archive.read(ABOUT).decode()
+    assert not [text for text in (*texts_in(tmp_path / "copy.sqlite"), about) if secret in text]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        *(("program", each, each) for each in ("train.py", "pretrain_gpt2.py", "resnet50_v1.5.py", "0123456789abcdef")),
+        ("program", "acme.py", alias_of("program", "acme.py")),
+        *(("torch_version", each, each) for each in ("2.9.1+cu128", "2.8.0.dev20250611+rocm6.4", "2.4.0", "2.7.0+cpu")),
+        ("torch_version", "2.9.0a0+145a3a7bda.nv25.10", "2.9.0a0+nv25.10"),
+        ("groups_2", "dp_shard 0-6/2;acme 0-1;acme_pipe 2", "dp_shard 0-6/2;group 0-1;pipeline 2"),
+    ],
+)
+def test_what_a_copy_has_of_a_run(name: str, value: str, kept: str, tmp_path: Path) -> None:
+    path = recording().write(tmp_path, "run.sqlite")
+    write_rows(path, [(name, value)])
+    redact(path, tmp_path / "copy.sqlite")
+    redact(tmp_path / "copy.sqlite", tmp_path / "again.sqlite")
+    for copy in ("copy.sqlite", "again.sqlite"):
+        with closing(sqlite3.connect(tmp_path / copy)) as connection:
+            assert connection.execute("select value from TCPROF_RUN").fetchall() == [(kept,)]
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        *((each, True) for each in ("2025.3.2.0", "2024.5.1.113-245134619542v0", "2021.3.3.2-b99c4d6")),
+        ("hunter2", False),
+    ],
+)
+def test_a_version_of_nsys_is_shown_and_copied_where_it_is_one(version: str, known: bool, tmp_path: Path) -> None:
+    path = recording().write(tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        name = "EXPORT_PRODUCT_VERSION"
+        connection.execute("update META_DATA_EXPORT set value = ? where name = ?", (version, name))
+    redact(path, tmp_path / "copy.sqlite")
+    found = {NsysExport(file).recording().nsys_version for file in (path, tmp_path / "copy.sqlite")}
+    assert found == {version if known else ""}
 
 
 def test_a_copy_that_is_safe_to_share_has_it_and_names_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from html import escape
 
 import pytest
+from builders import TraceBuilder
 from report_inputs import summarize
 
 import tcprof
@@ -17,6 +18,8 @@ from tcprof.render.formats.json import write
 from tcprof.units import format_ns, format_pct
 from tcprof.views.recording.advice import describe_savings
 from tcprof.views.recording.ranges import list_ranges, view_ranges
+from tcprof.views.recording.show import view_recording
+from tcprof.views.tables import Table
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -142,3 +145,23 @@ def test_the_same_sentences_in_every_output(fixture_file, read_once):
     left_out = document["recording"]["warm_up"]
     assert bool(left_out) == (~analysis.iterations["counted"]).any()
     assert not left_out or left_out in " ".join(repr(analysis).split())
+
+
+@pytest.mark.parametrize("ranges", [("step", "forward"), ("step",), ()], ids=["inner", "no inner", "detected"])
+def test_ranges_per_step_are_divided_by_the_steps(ranges, tmp_path):
+    builder = TraceBuilder().gpu()
+    for start in range(0, 800_000, 100_000):
+        for number, name in enumerate(ranges):
+            builder.range(name, start + 10 * number, start + 90_000 - 10 * number)
+        for place, name in enumerate(("gemm", "relu", "softmax", "adam")):
+            begin = start + 1_000 + 15_000 * place
+            builder.kernel(name, begin, begin + 10_000, launched=start + 100 + place)
+    analysis = tcprof.read(builder.write(tmp_path))
+    (table,) = (
+        part
+        for part in view_recording(analysis, judge(analysis)).parts
+        if isinstance(part, Table) and part.first.startswith("Range")
+    )
+    steps = analysis.ranges[analysis.ranges["path"].isin(analysis.iterations["path"])].iloc[0]
+    assert table.first == "Range (mean per step)"
+    assert table.rows[0].cells[0].text.startswith(format_ns(steps["gpu_window_ns"] / len(analysis.steps)))

@@ -1,12 +1,12 @@
 """What a copy that is safe to share may hold: an allow-list of tables, texts and rows."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.types import NullType, TypeEngine
 
-from tcprof.identity import FACTS
+from tcprof.identity import FACTS, VERSION
 from tcprof.nsys import schema
 from tcprof.redaction.own_words import is_own
 from tcprof.redaction.power import has_power, power_names, power_types
@@ -63,23 +63,26 @@ _KEPT_TEXT: dict[str, set[str]] = {
 KNOWN_TABLES = _KEPT_TEXT.keys()  # those that may be in a copy
 # Settings that are kept, each by a pattern of its whole name and one of its whole value: any other word may be a name
 # or a password.
-_NUMBERS = r"[0-9TZ:. -]{0,40}"  # a number, a version or a date
+_NUMBER = r"[0-9]{1,9}"
+_CHECKSUM = "[0-9]{1,10}( [0-9]{1,10})?"
+_DATE = r"([0-9]{4}-[0-9]{2}-[0-9]{2})?[T ]?([0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?Z?)?|[0-9]{4}\.[0-9]{1,2}"
 _BOOLEAN = "true|false"
 _GPU = r"GPU_METRICS_OPTIONS:GPU_\d{1,2}"
 _CAPTURE_SETTINGS = {
     "CAPTURE_EVENT_TYPE": "OSRuntime|NvtxEvents|CuBLAS|CuDNN|Graphics|Cuda",
-    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY|RUN_DURATION_MS": _NUMBERS,
-    f"{_GPU}:ID|{_GPU}:METRIC_SET_INDEX": _NUMBERS,
+    "GPU_METRICS_OPTIONS:SAMPLING_FREQUENCY|RUN_DURATION_MS": _NUMBER,
+    f"{_GPU}:ID|{_GPU}:METRIC_SET_INDEX": _NUMBER,
     r"(PROCESS_\d{1,6}:)?CUDA_GRAPH_TRACE_OPTIONS:MODE": "Graph|Node",
 }
 _EXPORT_SETTINGS = {
     "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
-    "EXPORT_(PRODUCT_VERSION|PRODUCT_DATE|TIME_UTC)": _NUMBERS,
-    "EXPORT_SCHEMA_VERSION(_MAJOR|_MINOR|_MICRO|_CKSUM)?": _NUMBERS,
+    "EXPORT_PRODUCT_DATE|EXPORT_TIME_UTC": _DATE,
+    "EXPORT_PRODUCT_VERSION|EXPORT_SCHEMA_VERSION(_MAJOR|_MINOR|_MICRO)?": VERSION,
+    "EXPORT_SCHEMA_VERSION_CKSUM": _CHECKSUM,
     "EXPORT_LAZY|EXPORT_PARAM_LAZY": _BOOLEAN,
 }
 _SYSTEM_SETTINGS = {
-    "CpuCores|NvDriverVersion|CudaDriverVersion": _NUMBERS,
+    "CpuCores|NvDriverVersion|CudaDriverVersion": VERSION,
     "CpuArchitecture": "x86_64|aarch64",
 }
 _SETTINGS = {
@@ -186,19 +189,23 @@ def as_copied(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
     if table == schema.DIAGNOSTICS.name:
         return sa.func.blank(text)
     if table == schema.RUN.name:  # rows are chosen by the forms of their texts, of which the names are tcprof's own
-        return sa.func.unless_private(text) if column.name == schema.RUN.c.value.name else column
+        if column.name != schema.RUN.c.value.name:
+            return column
+        return sa.func.copied_fact(as_bytes(column.table.c.name), sa.func.unless_private(text))
     if table in (schema.NVTX.name, schema.STRINGS.name):  # the program's own words, up to what a reader sees of them
         nul = sa.func.instr(text, sa.literal(b"\0", sa.BLOB))
         return sa.case((nul > 0, sa.cast(sa.func.substr(text, 1, nul - 1), sa.Text)), else_=column)
     if table in _SETTINGS or table in _CONSTANTS:  # rows are chosen by their texts
         return column
-    if table == schema.SESSION_START.name:
-        is_kept = _fits(column, _NUMBERS)
-    else:
-        is_json = table in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name)
-        is_kept = sa.func.is_own_json(text) if is_json else sa.func.is_own(text)
+    is_kept = _fits(column, _DATE) if table == schema.SESSION_START.name else _grammar_of(table)(text)
     is_left_out = sa.func.coalesce(is_kept, False).is_(False)
     return sa.case((sa.and_(holds_text(column), is_left_out), sa.literal("")), else_=column)
+
+
+def _grammar_of(table: str) -> Callable[[sa.ColumnElement[bytes]], sa.ColumnElement[Any]]:
+    if table in (schema.GENERIC_TYPES.name, schema.GENERIC_EVENTS.name):
+        return sa.func.is_own_json
+    return sa.func.is_gpu_name if table in (schema.GPUS.name, schema.CUDA_GPUS.name) else sa.func.is_own
 
 
 def wanted(table: sa.Table, tables: dict[str, sa.Table]) -> sa.ColumnElement[bool]:

@@ -13,7 +13,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from tcprof.nsys import schema
 from tcprof.nsys.opening import decode
 from tcprof.redaction.allowed import KNOWN_TABLES, SETTINGS_TABLES, is_kept, left_out, own_words
-from tcprof.redaction.own_words import IPV4, is_own
+from tcprof.redaction.own_words import IPV4, is_theirs
 
 
 class Kind(StrEnum):
@@ -180,7 +180,7 @@ def gather_private(connection: Connection, tables: dict[str, Table]) -> PrivateT
         if _is_telling(kind, text):
             kinds.setdefault(text, kind)
     statements = own_words(tables) if kinds else ()  # some fifty, which take longest
-    own = "\n".join(text for statement in statements for text in texts_of(connection, statement) if is_own(text))
+    own = "\n".join(text for statement in statements for text in texts_of(connection, statement) if is_theirs(text))
     return PrivateTexts({text: kind for text, kind in kinds.items() if text not in own})
 
 

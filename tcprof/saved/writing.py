@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,8 +17,6 @@ from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of
 from tcprof.sources.saved import ABOUT
 from tcprof.version import __version__
 
-_VERSIONS = ("nsys_version", "schema_version", "driver_version", "cuda_version")
-_VERSION = re.compile(r"\d{1,8}(\.\d{1,6}){0,4}(-\d{1,16}v\d{1,2})?", re.ASCII)
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
 
 
@@ -42,10 +39,10 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None = None
 
 
 def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
-    """The GPUs, of which only NVIDIA's own names are saved, as ``tcprof redact`` keeps them."""
-    from tcprof.redaction.own_words import is_own  # here, since what reads a saved analysis does without
+    """The GPUs, of which only vendors' own names are saved, as ``tcprof redact`` keeps them."""
+    from tcprof.redaction.gpu_names import is_gpu_name  # here, since what reads a saved analysis does without
 
-    own = {name: [is_own(text) for text in gpus[name]] for name in ("name", "chip")}
+    own = {name: [is_gpu_name(text) for text in gpus[name]] for name in ("name", "chip")}
     unnamed = [f"GPU {gpu}" for gpu in gpus["gpu"]]
     return gpus.assign(name=gpus["name"].where(own["name"], unnamed), chip=gpus["chip"].where(own["chip"], ""))
 
@@ -53,7 +50,6 @@ def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
 def _describe(analysis: Analysis) -> dict[str, Any]:
     """All of an analysis that is no frame."""
     recording = {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()}
-    recording |= {name: "" for name in _VERSIONS if not _VERSION.fullmatch(recording[name])}
     observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
     return {
         "format": FORMAT,

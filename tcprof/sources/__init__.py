@@ -1,5 +1,6 @@
 """Where recordings are read: each kind of file has a source, which gives frames. ``registry`` finds the right one."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Protocol
 import pandas as pd
 
 from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED
-from tcprof.identity import Identity
+from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
@@ -36,6 +37,12 @@ class Recording:
     def remedies(self) -> Remedies:
         """What users change in how they record."""
         return REMEDIES[self.recorder]
+
+    def __post_init__(self) -> None:
+        """Leave out what is no version: it is shown, and saved, as the file has it."""
+        for name in ("nsys_version", "schema_version", "driver_version", "cuda_version"):
+            if not re.fullmatch(VERSION, getattr(self, name)):
+                object.__setattr__(self, name, "")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The places that are compared: GPU, domain and path of all recordings, with ranges of the baseline renamed."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os.path import commonprefix
@@ -18,6 +19,8 @@ from tcprof.frames import ITERATIONS, KINDS
 from tcprof.sources import Samples
 
 KEYS = ["gpu", "domain", "path", "depth"]
+_VENDOR = "NVIDIA "
+_UNNAMED = re.compile(r"(?:GPU \d+)?")  # of which the file has only a number
 Kin = tuple[int, str]  # depth and name: the steps of all epochs are kin
 Place = tuple[int | None, str | None, str | None, int]
 
@@ -74,9 +77,13 @@ def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
 def gpu_models(base: Side, new: Side) -> tuple[str, str]:
     """The models of the GPUs that each side worked on, with their chips where the names alone do not differ.
 
-    A trace of ``torch.profiler`` names no chip: that is no difference.
+    A trace of ``torch.profiler`` names no chip, some recordings no GPU, and older drivers no vendor: none of these is
+    a difference.
     """
-    sides = [[_used_models(recording) for recording in side.recordings] for side in (base, new)]
+    spellings: dict[str, str] = {}
+    sides = [[_used_models(recording, spellings) for recording in side.recordings] for side in (base, new)]
+    if not all(any(side) for side in sides):  # a side without the name of any of its GPUs
+        sides = [next(filter(any, sides), sides[0])] * 2
     told = [join_facts(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
     known = [{models for models in side if all(chip for _, chip in models)} for side in sides]
     if told[0] == told[1] and all(known) and set(sides[0]) != set(sides[1]):
@@ -90,12 +97,14 @@ def gpu_models(base: Side, new: Side) -> tuple[str, str]:
     return told[0], told[1]
 
 
-def _used_models(analysis: Analysis) -> tuple[tuple[str, str], ...]:
-    """Name and chip of the GPUs that worked, of all where none did."""
+def _used_models(analysis: Analysis, spellings: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    """Name and chip of the GPUs that worked, of all where none did; without those whose name is unknown."""
     gpus = analysis.gpus
     used = gpus[gpus["gpu"].isin(analysis.activities["gpu"].unique())]
     models = gpus if used.empty else used
-    return tuple(sorted({*zip(models["name"], models["chip"], strict=True)}))
+    named = models[~models["name"].str.fullmatch(_UNNAMED)]
+    names = [spellings.setdefault(name.removeprefix(_VENDOR), name) for name in named["name"]]
+    return tuple(sorted({*zip(names, named["chip"], strict=True)}))
 
 
 def join_facts(texts: Iterable[str]) -> str:

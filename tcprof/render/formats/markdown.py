@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 HAS = ("faults", "base", "gate")
 SUFFIXES = (".md",)
+# Where what a renderer makes a link by itself is broken: addresses, mails, people, teams, issues, and commits, which
+# have 7 digits or more.
+_LINKED = re.compile(r":(?=//)|(?i:www(?=\.)|\bGH(?=-\d))|@|[#!](?=\d)|[0-9a-f]{6}(?=[0-9a-f])")
 SIGNATURE = f"\n<!-- {MADE_BY} -->\n"
 
 
@@ -75,7 +78,7 @@ def render_table(table: Table) -> str:
 
 
 def _fold(table: Table) -> str:
-    title = html.escape(_without_calls(printable(table.title or table.first)))
+    title = html.escape(_without_links(printable(table.title or table.first)))
     return f"<details><summary>{title}</summary>\n\n{render_table(table)}\n\n</details>"
 
 
@@ -86,12 +89,12 @@ def _render_gate(gate: "GateView") -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown and the HTML in it show as it is; the indentation of a tree is kept."""
-    text = printable(text)
+    """Text that Markdown and the HTML in it show as it is, without links; the indentation of a tree is kept."""
+    text = _without_links(printable(text))
     indent = len(text) - len(text.lstrip(" "))
     escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")
-    return "&nbsp;" * indent + _without_calls(escaped)
+    return "&nbsp;" * indent + escaped
 
 
-def _without_calls(text: str) -> str:
-    return text.replace("@", "@\N{ZERO WIDTH SPACE}")  # else it would call a person or a team
+def _without_links(text: str) -> str:
+    return _LINKED.sub("\\g<0>\N{ZERO WIDTH SPACE}", text)

@@ -1,5 +1,6 @@
-"""CSV for spreadsheets, which run a text that begins like a formula: such a text gets an apostrophe before it."""
+"""CSV for spreadsheets, which run a cell that begins like a formula: an apostrophe goes before each such beginning."""
 
+import re
 from typing import TYPE_CHECKING
 
 from tcprof.render.formats import Style, Writer
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 HAS = ()
 SUFFIXES = ()
 NEEDS = "rows"
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # the last four are their full-width forms
+# What may be before a formula: spreadsheets split lines at the separator of their locale, even where CSV quotes it.
+_BEFORE = r"^|[\s;,|:\"'`\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff\u2018\u2019\u201c\u201d]"
+_FORMULA = "=+@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212-"  # with full-width and small forms
+_BEGINS = re.compile(rf"^(?=[\t\r\n])|(?:{_BEFORE})(?=[{_FORMULA}])")
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
@@ -23,12 +27,12 @@ def write(document: "Document", style: Style, file: Writer) -> None:
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """The same rows, in which no text begins a formula."""
+    """The same rows, in which no part of a text begins a formula, wherever a spreadsheet splits it into cells."""
     from pandas.api.types import is_numeric_dtype
 
     texts = [name for name in frame if not is_numeric_dtype(frame[name])]
 
     def as_text(value: object) -> object:
-        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        return _BEGINS.sub(r"\g<0>'", value) if isinstance(value, str) else value
 
     return frame.assign(**{name: frame[name].astype(object).map(as_text) for name in texts})

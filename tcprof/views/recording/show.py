@@ -126,15 +126,19 @@ def _list_places(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
     idle = rows_of_gpu(analysis.timeline, gpu).set_index("path_id")["idle_ns"]
     rows = rows.assign(idle_ns=idle.reindex(rows["path_id"]).to_numpy())
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
-    found = pd.DataFrame() if steps.empty or from_kernel_order(analysis) else _in_steps(analysis, rows)
-    if len(found) > 1:
-        return _set_ranges(analysis, gpu, found, steps["step_count"].iloc[0], steps["total_ns"].iloc[0], limit)
+    found, count = _in_steps(analysis, rows)
+    is_of_capture = from_kernel_order(analysis) and (rows["depth"] > 0).sum() > len(found)  # the program's own say more
+    if count and len(steps) and not is_of_capture:
+        return _set_ranges(analysis, gpu, found, count, steps["total_ns"].iloc[0], limit)
     capture = rows[rows["depth"] == 0]
-    return _set_ranges(analysis, gpu, rows, 1, float(capture["gpu_window_ns"].sum()), limit)
+    return _set_ranges(analysis, gpu, rows, 0, float(capture["gpu_window_ns"].sum()), limit)
 
 
-def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """The ranges in steps, those of all steps in one row each: whatever the ranges around the steps are called."""
+def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The ranges in steps, those of all steps in one row each, and the number of steps that they are the sums of.
+
+    Whatever the ranges around the steps are called.
+    """
     steps = set(counted_paths(analysis.iterations))  # of the kind that figures are of
     path = dict(zip(rows["path_id"], rows["path"], strict=True))
     parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
@@ -145,16 +149,21 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
         elif parent[each] in inner:
             inner[each] = inner[parent[each]] + path[each].removeprefix(path[parent[each]])
     found = rows[rows["path_id"].isin(inner)]
+    count = int(found["instance_count"][found["path"].isin(steps)].sum())
     relative = found["name"].where(found["path"].isin(steps), "") + found["path_id"].map(inner)
     number, _ = pd.factorize(found["domain"] + _END + found["path_id"].map(inner))
     names = pd.DataFrame({"number": number, "label": ""}, index=found["path_id"])
-    return fold_alike(found.assign(path=relative), names).drop(columns=["label", "alike_count"])
+    return fold_alike(found.assign(path=relative), names).drop(columns=["label", "alike_count"]), count
 
 
 def _set_ranges(
     analysis: Analysis, gpu: int, rows: pd.DataFrame, count: int, whole_ns: float, limit: int
 ) -> list[Table]:
-    """The ranges that lose most, without PyTorch's ops and small ranges of libraries."""
+    """The ranges that lose most, without PyTorch's ops and small ranges of libraries.
+
+    Args:
+        count: How many steps the figures are the mean of; 0 for sums.
+    """
     is_op = rows["domain"] == OPS_DOMAIN
     is_small = ~rows["domain"].isin(OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
     known = rows[~(is_op | is_small)]
@@ -171,13 +180,13 @@ def _set_ranges(
     )
     cells = [
         (
-            Cell.share(row["gpu_window_ns"] / count, whole_ns / count),
+            Cell.share(row["gpu_window_ns"] / max(count, 1), whole_ns / max(count, 1)),
             Cell.of_column(row, column),
             Cell.percent(100 * row["idle_ns"] / row["gpu_window_ns"] if row["gpu_window_ns"] > 0 else np.nan),
         )
         for row in kept.to_dict("records")
     ]
-    what = "mean per step" if count > 1 or len(analysis.step_summary) else "sums"
+    what = "mean per step" if count else "sums"
     hidden = int(is_small.sum())
     more = f"{'library range' if hidden == 1 else 'library ranges'} under 1 % hidden: tcprof ranges --all"
     rows_shown = path_rows(kept, cells)
