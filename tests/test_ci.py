@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +148,63 @@ def test_redacted_copies_alone_are_kept(job, tmp_path: Path) -> None:
         "run-1-redacted.tcprof",
         "run-2-redacted.tcprof",
     ]
+
+
+@pytest.mark.parametrize(
+    ("visible", "gpu"), [({}, "3"), ({"CUDA_VISIBLE_DEVICES": "7"}, "7"), ({"CUDA_VISIBLE_DEVICES": "4,5,6,7"}, "7")]
+)
+@pytest.mark.parametrize(
+    "launcher",
+    [("SLURM_PROCID", "SLURM_LOCALID"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"), ("RANK", "LOCAL_RANK")],
+)
+def test_the_script_for_slurm_samples_each_ranks_gpu(
+    launcher: tuple[str, str], visible: dict[str, str], gpu: str, tmp_path: Path
+) -> None:
+    script = re.search(
+        r"```bash\n(#!/bin/sh\n# Records one rank.*?)```", (ROOT / "docs" / "slurm.md").read_text(), re.DOTALL
+    )
+    for name, text in {
+        "tcprof": '#!/bin/sh\nprintf "%s " "$@"',
+        "nvidia-smi": "#!/bin/sh\necho GPU 0: a; echo GPU 1: b",
+    }.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        **dict(zip(launcher, ("11", "3"), strict=True)),
+        **visible,
+    }
+    command = ["sh", "-c", script[1], "rank.sh", "--delay", "60", "train.py"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["profile", "--gpus", gpu, "-o", "run_11", "--delay", "60", "train.py"]
+
+
+@pytest.mark.parametrize("end", [0, signal.SIGINT, signal.SIGTERM], ids=["failed", "cancelled", "ended"])
+def test_no_report_stays_where_recording_fails_or_is_cancelled(end: int, job, tmp_path: Path) -> None:
+    """With a tcprof that has begun a report, and still writes it when it is ended."""
+    stub = """#!/bin/bash
+    trap 'echo token > "$(dirname "$6")/run.nsys-rep"; exit 1' TERM
+    echo token > "$(dirname "$6")/run-1.nsys-rep"
+    mktemp > /dev/null
+    [ "$END" != 0 ] || exit 4
+    echo begun > "$CALLS"
+    sleep 30 & wait
+    """
+    (tmp_path / "bin" / "tcprof").write_text(stub)
+    (tmp_path / "bin" / "tcprof").chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+    # The runner signals the shell alone.
+    script = f"""( until [ -s "$CALLS" ]; do sleep 0.05; done; kill -{end} $$ ) & {STEPS["Record"]["run"]}"""
+    status, printed, _ = job(
+        script if end else STEPS["Record"]["run"],
+        NEW="new",
+        RECORD="train.py",
+        REPEAT="2",
+        END=str(end),
+        TMPDIR=str(tmp_path / "temporary"),
+    )
+    assert status == (128 + end if end else 4), printed
+    assert not [*(tmp_path / "temporary").iterdir(), *(tmp_path / "new").iterdir()]
 
 
 @pytest.mark.parametrize(
