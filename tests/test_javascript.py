@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.browser
+
 WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
 BUNDLES = ("report.js", "comparison.js", "job.js", "trend.js", "theme.js")

@@ -1,12 +1,6 @@
 """Two icicles of a comparison as a browser shows them: one scale, one zoom, rows of blocks, colours of the theme."""
 
 import pytest
-from builders import FIXTURES
-from comparison_inputs import write_page
-from report_inputs import Pages
-
-import tcprof
-from tcprof.comparison import Side, compare
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 BOXES = "#icicles-1-0 > .bars"
@@ -66,27 +60,3 @@ def test_bars_have_the_colours_of_the_theme(visit, pages):
     assert color() != light
     opened.get_by_role("button", name="Show the page in light colours").click()
     assert color() == light
-
-
-@pytest.mark.slow
-def test_keys_move_and_zoom_and_the_order_is_one_for_both(visit, pages):
-    opened = visit(pages / "two.html", width=390)
-    first = opened.locator(f"{BOXES} button[tabindex='0']").first
-    first.focus()
-    opened.keyboard.press("ArrowDown")
-    opened.keyboard.press("Enter")
-    assert len(names(opened, 0, 1)) == 1
-    opened.locator("#icicles-1-0 [data-order]").select_option("change")
-    assert widths(opened)[0] <= 390
-
-
-@pytest.mark.slow
-def test_a_module_that_one_side_lacks_is_said_where_it_is_zoomed_in(visit, tmp_path):
-    sides = [Side(name, (tcprof.read(FIXTURES / f"{name}.sqlite"),)) for name in ("llama", "resnet")]
-    made = Pages(tmp_path, modules=lambda path: write_page([compare(*sides)], path))
-    opened = visit(made / "modules.html", scheme="dark")
-    opened.locator(f"{BOXES} button", has_text="Llama").first.click()
-    assert opened.locator("#icicles-1-0 [data-length]").nth(1).inner_text() == "– without Llama"
-    assert opened.locator(BOXES).nth(1).is_hidden()
-    assert opened.locator("#table-modules-1-0 tr[aria-current] .name").all_text_contents() == ["Llama"]
-    assert opened.messages == []

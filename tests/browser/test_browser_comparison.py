@@ -5,13 +5,11 @@ from builders import FIXTURES
 from clicks import click_middle, find_rest
 from comparison_inputs import read_steps, tell, write_page
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
-from slow import slow
 
 import tcprof
 from tcprof.comparison import compare
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
-NAMES = ("two", "several", "hostile_sides", "gpus_of_sides", "faulty", "empty_sides")
 FEW = ("two",)
 
 
@@ -37,9 +35,7 @@ def pages(pages, tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("name", "scheme"),
-    [
-        *slow((name, scheme) for name in NAMES for scheme in ("light", "dark")),
-    ],
+    [],
 )
 def test_axe_finds_nothing_serious(visit, axe, pages, name, scheme):
     opened = visit(pages / f"{name}.html", scheme=scheme)
@@ -55,8 +51,6 @@ def texts(opened, selector):
     ("name", "width", "scheme"),
     [
         *((name, 1280, "light") for name in FEW),
-        *slow((name, 1280, "light") for name in NAMES if name not in FEW),
-        *slow((name, 390, "dark") for name in NAMES),
     ],
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
@@ -64,50 +58,6 @@ def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, w
     opened = visit(path, width, scheme)
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
     check_silent(opened, path)
-
-
-@pytest.mark.slow
-def test_faults_are_read_first(visit, pages):
-    opened = visit(pages / "faulty.html")
-    alert = opened.get_by_role("alert").bounding_box()
-    assert alert["y"] + alert["height"] <= opened.locator("#figures").bounding_box()["y"]
-
-
-@pytest.mark.slow
-def test_iterations_of_both_are_drawn_in_two_strips(visit, pages):
-    opened = visit(pages / "two.html")
-    steps = {"y": 11, "y2": 12}  # the last of 12 has Tensor Active, but no next step that would tell its step time
-    for axis, count in steps.items():
-        assert opened.locator(f"#iterations-0 .subplot.x{axis} .points path").count() == 2 * count
-        distribution = opened.locator(f"#iterations-0 .subplot.x2{axis}")
-        assert distribution.locator("path.js-line").count() == 2 * 6, "box, median, whiskers, their ends"
-        assert distribution.locator(".points path").count() == 2 * (count - 1), "without warm-up"
-    assert texts(opened, "#iterations-0 .legendtext") == ["base", "opt"]
-
-
-@pytest.mark.slow
-def test_zoom_moves_both_strips(visit, pages):
-    opened = visit(pages / "two.html")
-    lines = opened.locator("#iterations-0 :is(.subplot.xy, .subplot.xy2) path.js-line")
-    before = [line.get_attribute("d") for line in lines.all()]
-    opened.evaluate("Plotly.relayout('iterations-0', {'xaxis.range': [2, 5]})")
-    after = [line.get_attribute("d") for line in lines.all()]
-    assert len(before) == len(after) >= 4
-    assert all(old != new for old, new in zip(before, after, strict=True) if old.count("L") > 2)
-
-
-@pytest.mark.slow
-def test_kernels_are_sorted_and_searched(visit, pages):
-    opened = visit(pages / "two.html")
-    table = opened.locator("#table-kernels-1-0")
-    changes = "rows => rows.map(row => Number(row.cells[2].dataset.sort))"
-    assert table.locator("tbody tr").count() == 3
-    table.get_by_role("button", name="Change").click()
-    found = table.locator("tbody tr").evaluate_all(changes)
-    assert found == sorted(found, reverse=True)
-    opened.get_by_placeholder("part of a name").fill("nvjet")
-    assert table.locator("tbody tr:visible").count() == 1
-    assert "renamed" in table.locator("tbody tr:visible").inner_text()
 
 
 def click_bar(opened, figure, number):
@@ -134,36 +84,10 @@ def test_a_part_of_the_change_shows_its_kernels(visit, pages):
     assert "renamed" in rows.inner_text()
 
 
-@pytest.mark.slow
-def test_parts_are_chosen_by_keyboard_too(visit, pages):
-    opened = visit(pages / "two.html")
-    choice = opened.get_by_label("Part of the change")
-    choice.select_option(label="same kernels")
-    assert opened.locator("#table-kernels-1-0 tbody tr:visible").count() == 1
-    with opened.expect_download() as download:
-        opened.locator("[data-csv='table-kernels-1-0']").click()
-    assert len(download.value.path().read_text().splitlines()) == 2
-    choice.select_option(label="all")
-    assert opened.locator("#table-kernels-1-0 tbody tr:visible").count() == 3
-
-
 def test_links_lead_to_their_sections(visit, pages):
     opened = visit(pages / "two.html")
     opened.get_by_role("navigation").get_by_role("link", name="Kernels").click()
     assert 0 <= opened.locator("#all-kernels-1-0").bounding_box()["y"] < 200
-
-
-@pytest.mark.slow
-def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
-    opened = visit(pages / "alone.html")
-    figure = opened.locator("#waterfall-time_ns-2-0")
-    assert figure.is_hidden()
-    opened.get_by_text("fast against the baseline").click()
-    opened.wait_for_function(
-        "() => { const plot = document.getElementById('waterfall-time_ns-2-0');"
-        "const drawn = plot.querySelector('.main-svg').getBoundingClientRect().width;"
-        "return drawn > 500 && Math.abs(drawn - plot.getBoundingClientRect().width) < 2; }"
-    )
 
 
 @pytest.mark.parametrize(
@@ -171,12 +95,6 @@ def test_a_closed_part_fits_its_figures_when_it_is_opened(visit, pages):
     [
         ("iterations-0", "series,x,y", '"base, Step time per step",0,'),
         ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
-        *slow(
-            [
-                ("quantities-1-0", "Per step,base,new,change,low,high,p,verdict", "gpu_window_ns,"),
-                ("table-ranges-1-0", "Range,gpu_window_ns_base,gpu_window_ns_new,gpu_window_ns_ratio,", "step,"),
-            ]
-        ),
     ],
 )
 def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):
@@ -207,7 +125,6 @@ def test_hostile_names_are_shown_as_text(visit, pages):
     assert opened.messages == []
 
 
-@pytest.mark.slow
 def test_prints_light_with_all_parts(visit, pages):
     opened = visit(pages / "several.html", scheme="dark")
     opened.emulate_media(media="print", color_scheme="dark")
@@ -221,7 +138,6 @@ def test_prints_light_with_all_parts(visit, pages):
     assert opened.locator(".part:not([open])").count() == 1
 
 
-@pytest.mark.slow
 def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
     context = browser.new_context(java_script_enabled=False)
     opened = context.new_page()

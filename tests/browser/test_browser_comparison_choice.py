@@ -2,7 +2,6 @@
 
 import pytest
 from clicks import click_middle, find_rest
-from slow import first
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
@@ -30,7 +29,6 @@ def click(bar):
     click_middle(bar)
 
 
-@pytest.mark.slow
 def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
     path = pages / "two.html"
     opened = visit(path)
@@ -60,7 +58,7 @@ def test_chosen_bars_stand_out(visit, pages):
     assert [place for place, each in enumerate(opened.evaluate(opacity)) if each == 1] == [0, 1, bars - 1]
 
 
-@pytest.mark.parametrize("target", first(1, ["link", "parts"]))
+@pytest.mark.parametrize("target", ["link"])
 def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
     path = pages / "alone.html"
     opened = visit(path)

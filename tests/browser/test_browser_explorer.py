@@ -8,7 +8,6 @@ import pytest
 from builders import FIXTURES
 from explorer import ROWS, group, whole_names
 from report_inputs import Pages, make_analysis, write_page
-from slow import slow
 
 import tcprof
 from tcprof.analysis.modules.tree import ALL
@@ -116,7 +115,7 @@ def lost(time, active):
     return time * (1 - active / 100)
 
 
-@pytest.mark.parametrize("name", ["llama", *slow(["resnet", "gan_fp16", "transformer_eager"])])
+@pytest.mark.parametrize("name", ["llama"])
 def test_every_column_is_what_json_has(visit, run, pages, name):
     opened = visit(pages / f"{name}.html")
     numbers = {"dtype": float}

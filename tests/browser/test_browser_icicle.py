@@ -50,7 +50,6 @@ def test_a_click_zooms_and_selects_and_one_above_goes_back(visit, pages):
     assert opened.messages == []
 
 
-@pytest.mark.slow
 def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
     opened = visit(pages / "recorded.html")
     places = opened.locator("#icicle-0 .places")
@@ -64,21 +63,6 @@ def test_a_kernel_has_the_places_that_it_is_launched_from(visit, pages):
     assert names[0] in places.locator("h4").text_content()
     opened.locator(ROWS).nth(1).click()
     assert places.locator("h4").text_content() != f"Where {names[0]} is launched from"
-
-
-@pytest.mark.slow
-def test_arrow_keys_move_between_bars(visit, pages):
-    opened = visit(pages / "recorded.html")
-    opened.locator(BARS).first.focus()
-    said = "document.activeElement.title.split('\\n')[0]"
-    for key, name in (("ArrowDown", "forward"), ("ArrowRight", "backward"), ("ArrowUp", "step (mean of 10)")):
-        opened.keyboard.press(key)
-        assert opened.evaluate(said) == name
-    assert opened.locator(f"{BARS}[tabindex='0']").count() == 1
-    opened.keyboard.press("ArrowDown")
-    opened.keyboard.press("Enter")
-    assert [name for name, _ in row_of(opened, 1)] == ["forward"]
-    assert opened.evaluate(said) == "forward", "the focus stays"
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark")])

@@ -11,6 +11,8 @@ from tcprof.units import format_ns
 from tcprof.views.compared_jobs import view_compared_jobs_page
 from tcprof.views.ranks import view_job_page
 
+pytestmark = pytest.mark.browser
+
 INPUT = FIXTURES / "jobs" / "input"
 
 
@@ -81,7 +83,6 @@ def test_names_from_recordings_are_text(visit, tmp_path):
     assert opened.locator("h1").inner_text() == f"2 ranks of {hostile}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_of_two_jobs_is_silent_and_axe_finds_nothing_serious(
     visit, axe, check_silent, tmp_path, width, scheme

@@ -4,7 +4,6 @@ import pytest
 from builders import FIXTURES
 from comparison_inputs import write_page as write_comparison
 from report_inputs import Pages
-from slow import slow
 
 import tcprof
 from tcprof.comparison import Side, compare
@@ -31,7 +30,6 @@ OVERLAPS = """() => {
     }
     return [...found];
 }"""
-SETTLED = """() => new Promise(done => setTimeout(done, 1000))"""
 
 
 @pytest.fixture(scope="module")
@@ -53,23 +51,7 @@ def test_buttons_and_legends_are_beside_curves_and_labels(visit, pages, name):
     assert opened.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["comparison", *slow(["recorded"])])
-def test_so_they_are_on_a_phone_that_is_turned(browser, pages, name):
-    context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
-    opened = context.new_page()
-    opened.goto((pages / f"{name}.html").as_uri())
-    opened.wait_for_selector("html[data-drawn]", state="attached")
-    opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
-    assert opened.evaluate(OVERLAPS) == []
-    for width, height in ((844, 390), (390, 844)):
-        opened.set_viewport_size({"width": width, "height": height})
-        opened.evaluate(SETTLED)
-        assert opened.evaluate(OVERLAPS) == []
-    context.close()
-
-
-@pytest.mark.parametrize("name", ["recorded", *slow(["comparison"])])
+@pytest.mark.parametrize("name", ["recorded"])
 def test_all_fits_a_sheet_in_letters_that_can_be_read(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")  # print does not wait for anything behind it

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from explorer import ROWS, group
 from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_page
-from slow import first, slow
 
 import tcprof
 from tcprof.findings.pricing.advice import name_advice
@@ -35,7 +33,6 @@ def pages(pages, tmp_path_factory):
     )
 
 
-NAMES = ("plain", "empty", "hostile", "hostile_kernels", "recorded", "gpus", "faulty")
 FEW = ("recorded",)
 CONTRAST = """element => {
     const light = color => color.match(/[0-9.]+/g).slice(0, 3).map(Number).map(c => c / 255)
@@ -53,15 +50,10 @@ def texts(opened, selector):
 
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
-    first(
-        1,
-        [
-            *((name, 1280, "light") for name in FEW),
-            ("hostile", 390, "dark"),
-            *slow((name, 1280, "light") for name in NAMES if name not in FEW),
-            *slow((name, 390, "dark") for name in NAMES if name != "hostile"),
-        ],
-    ),
+    [
+        *((name, 1280, "light") for name in FEW),
+        ("hostile", 390, "dark"),
+    ],
 )
 def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, width, scheme):
     path = pages / f"{name}.html"
@@ -72,7 +64,6 @@ def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, w
     ("width", "scheme"),
     [
         (380, "dark"),
-        *slow([(1280, "light"), (1280, "dark"), (380, "light")]),
     ],
 )
 def test_faults_are_read_first(visit, pages, width, scheme):
@@ -88,36 +79,7 @@ def test_faults_are_read_first(visit, pages, width, scheme):
     assert alert.evaluate(color) != opened.locator(".warnings").evaluate(color)
 
 
-@pytest.mark.slow
-def test_an_option_in_a_note_stays_in_one_line(visit, pages):
-    opened = visit(pages / "recorded.html", 380)
-    opened.locator(".trust summary").click()
-    option = opened.locator("p.note .option", has_text="--warm-up").first
-    assert option.evaluate("e => e.getClientRects().length") == 1
-    assert option.evaluate("e => getComputedStyle(e).whiteSpace") == "nowrap"
-
-
-@pytest.mark.slow
-def test_time_classes_fill_each_range(visit, pages):
-    opened = visit(pages / "recorded.html")
-    with opened.expect_download() as download:
-        opened.locator("[data-save]").click()
-    saved = pd.read_csv(download.value.path())
-    shares = saved[[f"{name.removesuffix('_ns')}_pct" for name in saved if f"{name.removesuffix('_ns')}_pct" in saved]]
-    of_classes = shares.loc[:, "tensor_kernel_pct":"idle_pct"]
-    assert of_classes.sum(axis=1).tolist() == pytest.approx([100] * 6)
-
-
-@pytest.mark.slow
-def test_iterations_are_drawn_and_warm_up_is_open(visit, pages):
-    opened = visit(pages / "recorded.html")
-    iterations = tcprof.read(FIXTURE).iterations
-    assert opened.locator("#iterations .scatterlayer .point").count() == 2 * len(iterations)
-    symbols = opened.evaluate("document.getElementById('iterations').data[0].marker.symbol")
-    assert [symbol.endswith("-open") for symbol in symbols] == iterations["warm_up"].tolist()
-
-
-@pytest.mark.parametrize("name", ["hostile_kernels", *slow(["hostile"])])
+@pytest.mark.parametrize("name", ["hostile_kernels"])
 def test_hostile_names_are_shown_as_text(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     shown = texts(opened, "tbody th .name")
@@ -127,25 +89,6 @@ def test_hostile_names_are_shown_as_text(visit, pages, name):
     assert opened.locator("img").count() == 0
     assert opened.locator("a[href^=http]").count() == 0
     assert opened.locator("#timeline .barlayer text a, #timeline .barlayer text tspan").count() == 0
-
-
-@pytest.mark.slow
-def test_pointer_shows_a_name_as_text(visit, pages):
-    opened = visit(pages / "hostile_kernels.html")
-    name = "</script><img src=x onerror=window.hacked=1>"
-    (place,) = (number for number, each in enumerate(HOSTILE) if name in each)
-    start = 10_000e-9 * (place + 1)  # see ``read_hostile``
-    opened.evaluate(f"window.tcprof.showWindow(0, {start}, {start + 8_000e-9})")
-    opened.wait_for_timeout(700)
-    lane = opened.locator("#timeline .nsewdrag").last
-    lane.scroll_into_view_if_needed()
-    box = lane.bounding_box()
-    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] - 20)
-    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 20, steps=3)
-    hover = opened.locator("#timeline .hoverlayer")
-    hover.get_by_text("grid and block").wait_for()
-    assert name[:12] in hover.text_content()
-    assert opened.evaluate("window.hacked") is None
 
 
 BACKGROUND = "getComputedStyle(document.body).backgroundColor"
@@ -162,16 +105,7 @@ def wait_until_not(opened, expression, value):
     pytest.fail(f"{expression} stays {value}")
 
 
-@pytest.mark.slow
-def test_theme_changes_with_the_system(visit, pages):
-    opened = visit(pages / "plain.html")
-    light = opened.evaluate(TICKS)
-    opened.emulate_media(color_scheme="dark")
-    wait_until_not(opened, TICKS, light)
-    assert opened.evaluate(BACKGROUND) == DARK
-
-
-@pytest.mark.parametrize(("scheme", "first", "other"), [("light", LIGHT, DARK), *slow([("dark", DARK, LIGHT)])])
+@pytest.mark.parametrize(("scheme", "first", "other"), [("light", LIGHT, DARK)])
 def test_theme_is_chosen_by_a_button_and_kept(visit, pages, scheme, first, other):
     opened = visit(pages / "plain.html", scheme=scheme)
     before = opened.evaluate(TICKS)
@@ -186,15 +120,6 @@ def test_theme_is_chosen_by_a_button_and_kept(visit, pages, scheme, first, other
     assert opened.evaluate(BACKGROUND) == other
     opened.get_by_role("button", name="Show the page in").click()
     assert opened.evaluate(BACKGROUND) == first
-    assert opened.messages == []
-
-
-@pytest.mark.slow
-def test_theme_works_without_storage(visit, pages):
-    denied = "Object.defineProperty(window, 'localStorage', {get() { throw new Error('denied'); }})"
-    opened = visit(pages / "plain.html", script=denied)
-    opened.get_by_role("button", name="Show the page in dark colours").click()
-    assert opened.evaluate(BACKGROUND) == DARK
     assert opened.messages == []
 
 
@@ -237,14 +162,6 @@ def test_without_scripts_the_figures_are_read_in_the_table(browser, pages):
     assert opened.locator("button.theme, .table-tools").first.is_hidden()
     assert opened.get_by_text("it needs JavaScript").first.is_visible()
     context.close()
-
-
-@pytest.mark.slow
-def test_picture_can_be_saved_under_the_policy(visit, pages):
-    opened = visit(pages / "plain.html")
-    picture = opened.evaluate("Plotly.toImage('timeline', {format: 'png', width: 400, height: 300})")
-    assert picture.startswith("data:image/png;base64,")
-    assert opened.messages == []
 
 
 def test_first_screen_answers(visit, pages):
@@ -303,28 +220,6 @@ def test_findings_are_headed_by_what_to_do_with_their_rule_beside_it(visit, page
     assert card.replace("\N{NO-BREAK SPACE}", " ") == name_advice(advice[0]), "the sentence of the terminal"
     opened.locator(".leads a", has_text="How").first.click()
     assert 0 <= heads.first.bounding_box()["y"] < 300
-
-
-@pytest.mark.slow
-def test_checks_are_one_line_that_opens(visit, pages):
-    opened = visit(pages / "recorded.html")
-    checks = opened.locator(".checks li")
-    assert not checks.first.is_visible()
-    opened.locator(".trust summary").click()
-    assert checks.first.is_visible()
-    assert checks.count() == len(tcprof.read(FIXTURE).findings.checks)
-
-
-@pytest.mark.slow
-def test_what_is_always_so_is_no_warning(visit, pages):
-    opened = visit(pages / "recorded.html")
-    remarks = tcprof.read(FIXTURE).findings.remarks
-    assert remarks
-    warned, noted = (
-        [text.replace("\xa0", " ") for text in texts(opened, where)] for where in (".warnings li", ".trust .note")
-    )
-    assert set(remarks) <= set(noted)
-    assert not set(remarks) & set(warned)
 
 
 def test_prints_what_is_closed_with_its_title_where_nothing_opens_it(visit, pages):

@@ -6,7 +6,6 @@ from builders import FIXTURES, TraceBuilder
 from clicks import find_rest
 from explorer import ROWS, group
 from report_inputs import write_page
-from slow import slow
 
 import tcprof
 from tcprof import units
@@ -65,32 +64,6 @@ def test_an_instance_lists_the_kernels_that_it_launched_and_no_others(visit, pag
         assert "adam" not in name.lower(), "the optimizer's kernels are not the backward pass's"
 
 
-@pytest.mark.slow
-def test_all_instances_of_a_range_together(visit, pages):
-    opened = open_at(visit, pages, "recorded", "range=step%20/%20forward")
-    row = tcprof.read(TRANSFORMER).ranges.set_index("path").loc["step / forward"]
-    told = facts(opened)
-    assert told["Instances"] == str(row["instance_count"])
-    assert told["Kernels"] == str(row["kernel_count"])
-    assert told["Tensor Active, mean"].startswith(f"{row['tensor_active_mean_pct']:.1f} %")
-
-
-@pytest.mark.slow
-def test_a_launch_leads_to_its_range_and_to_the_cpu(visit, pages):
-    opened = open_at(visit, pages, "recorded", "range=step%20/%20forward&instance=2")
-    name = lines(opened, "Kernels that it launched")[0][0]
-    opened.locator(".panel-lines button.line", has_text=name[:20]).first.click()
-    settle(opened)
-    assert opened.locator(".panel-kind").text_content() == "Kernel"
-    launches = facts(opened)["Launches"]
-    assert "step / forward" in [range_ for range_, _ in lines(opened, "Launched in")]
-    opened.locator("[data-step=next]").click()
-    settle(opened)
-    assert opened.locator(".panel-kind").text_content() == f"Kernel, launch 1 of {launches}"
-    assert facts(opened)["Launched by the CPU"].endswith(" before")
-    assert [range_ for range_, _ in lines(opened, "Launched in")][-1] == "step"
-
-
 def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step&instance=3")
     kind = opened.locator(".panel-kind")
@@ -116,32 +89,7 @@ def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages)
     assert kind.text_content() == f"Range, instance {longest} of 12"
 
 
-@pytest.mark.slow
-def test_an_iteration_and_a_module(visit, pages):
-    opened = open_at(visit, pages, "modules", "iteration=2")
-    analysis = tcprof.read(FIXTURES / "llama.sqlite")
-    step = analysis.iterations.iloc[2]
-    assert facts(opened)["GPU window"] == f"{step['gpu_window_ns'] / 1e6:.1f} ms"
-    modules = analysis.modules[(analysis.modules["phase"] == "all") & (analysis.modules["module_id"] >= 0)]
-    module = modules.iloc[0]
-    opened.evaluate("hash => { location.hash = hash }", f"module={module['module']}")
-    settle(opened)
-    assert opened.locator(".panel-title").text_content().strip() == module["module"]
-    assert facts(opened)["Kernels"] == f"{module['kernel_count']:,}"
-    listed = [int(note.split(" ×")[0].replace(",", "")) for _, note in lines(opened, "Its kernels")]
-    assert len(listed) == 8
-    assert sum(listed) <= module["kernel_count"]
-    row = opened.locator(f"{ROWS}[data-kind=module]").nth(1)
-    row.click()
-    settle(opened)
-    chosen = modules.set_index("module_id").loc[int(row.get_attribute("data-item"))]
-    assert row.get_attribute("aria-current") == "true"
-    assert opened.locator(".panel-title").text_content().strip() == chosen["module"]
-    assert facts(opened)["Kernels"] == f"{chosen['kernel_count']:,}"
-    assert opened.messages == []
-
-
-@pytest.mark.parametrize("width", [1280, *slow([390, 1920])])
+@pytest.mark.parametrize("width", [1280])
 def test_the_panel_leaves_the_row_that_was_clicked_where_it_is(visit, pages, width):
     opened = visit(pages / "modules.html", width=width)
     opened.set_viewport_size({"width": width, "height": 800})
@@ -252,7 +200,6 @@ def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
     assert opened.locator(".panel-kind").text_content() == "Range, instance 6 of 12", "it is still selected"
 
 
-@pytest.mark.slow
 def test_a_drag_beside_the_window_selects_a_part_of_the_recording(visit, pages):
     opened = visit(pages / "recorded.html")
     opened.locator(".strip-map").scroll_into_view_if_needed()
@@ -274,20 +221,6 @@ def test_a_drag_beside_the_window_selects_a_part_of_the_recording(visit, pages):
     assert facts(opened)["Tensor Active, mean"] == f"{mean:.1f} %"
 
 
-@pytest.mark.slow
-def test_the_strip_is_moved_by_keys(visit, pages):
-    opened = visit(pages / "recorded.html")
-    strip = opened.locator(".strip-map")
-    strip.focus()
-    whole = settle(opened)
-    opened.keyboard.press("ArrowUp")
-    shown = settle(opened)
-    assert shown[1] - shown[0] == pytest.approx((whole[1] - whole[0]) / 2)
-    assert " of " in strip.get_attribute("aria-valuetext")
-    opened.keyboard.press("Home")
-    assert settle(opened) == whole
-
-
 def test_search_finds_and_selects_by_keyboard(visit, pages):
     opened = visit(pages / "modules.html")
     field = opened.locator("#find")
@@ -307,47 +240,6 @@ def test_search_finds_and_selects_by_keyboard(visit, pages):
     field.fill("there is no such thing")
     assert opened.get_by_text("Nothing has that name").is_visible()
     assert opened.messages == []
-
-
-@pytest.mark.slow
-def test_a_click_on_a_bar_selects_it(visit, pages):
-    opened = open_at(visit, pages, "recorded", "range=step&instance=4")
-    opened.keyboard.press("Escape")
-    opened.locator("#timeline").scroll_into_view_if_needed()
-    lanes = opened.evaluate(
-        """() => {
-            const plot = document.getElementById('timeline'), { l, t, w, h } = plot._fullLayout._size;
-            const trace = plot.data.find(each => each.meta.role === 'lanes');
-            const { domain, range } = plot._fullLayout[trace.yaxis.replace('y', 'yaxis')];
-            const box = plot.getBoundingClientRect();
-            const [bottom, top] = domain.map(share => box.top + t + (1 - share) * h);
-            const at = row => top + (row - range[1]) / (range[0] - range[1]) * (bottom - top);
-            return { x: box.left + l + w / 2, rows: [1, 2].map(at), scroll: scrollY, last: bottom - 12 };
-        }"""
-    )
-    opened.evaluate("top => scrollTo(0, scrollY + top - 450)", lanes["last"])
-    opened.wait_for_timeout(200)
-    shift = opened.evaluate("scrollY") - lanes["scroll"]
-    opened.mouse.click(lanes["x"], lanes["rows"][0] - shift)
-    middle = sum(settle(opened)) / 2 * 1e9
-    steps = tcprof.read(TRANSFORMER).instances.query("path_id == 0").sort_values("host_start_ns")
-    (number,) = np.flatnonzero((steps["host_start_ns"] < middle) & (steps["host_end_ns"] > middle)) + 1
-    assert opened.locator(".panel-kind").text_content() == f"Range, instance {number} of 12"
-    assert opened.locator(".panel-title").text_content().strip() == "step"
-    assert opened.locator("tr[aria-current] .name").all_text_contents() == ["step"]
-    assert opened.evaluate("scrollY") - lanes["scroll"] == pytest.approx(shift, abs=2)
-    assert opened.messages == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), *slow([(1280, "light")])])
-def test_panel_and_strip_have_names_and_contrast(visit, pages, axe, width, scheme):
-    opened = open_at(visit, pages, "modules", "range=step&instance=2", width=width, scheme=scheme)
-    assert axe(opened, "aside.panel", ".strip") == []
-    box = opened.locator("aside.panel").bounding_box()
-    assert box["x"] + box["width"] <= width
-    assert box["height"] <= (900 if width == 1280 else 0.46 * 900)
-    assert opened.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_hostile_names_are_text_in_panel_and_search(visit, pages):
@@ -415,14 +307,6 @@ def test_paper_is_light_where_the_page_is_dark(visit, pages):
     assert opened.evaluate(ink) == "rgb(23, 32, 43)"
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     opened.wait_for_function(f"dark => ({ink})() === dark", arg=dark)
-
-
-@pytest.mark.slow
-def test_panel_and_strip_are_not_printed(visit, pages):
-    opened = open_at(visit, pages, "plain", "range=step")
-    opened.emulate_media(media="print")
-    assert opened.locator(".strip").is_hidden()
-    assert opened.locator("aside.panel").is_hidden()
 
 
 def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(visit, pages):

@@ -1,16 +1,10 @@
 """One selection on the whole page: by a click anywhere, in the address, and restored from it."""
 
-from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 from explorer import ROWS, group, rows_with
-from report_inputs import HOSTILE, write_page
-from slow import slow
-
-import tcprof
-
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
+from report_inputs import HOSTILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 
@@ -83,23 +77,9 @@ def test_a_reload_and_a_pasted_link_restore_window_and_selection(visit, pages):
     assert selected(opened) == name
 
 
-@pytest.mark.slow
-def test_zooming_is_no_step_of_its_own(visit, pages):
-    opened = visit(pages / "plain.html")
-    steps = opened.evaluate("history.length")
-    for _ in range(4):
-        opened.locator("[data-action=in]").click()
-        window(opened)
-    assert opened.evaluate("history.length") == steps
-    assert fragment(opened).startswith("#view=")
-    opened.locator("[data-action=whole]").click()
-    window(opened)
-    assert fragment(opened) == ""
-
-
 @pytest.mark.parametrize(
     "unknown",
-    ["range=%zz", *slow(["kernel=x&gpu=7", "range=nothing", "iteration=99999", "window=2,1", "x=y", "range="])],
+    ["range=%zz"],
 )
 def test_what_the_page_does_not_have_is_ignored(visit, pages, unknown):
     opened = visit(pages / "plain.html")
@@ -133,52 +113,6 @@ def test_a_section_leaves_the_selection_in_the_address_and_a_new_window_closes_t
     assert opened.messages == []
 
 
-@pytest.mark.slow
-def test_links_to_parts_of_the_page_leave_the_selection(visit, pages):
-    opened = visit(pages / "plain.html")
-    shown = click_range(opened, "forward")
-    assert go(opened, "#part-table") == shown
-    assert selected(opened) == ["forward"]
-
-
-@pytest.mark.slow
-def test_any_element_can_select(visit, pages):
-    opened = visit(pages / "plain.html")
-    for text in ("range=step%20/%20forward", "range=step%20/%20backward&instance=3"):
-        opened.evaluate(
-            "text => { const button = document.createElement('button'); button.textContent = 'Show';"
-            " button.dataset.select = text; document.querySelector('#figures').append(button); button.click(); }",
-            text,
-        )
-        shown = window(opened)
-    assert selected(opened) == ["backward"]
-    assert fragment(opened).startswith("#range=step / backward&instance=3&")
-    start = 2 * 3e-3 + 2 * 0.25e-3
-    assert shown[0] < start < start + 0.5e-3 < shown[1]
-    assert shown[1] - shown[0] == pytest.approx(20 * 50e-6), "20 samples, more than the range and its margin"
-
-
-@pytest.mark.slow
-def test_an_iteration_and_a_kernel_are_selected_in_figures(visit, pages):
-    opened = visit(pages / "recorded.html")
-    analysis = tcprof.read(FIXTURE)
-    step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[3]
-    assert opened.evaluate("document.getElementById('iterations').data[0].customdata[3]") == "iteration=3"
-    opened.evaluate(
-        "document.getElementById('iterations').emit('plotly_click',"
-        " {points: [{data: document.getElementById('iterations').data[0], customdata: 'iteration=3'}]})"
-    )
-    low, high = window(opened)
-    assert low < step["gpu_start_ns"] * 1e-9 < step["gpu_end_ns"] * 1e-9 < high
-    assert high - low < 2e-9 * step["gpu_window_ns"]
-    links = opened.evaluate("[...document.getElementById('tensor-time').data].flatMap(t => [...t.customdata || []])")
-    assert links
-    assert all(text.startswith("kernel=") for text in links)
-    go(opened, f"#{links[0]}")
-    assert len(selected(opened)) == 1
-
-
-@pytest.mark.slow
 def test_hostile_names_in_an_address_are_text(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
     for name in HOSTILE[:3]:
@@ -192,20 +126,4 @@ def test_hostile_names_in_an_address_are_text(visit, pages):
         window(opened)
         assert (selected(opened), fragment(opened)) == ([name], shown)
     assert opened.evaluate("window.hacked") is None
-    assert opened.messages == []
-
-
-@pytest.mark.slow
-def test_a_link_opens_a_folded_finding(visit, tmp_path):
-    path = tmp_path / "folded.html"
-    write_page(tcprof.read(FIXTURE.with_name("gan_fp32.sqlite")), path)  # float32 costs a step nothing that waits
-    opened = visit(path)
-    finding = opened.locator("details.folded h3.finding")
-    assert [each.is_visible() for each in finding.all()] == [False]
-    name = finding.get_attribute("data-finding")
-    for hash_ in (f"#finding={name}", f"#finding-{name}"):
-        opened.goto("about:blank")
-        opened.goto(path.as_uri() + hash_)
-        opened.wait_for_selector("html[data-drawn]", state="attached")
-        finding.wait_for(state="visible")
     assert opened.messages == []

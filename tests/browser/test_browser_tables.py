@@ -5,9 +5,8 @@ import io
 from pathlib import Path
 
 import pytest
-from explorer import ROWS, column, group, whole_names
+from explorer import ROWS, group, whole_names
 from report_inputs import HOSTILE, Pages, make_analysis, write_page
-from slow import slow
 
 import tcprof
 
@@ -61,19 +60,6 @@ def test_headings_sort_by_mouse_and_keyboard_within_what_rows_lie_in(visit, page
     assert whole_names(opened) == ["step / forward", "step", "whole capture", "step / backward"]
 
 
-@pytest.mark.slow
-def test_names_and_words_are_sorted_upwards_first(visit, pages):
-    opened = visit(pages / "recorded.html")
-    group(opened, "kernel")
-    heading(opened, "Kernel (sums)").click()
-    found = opened.locator(f"{ROWS} .name").all_text_contents()
-    assert [name.lower() for name in found] == sorted(name.lower() for name in found)
-    heading(opened, "Bound by").click()
-    bound = column(opened, "Bound by")
-    assert bound == sorted(bound)
-    assert len(set(bound)) > 1
-
-
 def test_search_shows_what_it_finds_and_what_that_lies_in(visit, pages):
     opened = visit(pages / "plain.html")
     search = opened.get_by_label("Search the table")
@@ -106,30 +92,6 @@ def test_the_table_is_moved_opened_and_chosen_from_by_keyboard(visit, pages):
     assert opened.messages == []
 
 
-@pytest.mark.slow
-def test_large_tree_shows_its_first_two_levels(visit, pages):
-    opened = visit(pages / "many.html")
-    table = opened.locator(".explorer table")
-    assert table.get_attribute("aria-rowcount") == "83", "all of depth 2, and the head"
-    assert opened.locator(ROWS).count() < 60, "of which those in view are in the page"
-    opened.locator(f"{ROWS} .fold").nth(1).click()
-    assert whole_names(opened) == ["whole capture", "step"]
-    opened.get_by_label("Search the table").fill("range 7")
-    assert len(whole_names(opened)) == 2 + 17
-
-
-@pytest.mark.slow
-def test_click_on_an_iteration_moves_the_timeline(visit, pages):
-    opened = visit(pages / "recorded.html", reduced_motion="reduce")
-    step = tcprof.read(FIXTURE).iterations.merge(tcprof.read(FIXTURE).instances, on=["gpu", "range"]).iloc[3]
-    opened.locator("#iterations .point").nth(3).scroll_into_view_if_needed()
-    box = opened.locator("#iterations .point").nth(3).bounding_box()
-    opened.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    low, high = shown_window(opened)
-    assert low < step["gpu_start_ns"] * 1e-9 < step["gpu_end_ns"] * 1e-9 < high
-    assert high - low < 2e-9 * step["gpu_window_ns"]
-
-
 def test_click_on_a_kernel_moves_the_timeline(visit, pages):
     opened = visit(pages / "recorded.html", reduced_motion="reduce")
     analysis = tcprof.read(FIXTURE)
@@ -159,24 +121,6 @@ def test_window_of_the_timeline_is_shown_by_the_tables(visit, pages):
     assert opened.messages == []
 
 
-@pytest.mark.slow
-def test_counts_in_the_window_are_those_of_the_recording(visit, pages):
-    opened = visit(pages / "recorded.html")
-    group(opened, "kernel")
-    opened.set_viewport_size({"width": 1280, "height": 2400})
-    opened.add_style_tag(content=".explorer .table-box { max-height: none; }")
-    analysis = tcprof.read(FIXTURE)
-    step = analysis.iterations.merge(analysis.instances, on=["gpu", "range"]).iloc[4]
-    low, high = step["gpu_start_ns"] * 1e-9, step["gpu_end_ns"] * 1e-9
-    window = {"start": low, "end": high, "whole": False}
-    opened.evaluate("detail => document.dispatchEvent(new CustomEvent('tcprof:window', {detail}))", window)
-    opened.wait_for_timeout(300)
-    kernels = analysis.activities[analysis.activities["kind"] == "kernel"]
-    inside = kernels[(kernels["end_ns"] * 1e-9 > low) & (kernels["start_ns"] * 1e-9 < high)]
-    told = opened.locator(".explorer .within").all_text_contents()
-    assert sum(int(text.split(" ")[0]) for text in told if text) == len(inside)
-
-
 def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
     opened = visit(pages / "recorded.html")
     analysis = tcprof.read(FIXTURE)
@@ -204,22 +148,6 @@ def test_what_is_asked_for_is_what_is_saved(visit, pages):
     assert [row[0] for row in rows] == ["Range (sums)", "step / forward"]
 
 
-@pytest.mark.slow
-def test_figures_are_saved_as_csv(visit, pages):
-    opened = visit(pages / "recorded.html")
-    analysis = tcprof.read(FIXTURE)
-    rows = saved(opened, opened.locator("[data-csv=iterations]"))
-    assert rows[0][:4] == ["gpu", "number", "path", "warm_up"]
-    assert [float(row[5]) for row in rows[1:]] == analysis.iterations["gpu_window_ns"].tolist()
-    curves = saved(opened, opened.locator("[data-csv=timeline]"))
-    assert {"Tensor Active", "SM Active"} <= {row[0] for row in curves[1:]}
-    assert len(curves) > 100
-    assert curves[0] == ["series", "time_s", "value", "unit"]
-    units = {row[0]: row[3] for row in curves[1:]}
-    assert (units["Tensor Active"], units["Tensor FLOP/s"], units["GPC clock"]) == ("%", "FLOP/s", "Hz")
-
-
-@pytest.mark.slow
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
     rows = saved(opened, opened.locator("[data-save]"))
@@ -235,7 +163,7 @@ def headings(opened):
 OVERFLOW = "box => box.scrollWidth - box.clientWidth"
 
 
-@pytest.mark.parametrize("name", ["recorded", *slow(["modules"])])
+@pytest.mark.parametrize("name", ["recorded"])
 def test_the_table_shows_eight_columns_that_fit_and_others_on_request(visit, pages, name):
     opened = visit(pages / f"{name}.html")
     for way in opened.locator("[data-group-by]:not([hidden])").all():
@@ -316,16 +244,3 @@ def test_a_deep_kernels_name_is_elided_once_in_the_middle(visit, pages, width):
         assert "…" not in name, "which the drawing alone elides"
         assert more < 1, name
         assert cut <= 0, name
-
-
-@pytest.mark.slow
-def test_kernels_are_sorted_by_lost_time(visit, pages):
-    opened = visit(pages / "recorded.html")
-    analysis = tcprof.read(FIXTURE)
-    group(opened, "kernel")
-    heading(opened, "Lost time").click()
-    items = [int(row.get_attribute("data-item")) for row in opened.locator(ROWS).all()]
-    kernels = analysis.kernels.loc[items]
-    lost = kernels["total_ns"] * (1 - kernels["tensor_active_pct"] / 100)
-    assert lost.dropna().is_monotonic_decreasing
-    assert lost.isna().to_numpy().argmax() in (0, lost.notna().sum()), "unknown is last"

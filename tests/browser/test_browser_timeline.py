@@ -1,19 +1,10 @@
 """The page's timeline as a browser shows it: levels of detail, moving and zooming, single kernels, hostile names."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from report_inputs import HOSTILE, Pages, make_analysis, make_samples, write_page
-from slow import slow
 
-import tcprof
-from tcprof import units
 from tcprof.frames import SAMPLES
-from tcprof.render.html.timeline import RANGE_STEPS
-from tcprof.views.figures.traces import CLASS_COLORS, scale_colors
-
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "transformer_compiled.sqlite"
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 PERIOD_S = 50e-6
@@ -127,35 +118,6 @@ def test_peak_of_one_sample_is_seen_in_the_whole_capture(timeline):
     assert top == pytest.approx(opened.evaluate(HEIGHT, 97), abs=2)
 
 
-@pytest.mark.slow
-def test_zoom_ends_at_single_samples(timeline):
-    opened = timeline("long")
-    opened.evaluate(f"window.tcprof.showWindow(0, {39_998 * PERIOD_S}, {40_003 * PERIOD_S})")
-    settled(opened)
-    x, y = opened.evaluate(CURVE, "Tensor Active")
-    assert x[y.index(max(v for v in y if v is not None))] == pytest.approx(40_000 * PERIOD_S)
-    assert max(v for v in y if v is not None) == pytest.approx(97, abs=0.01)
-    assert 6 <= len(x) <= 14
-
-
-@pytest.mark.slow
-def test_window_is_told_to_the_page(timeline):
-    opened = timeline("long")
-    opened.locator("[data-action=whole]").click()
-    opened.evaluate(
-        "window.told = []; document.addEventListener('tcprof:window', event => window.told.push(event.detail))"
-    )
-    opened.get_by_role("button", name="Zoom in").click()
-    opened.get_by_role("button", name="Later").click()
-    opened.locator("[data-action=whole]").click()
-    told = opened.evaluate("window.told")
-    assert [each["whole"] for each in told] == [False, False, True]
-    whole = told[2]["end"] - told[2]["start"]
-    assert told[0]["end"] - told[0]["start"] == pytest.approx(whole / 2)
-    assert told[1]["start"] == pytest.approx(told[0]["start"] + 0.2 * whole)
-    assert settled(opened) == [told[2]["start"], told[2]["end"]]
-
-
 def test_it_opens_where_the_work_is_and_shows_everything_when_asked(timeline):
     opened = timeline("long")
     low, high = settled(opened)
@@ -171,7 +133,6 @@ def test_it_opens_where_the_work_is_and_shows_everything_when_asked(timeline):
     assert settled(opened)[1] == pytest.approx(60_000 * PERIOD_S), "what the reader asked for stays"
 
 
-@pytest.mark.slow
 def test_the_pointer_finds_bars_only_where_they_are_painted(timeline):
     opened = timeline("unsampled")
     found = opened.evaluate(BARS)
@@ -231,38 +192,6 @@ def test_a_click_in_the_legend_takes_a_curve_away(timeline):
     assert opened.evaluate(PAINTED).get("#2E8BC0", 0) < 20
 
 
-@pytest.mark.slow
-def test_a_line_at_the_pointer_tells_the_time_over_all_curves(timeline):
-    opened = timeline("recorded")
-    line = opened.locator(".crosshair")
-    assert line.is_hidden()
-    box = opened.locator("#timeline .nsewdrag").first.bounding_box()
-    low, high = settled(opened)
-    opened.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 30)
-    assert line.bounding_box()["x"] == pytest.approx(box["x"] + 0.25 * box["width"], abs=1.5)
-    told = float(line.get_attribute("data-time").removesuffix(" ms")) * 1e-3
-    assert told == pytest.approx(low + 0.25 * (high - low), abs=0.002 * (high - low))
-    heights = [opened.locator("#timeline .nsewdrag").nth(i).bounding_box() for i in (0, -1)]
-    assert line.bounding_box()["height"] >= heights[1]["y"] + heights[1]["height"] - heights[0]["y"] - 2
-    opened.mouse.move(2, 2)
-    assert line.is_hidden()
-
-
-@pytest.mark.slow
-def test_bars_stay_at_their_times_above_the_open_panel(timeline):
-    opened = timeline("unsampled")
-    before = opened.evaluate(BARS)["axis"]
-    opened.evaluate("location.hash = 'window=0.001,0.0025&view=0.001,0.0025'")
-    opened.locator("aside.panel").wait_for(state="visible")
-    opened.wait_for_timeout(500)
-    found = opened.evaluate(BARS)
-    assert found["axis"] == before, "the panel lies below the page, which keeps its width"
-    kernel, _, copy = found["bars"]
-    edges = [kernel["left"], kernel["right"], copy["left"], copy["right"]]
-    assert edges == pytest.approx(found["times"], abs=2.5)
-
-
-@pytest.mark.slow
 def test_dragging_zooms(timeline):
     opened = timeline("recorded")
     before = settled(opened)
@@ -293,7 +222,6 @@ def test_keys_move_and_zoom(timeline):
     assert settled(opened) == whole
 
 
-@pytest.mark.slow
 def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
     opened = timeline("recorded")
     whole = settled(opened)
@@ -310,79 +238,11 @@ def test_wheel_with_ctrl_zooms_at_the_pointer_and_without_scrolls(timeline):
     assert (pointed - low) / (high - low) == pytest.approx(0.1, abs=0.02)
 
 
-@pytest.mark.slow
-def test_single_kernels_have_their_names_under_the_pointer(timeline):
-    opened = timeline("recorded")
-    analysis = tcprof.read(FIXTURE)
-    longest = analysis.activities.assign(ns=analysis.activities["end_ns"] - analysis.activities["start_ns"])
-    kernel = longest.loc[longest["ns"].idxmax()]
-    assert not [text for text in opened.evaluate(PLACES) if "nvjet" in text], "not in the whole capture"
-    opened.evaluate(f"window.tcprof.showWindow(0, {kernel['start_ns'] * 1e-9}, {kernel['end_ns'] * 1e-9})")
-    settled(opened)
-    opened.wait_for_timeout(700)  # the page scrolls
-    opened.locator("#timeline .nsewdrag").last.scroll_into_view_if_needed()
-    box = opened.locator("#timeline .nsewdrag").last.bounding_box()
-    opened.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + box["height"] - 20)
-    opened.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + box["height"] - 20, steps=3)
-    hover = opened.locator("#timeline .hoverlayer")
-    hover.get_by_text("grid and block").wait_for()
-    shown = hover.text_content()
-    assert str(kernel["launch_geometry"]) in shown
-    assert str(kernel["name"])[:12] in shown
-    assert "95 % interval" in shown
-
-
-@pytest.mark.slow
-def test_colours_of_the_classes_are_painted(timeline):
-    painted = timeline("recorded").evaluate(PAINTED)
-    for name in ("tensor_kernel", "memory_bound"):
-        assert painted[CLASS_COLORS[name]] > 100, name
-
-
-@pytest.mark.slow
-def test_colours_of_ranges_reach_to_100_percent_or_to_the_highest_as_asked(timeline):
-    percent = tcprof.read(FIXTURE).instances["tensor_active_mean_pct"].dropna().to_numpy()
-
-    def of_ranges(top):
-        steps = np.floor(RANGE_STEPS * percent / top).clip(max=RANGE_STEPS - 1)
-        return {color.upper() for color in scale_colors(100 * (steps + 0.5) / RANGE_STEPS)}
-
-    whole, zoomed = of_ranges(100), of_ranges(percent.max())
-    opened = timeline("recorded")
-    button, top = opened.locator("button[data-scale]"), opened.locator("[data-scale-top]")
-    painted = set(opened.evaluate(PAINTED))
-    assert painted & (whole - zoomed)
-    assert not painted & (zoomed - whole)
-    assert (top.text_content(), button.get_attribute("aria-pressed")) == ("100 %", "false")
-    button.click()
-    settled(opened)
-    painted = set(opened.evaluate(PAINTED))
-    assert painted & (zoomed - whole)
-    assert not painted & (whole - zoomed)
-    assert (top.text_content(), button.get_attribute("aria-pressed")) == (units.format_pct(percent.max()), "true")
-    button.click()
-    settled(opened)
-    assert set(opened.evaluate(PAINTED)) & (whole - zoomed)
-
-
 def test_work_is_shown_where_nothing_was_sampled(timeline):
     opened = timeline("unsampled")
     assert opened.messages == []
     texts = opened.evaluate(PLACES)
     assert {text.split("</b>")[0] for text in texts} == {"<b>lonely", "<b>copy host to device"}
-
-
-@pytest.mark.slow
-def test_bars_are_read_and_tables_can_be_computed(timeline):
-    opened = timeline("recorded")
-    analysis = tcprof.read(FIXTURE)
-    found = opened.evaluate(
-        "() => { const { gpus: [{ lanes: { host, work } }], header: { works } } = window.tcprof.subjects;"
-        " const mine = [...work.id].map((id, i) => id < works.kernels ? work.end[i] - work.start[i] : 0);"
-        " return [mine.reduce((a, b) => a + b), work.id.length, host.id.length, work.start.constructor.name]; }"
-    )
-    assert found[0] == pytest.approx(analysis.kernels["total_ns"].sum() * 1e-9)
-    assert found[1:] == [len(analysis.activities), len(analysis.instances), "Float64Array"]
 
 
 TABLES = (
@@ -415,13 +275,7 @@ def test_one_gpu_is_shown_at_a_time(timeline):
     assert opened.messages == []
 
 
-@pytest.mark.slow
-def test_there_is_no_choice_with_one_gpu(timeline):
-    opened = timeline("recorded")
-    assert opened.locator("[data-show-gpu]").count() == 0
-
-
-@pytest.mark.parametrize("name", ["hostile_kernels", *slow(["hostile"])])
+@pytest.mark.parametrize("name", ["hostile_kernels"])
 def test_hostile_names_are_text_under_the_pointer(timeline, name):
     opened = timeline(name)
     texts = opened.evaluate(PLACES)
@@ -436,85 +290,6 @@ def test_hostile_names_are_text_under_the_pointer(timeline, name):
     assert opened.messages == []
 
 
-@pytest.mark.slow
-def test_hidden_curve_has_points_when_it_is_shown(timeline):
-    opened = timeline("recorded")
-    opened.evaluate(
-        "Plotly.restyle('timeline', {visible: true},"
-        " [document.getElementById('timeline').data.findIndex(t => t.name === 'DRAM read + write')])"
-    )
-    settled(opened)
-    x, _ = opened.evaluate(CURVE, "DRAM read + write")
-    assert len(x) > 100
-
-
-@pytest.mark.slow
-def test_theme_and_width_are_followed(timeline):
-    opened = timeline("recorded", 390)
-    color = "getComputedStyle(document.querySelector('#timeline .xtick text')).fill"
-    light = opened.evaluate(color)
-    opened.emulate_media(color_scheme="dark")
-    wait_until(opened, f"{color} !== '{light}'")
-    size = "() => [...document.querySelectorAll('.timeline canvas, #timeline')].map(e => e.clientWidth)"
-    assert len(set(opened.evaluate(size))) == 1
-    opened.set_viewport_size({"width": 800, "height": 900})
-    wait_until(opened, "document.querySelector('.timeline canvas').clientWidth > 700")
-    assert len(set(opened.evaluate(size))) == 1
-    assert opened.messages == []
-
-
-def wait_for_rest(opened):
-    """What is painted when it changes no more; plotly waits for the last of several changes, and others for the CPU."""
-    opened.wait_for_timeout(400)
-    found = opened.evaluate(BARS)
-    for _ in range(20):
-        opened.wait_for_timeout(100)
-        found, before = opened.evaluate(BARS), found
-        if found == before:
-            break
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [700, *slow([1280, 390])])
-def test_bars_are_painted_at_the_times_of_the_axis_after_resizing_too(timeline, width):
-    opened = timeline("unsampled", width)
-    for resized in (width, 900, 1100, 600):
-        opened.set_viewport_size({"width": resized, "height": 900})
-        found = wait_for_rest(opened)
-        edges = [bar[side] for bar in found["bars"] for side in ("left", "right")]
-        kernel, idle, copy = found["bars"]
-        assert [edges[0], edges[-1]] == pytest.approx(found["axis"], abs=1.5)
-        assert [kernel["left"], kernel["right"], copy["left"], copy["right"]] == pytest.approx(found["times"], abs=1.5)
-        assert len({bar["color"] for bar in (kernel, idle, copy)}) == 3
-
-
-@pytest.mark.slow
-def test_picture_holds_bars_and_axes(timeline):
-    opened = timeline("recorded")
-    with opened.expect_download() as download:
-        opened.get_by_role("button", name="Save picture").click()
-    content = Path(download.value.path()).read_bytes()
-    assert content.startswith(b"\x89PNG")
-    assert len(content) > 30_000
-    assert opened.messages == []
-
-
-FIGURES_BEFORE = """
-const figures = () => [...document.querySelectorAll("[data-figure]")].filter(plot => plot._fullLayout);
-const look = () => { window.figuresBefore ??= figures().length; };
-new MutationObserver(look).observe(document, {subtree: true, attributeFilter: ["data-drawn"]});
-"""
-
-
-@pytest.mark.slow
-def test_it_is_drawn_before_the_figures_below_it(timeline):
-    opened = timeline("recorded", script=FIGURES_BEFORE)
-    assert opened.evaluate("window.figuresBefore") == 0
-    assert opened.locator("[data-figure].js-plotly-plot").count() == opened.locator("[data-figure]").count() > 0
-
-
-@pytest.mark.slow
 def test_old_browser_is_told_why_nothing_is_drawn(browser, pages):
     context = browser.new_context()
     opened = context.new_page()

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from histories import IDLE, STEP_TIME, make_store
 
+pytestmark = pytest.mark.browser
+
 HOSTILE = "<script>document.title = 'taken'</script>"
 COMMITS = [f"{number:08d}" for number in range(60)]
 

@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from slow import slow
 from test_browser_timeline import BARS
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
-ZOOMS = [2, *slow([0.8, 1.25])]
+ZOOMS = [2]
 # What each circle or bar of a figure stands for, in the order of their elements.
 MEANT = """selector => Array.from(document.querySelectorAll(selector), shape => {
     const group = shape.closest('.trace');
@@ -81,7 +80,6 @@ def check_waterfall(opened):
         opened.wait_for_timeout(400)  # two clicks in a row would be one that zooms out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("zoom", ZOOMS)
 @pytest.mark.parametrize(
     ("page", "check"), [("unsampled", check_bars), ("circles", check_circles), ("two", check_waterfall)]
