@@ -28,22 +28,6 @@ def test_the_installed_package_gives_a_domain(tmp_path: Path) -> None:
     assert run(code, tmp_path).strip() in ("_OwnDomain", "_NamedDomain")
 
 
-@pytest.mark.parametrize(
-    "more", ["", "class Domain: pass\ndef get_domain(name): return Domain()\n"], ids=["0.2.10", "0.2.11"]
-)
-def test_old_packages_are_given_the_domain_each_time(tmp_path: Path, more: str) -> None:
-    (tmp_path / "nvtx.py").write_text(OLD + more, encoding="utf-8")
-    said = run(f"from tcprof.annotate.steps import open_ranges; r = open_ranges(); {USE}", tmp_path).splitlines()
-    assert said == [
-        "push outer tcprof",
-        "start step tcprof",
-        "push outer tcprof",
-        "pop tcprof",
-        "end step",
-        "pop tcprof",
-    ]
-
-
 @pytest.mark.parametrize("library", ["", "libToolsInjection64.so"])
 def test_marks_are_written_only_where_a_profiler_is_attached(
     tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch

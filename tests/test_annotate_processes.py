@@ -91,23 +91,6 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert_each_ends_its_own(done)
 
 
-@pytest.mark.parametrize("method", ["fork"])
-def test_processes_of_multiprocessing_have_steps_of_their_own(tmp_path: Path, method: str) -> None:
-    script = f"""
-if __name__ == "__main__":
-    kept = train()
-    child = multiprocessing.get_context("{method}").Process(target=infer)
-    child.start()
-    child.join()
-    print(child.exitcode)
-"""
-    said, done = run(tmp_path, script)
-    assert said == "0\n"
-    children = [(what, owner) for what, owner, process in done if process != done[0][2]]
-    assert [what for what, _ in children][:3] == ["start inference Linear", "start forward", "end forward"]
-    assert all(owner == process for _, owner, process in done)
-
-
 @pytest.mark.slow
 def test_the_workers_of_a_loader_open_nothing_and_end_nothing(tmp_path: Path) -> None:
     script = """

@@ -70,34 +70,6 @@ def test_json_has_the_same(folder: Path, run: Run) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("broken.py", b"def (", "invalid syntax"),
-        ("zero.py", b"\0", "null bytes"),
-        ("latin.cu", b"// \xe4", "utf-8"),
-        ("silent.py", b"if __name__ == '__main__':\n    main()\n", "does not say what it does"),
-        ("silent.cu", b"#include <mma.h>\n", "does not say what it does"),
-    ],
-)
-def test_a_script_that_cannot_be_listed_is_named(folder: Path, run: Run, name: str, content: bytes, said: str) -> None:
-    (folder / name).write_bytes(content)
-    done = run("workloads")
-    assert (done.status, done.out) == (3, "")
-    assert done.err.startswith(f"tcprof: {folder / name} ")
-    assert said in done.err
-
-
-def test_absent_workloads_are_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(workloads, "FOLDERS", (tmp_path / "absent",))
-    done = run("workloads")
-    assert (done.status, done.out) == (3, "")
-    assert done.err.splitlines() == [
-        "tcprof: This tcprof came without its workloads.",
-        "  Reinstall it: pip install --force-reinstall tcprof",
-    ]
-
-
 def test_those_of_the_checkout_are_listed_and_each_has_a_point(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     document = json.loads(run("workloads", "--format", "json").out)

@@ -101,19 +101,3 @@ def test_every_column_that_is_asked_for_is_one():
 def test_a_misspelt_column_is_told(text):
     assert find_unknown_columns({"tcprof.m": ast.parse(text)}) == ["tcprof.m:1 asks for column 'aktive_ns'"]
     assert find_unknown_columns({"tcprof.m": ast.parse(text.replace("aktive_ns", "start_ns"))}) == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "frame = frame.assign(odd_ns=1)",
-        'frame["odd_ns"] = 1',
-        'frame = pd.DataFrame(rows, columns=["gpu", "odd_ns"])',
-        'frame = x.rename("odd_ns").reset_index()',
-        'for name in ("gpu", "odd"): frame[f"{name}_ns"] = 1',
-    ],
-)
-def test_what_a_module_adds_to_a_frame_may_be_asked_for(text):
-    asked = 'x = frame["odd_ns"]'
-    assert find_unknown_columns({"tcprof.m": ast.parse(asked)}) == ["tcprof.m:1 asks for column 'odd_ns'"]
-    assert find_unknown_columns({"tcprof.m": ast.parse(f"{text}\n{asked}")}) == []

@@ -1,8 +1,6 @@
 """The figures of a comparison as data: what is drawn, and that it agrees with the comparison."""
 
-import colorsys
 import dataclasses
-import json
 
 import numpy as np
 import pandas as pd
@@ -14,11 +12,10 @@ from report_inputs import make_comparison
 from tcprof.comparison import Side, compare
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
-from tcprof.frames import WATERFALL
 from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.comparison.iterations import MOST_POINTS
 from tcprof.views.comparison.iterations import figure_iterations as draw_iterations
-from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR, shown_sides
+from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 
 figure_iterations = as_plotly(draw_iterations)
@@ -61,19 +58,6 @@ class TestIterations:
         assert list(trace.y) == pytest.approx((known["step_ns"] * 1e-9).tolist())
         assert trace.name == "base, Step time per step"
 
-    def test_of_few_iterations_each_has_its_number_once(self, steps):
-        few = with_iterations(steps, lambda frame: frame.head(4))
-        few = dataclasses.replace(few, new=few.base)
-        assert figure_iterations([few], 0).layout.xaxis.dtick == 1
-
-    def test_one_axis_of_numbers_so_that_zooming_one_zooms_all(self, several):
-        figure = figure_iterations(several, 0)
-        assert {trace.xaxis for trace in lines(figure)} == {"x"}
-        assert {trace.xaxis for trace in boxes(figure)} == {"x2"}
-        assert figure.layout.xaxis2.fixedrange
-        heights = [trace.yaxis for trace in boxes(figure) if trace.mode == "lines"]
-        assert heights == ["y"] * 3 + ["y2"] * 3, "the distribution is at the height of its iterations"
-
     def test_warm_up_is_open_and_not_in_the_distribution(self, steps):
         figure = figure_iterations([steps], 0)
         warm_up = steps.base.first.iterations["warm_up"].to_numpy()[:-1]
@@ -94,25 +78,9 @@ class TestIterations:
         band = lines(figure, "Step time per step, interval")[0]
         assert [min(band.y), max(band.y)] == pytest.approx([row["base_low"] * 1e-9, row["base_high"] * 1e-9])
 
-    def test_a_long_warm_up_does_not_squash_the_rest(self, steps):
-        figure = figure_iterations([steps], 0)
-        slow = steps.base.first.steps["step_ns"] * 1e-9
-        assert figure.layout.yaxis.range[1] < slow.max()
-        assert figure.layout.yaxis.range[1] > slow[1:].max()
-        arrows = [note for note in figure.layout.annotations if note.text == "▲"]
-        assert [note.x for note in arrows] == [0, 0][: len(arrows)]
-        assert any("2.0" in note.hovertext for note in arrows)
-        assert max(lines(figure)[0].y) == pytest.approx(slow.max()), "what is saved as CSV is not cut"
-
     def test_each_side_stands_once_in_the_legend(self, several):
         figure = figure_iterations(several, 0)
         assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["slow", "middle", "fast"]
-
-    def test_sides_of_one_name_are_two(self, steps):
-        same = dataclasses.replace(steps, new=Side("base", steps.new.recordings))
-        figure = figure_iterations([same], 0)
-        assert len({trace.legendgroup for trace in figure.data}) == 2
-        assert len({trace.line.color for trace in lines(figure)}) == 2
 
     def test_of_very_many_iterations_blocks_are_drawn(self, steps):
         count = 4 * MOST_POINTS
@@ -128,25 +96,11 @@ class TestIterations:
         assert list(trace.y[:2]) == pytest.approx([1.5e-2, 5.5e-2])
         assert "step 4 to 7, median" in trace.hovertext[1]
 
-    def test_unknown_iterations_are_left_out(self, steps):
-        def forget(iterations):
-            unknown = iterations["number"] == 3
-            return iterations.assign(tensor_active_mean_pct=iterations["tensor_active_mean_pct"].mask(unknown))
-
-        figure = figure_iterations([with_iterations(steps, forget)], 0)
-        active = next(trace for trace in lines(figure) if trace.yaxis == "y2")
-        assert 3 not in active.x
-        json.loads(figure.to_json(), parse_constant=lambda name: pytest.fail(name))
-
     def test_without_iterations_there_is_nothing(self):
         assert not figure_iterations([make_comparison()], 0).data
 
     def test_colours_of_sides_differ(self):
         assert len(set(SIDE_COLORS)) == len(SIDE_COLORS) >= 6
-
-    def test_more_sides_than_colours(self, steps):
-        sides = shown_sides([steps] * 8)
-        assert len({(side.color, side.symbol) for side in sides}) == 9
 
     @pytest.mark.slow
     def test_hostile_names_are_text(self, tmp_path):
@@ -183,12 +137,6 @@ class TestWaterfall:
         assert len(colors) >= 2
         assert all((BETTER_COLOR if change * better > 0 else WORSE_COLOR) == colors[change] for change in colors)
 
-    def test_orange_is_for_tensor_active_alone(self):
-        for color in (*SIDE_COLORS, BETTER_COLOR, WORSE_COLOR):
-            red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
-            hue, _, saturation = colorsys.rgb_to_hls(red / 255, green / 255, blue / 255)
-            assert saturation < 0.4 or not 10 <= 360 * hue <= 40, color
-
     def test_each_part_names_the_kernels_that_it_holds(self, steps):
         (bars,) = figure_waterfall(steps, 0, TIME, "table-kernels-1-0").data
         groups = {row.group for row in list_kernel_changes(steps, 0).rows}
@@ -196,29 +144,9 @@ class TestWaterfall:
         assert bars.customdata[0] == bars.customdata[-1] == []
         assert bars.meta == {"chooses": "table-kernels-1-0"}
 
-    def test_parts_that_hardly_show_are_one(self, steps):
-        figure = figure_waterfall(with_parts(steps, [-1e6, 900.0, 800.0, 700.0]), 0, TIME)
-        texts = [note.text for note in figure.layout.annotations]
-        assert "3 smaller parts" in texts
-        assert "<b>+2.40 µs</b>" in texts
-        assert len(figure.data[0].x) == 4
-
-    def test_bars_do_not_go_below_nothing(self, steps):
-        figure = figure_waterfall(with_parts(steps, [-9e6, 5e6]), 0, TIME)
-        assert min(figure.data[0].base) >= 0
-        assert list(figure.data[0].x[1:-1]) == pytest.approx([5e-3, -9e-3])
-
     def test_of_equal_recordings_only_both_ends_are_left(self, steps):
         base = steps.base.first
         assert len(figure_waterfall(compare(base, base), 0, TIME).data[0].x) == 2
 
     def test_nothing_to_divide(self):
         assert not figure_waterfall(make_comparison(), 0, TIME).data
-
-
-def with_parts(comparison, changes):
-    """The comparison with a waterfall from 8 ms on by such parts."""
-    rows = [(0, TIME, "total", "", "", 8e6, 8e6 + sum(changes), sum(changes))]
-    rows += [(0, TIME, f"part {place}", "", "", 0, 0, change) for place, change in enumerate(changes)]
-    frame = WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names))
-    return dataclasses.replace(comparison, waterfall=frame)

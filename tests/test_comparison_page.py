@@ -4,7 +4,6 @@ import dataclasses
 import math
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from builders import FIXTURES
 from comparison_inputs import (
@@ -15,7 +14,7 @@ from comparison_inputs import (
     texts_of,
     write_page,
 )
-from report_inputs import HOSTILE, make_analysis, make_comparison, make_empty
+from report_inputs import HOSTILE, make_comparison
 from test_page import Page
 
 import tcprof
@@ -23,21 +22,17 @@ from tcprof.cli.output import find_reports, origin_of
 from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
-from tcprof.errors import OutputError
 from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.verdict import find_row, judge_change
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions
 from tcprof.render.html.comparison import write_comparison
-from tcprof.views.comparison import view_comparison
-from tcprof.views.comparison.changes import MOST_KERNELS, list_kernel_changes
+from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
 from tcprof.views.document import Section, Summary
-from tcprof.views.paths import MOST_ROWS
-from tcprof.views.tables import Table
 
 _RATIOS = {"": 0.5, "_low": 0.4, "_high": 0.6}
 
@@ -128,31 +123,11 @@ class TestTwoSides:
         assert verdict.head == headline
         assert verdict.rest.startswith(times)
 
-    @pytest.mark.slow
-    def test_no_line_ends_between_a_number_and_its_unit(self, steps):
-        text = render_page([steps])
-        times = judge_change(steps, 0).rest
-        assert times not in text
-        assert times.replace(" µs", "\N{NO-BREAK SPACE}µs") in text
-
-    def test_quantities_of_the_iterations(self, page, steps):
-        rows = texts_of(list_quantities(steps, 0))
-        assert len(rows) >= 6
-        for row in rows:
-            assert [row[0].strip(), *row[1:]] in page.rows
-
     def test_a_rate_has_its_unit_on_the_page_and_in_its_row_s_name_in_the_terminal(self):
         table = list_quantities(tcprof.compare(FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"), 0)
         ((place, row),) = [each for each in enumerate(table.rows) if each[1].name == "Tensor FLOP/s"]
         assert row.cells[1].text == "66.0 TFLOP/s"
         assert brief_columns(table)[1].texts[place] == "66.0 T"
-
-    def test_strips_say_which_way(self, steps):
-        strips = {row.name: row.cells[3].strip for row in list_quantities(steps, 0).rows}
-        assert strips["GPU window"].value < 50
-        assert strips["GPU window"].low < strips["GPU window"].value < strips["GPU window"].low + 50
-        assert strips["Kernels"].value > 50
-        assert strips["Peak"] is None
 
     def test_parts_of_the_change_with_their_sum_last(self, page, steps):
         for table in list_parts(steps, 0).values():
@@ -172,15 +147,6 @@ class TestTwoSides:
         assert rows["cast"].cells[2].sort == ""
         assert float(rows["cast"].cells[3].sort) == pytest.approx(20_000, rel=0.05)
 
-    @pytest.mark.slow
-    def test_of_very_many_kernels_the_largest_changes(self, steps):
-        changes = pd.concat([steps.matching.changes] * 300, ignore_index=True)
-        many = dataclasses.replace(steps, matching=dataclasses.replace(steps.matching, changes=changes))
-        table = list_kernel_changes(many, 0, MOST_KERNELS)
-        assert len(table.rows) == MOST_KERNELS
-        assert table.hidden == len(changes) - MOST_KERNELS
-        assert f"{table.hidden} more kernels are not in this table" in render_page([many])
-
     def test_ranges_as_a_tree_and_what_shows_nothing(self, steps):
         table = list_range_changes(steps, steps.rows, 0)
         assert [(row.depth, row.name) for row in table.rows] == [(0, "whole capture"), (1, "step"), (2, "forward")]
@@ -196,47 +162,12 @@ class TestTwoSides:
         assert marks == {f"{name}_base": "~" * (each == "~") for name, each in verdicts.items()}
         assert f"{table.rows[1].cells[3].text} ~" in Page(render_page([steps])).text
 
-    def test_iterations_of_several_epochs_are_one_row(self):
-        base, new = (tcprof.read(FIXTURES / f"mnist_{name}.sqlite") for name in ("fp32", "amp"))
-        comparison = compare(base, new)
-        table = list_range_changes(comparison, comparison.rows, 0)
-        (step,) = [row for row in table.rows if row.name == "step"]
-        assert (step.ancestors, step.depth) == ("epoch * / ", 2)
-
-    @pytest.mark.slow
-    def test_many_ranges_are_cut_and_counted(self):
-        analysis = make_analysis(names=[f"range {number}" for number in range(MOST_ROWS + 500)])
-        comparison = compare(analysis, analysis)
-        table = list_range_changes(comparison, comparison.rows, 0, MOST_ROWS)
-        assert (len(table.rows), table.hidden) == (MOST_ROWS, 502)
-        assert table.rows[0].name == "whole capture"
-
-    def test_ranges_of_one_side(self):
-        rows = Page(render_page([make_comparison()])).first_column()
-        assert "step / extra only in the new" in rows
-
-    def test_where_the_figures_come_from(self, page):
-        facts = {row[0]: row[1:] for row in page.rows if len(row) == 3}
-        assert facts["File"] == ["base.sqlite", "opt.sqlite"]
-        differing = [each for tag, each in page.elements if tag == "tr" and each.get("class") == "differs"]
-        assert 0 < len(differing) < len(facts)
-
     def test_each_gpu_has_its_part_and_every_id_is_its_own(self, tmp_path):
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
         shown = Page(render_page([compare(base, new)]))
         assert len(ids(shown)) == len(set(ids(shown)))
         assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
         assert shown.text.count("GPU 1, NVIDIA H200") >= 2
-
-    @pytest.mark.slow
-    def test_a_gpu_that_was_only_sampled_has_its_ranges_alone(self, tmp_path):
-        base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1), busy=(0,)) for name in ("a", "b"))
-        comparison = compare(base, new)
-        assert set(comparison.rows["gpu"]) == {0, 1}
-        parts = view_comparison([judge_comparison(comparison)], everything=True).parts
-        tables = [part for part in parts if isinstance(part, Table)]
-        assert (tables[-1].title, texts_of(tables[-1])[0][0]) == ("GPU 1, NVIDIA H200", "(whole capture)")
-        assert not [each for each in ids(Page(render_page([comparison]))) if each.endswith("-1-1")]
 
 
 class TestGate:
@@ -284,12 +215,6 @@ class TestMoreSides:
         shown = render_page(comparisons)
         assert len(ids(Page(shown))) == len(set(ids(Page(shown))))
 
-    def test_a_part_for_each_of_which_the_first_is_open(self, page_of_several):
-        parts = [each for tag, each in page_of_several.elements if tag == "details" and each.get("class") == "part"]
-        assert ["open" in each for each in parts] == [True, False]
-        assert "middle against the baseline" in page_of_several.text
-        assert "fast against the baseline" in page_of_several.text
-
     def test_every_id_is_its_own(self, page_of_several):
         assert len(ids(page_of_several)) == len(set(ids(page_of_several)))
         assert {"iterations-0", "waterfall-time_ns-1-0", "waterfall-time_ns-2-0"} <= set(ids(page_of_several))
@@ -297,20 +222,6 @@ class TestMoreSides:
     def test_a_verdict_for_each(self, page_of_several, several):
         for each in several:
             assert judge_comparison(each).gpus[0].sentences[0] in plain(page_of_several)
-
-    def test_recordings_of_a_side_share_a_column(self, page_of_several):
-        facts = {row[0]: row[1:] for row in page_of_several.rows if len(row) == 4}
-        assert facts["File"][0] == "slow_1.sqliteslow_2.sqlite"
-        assert facts["NVIDIA driver"] == ["–"] * 3
-
-    @pytest.mark.slow
-    def test_a_gpu_that_one_side_lacks(self, tmp_path):
-        base = Side("base", (read_steps(tmp_path, "base.sqlite", gpus=(0, 1)),))
-        both = Side("both", (read_steps(tmp_path, "both.sqlite", gpus=(0, 2)),))
-        one = Side("one", (read_steps(tmp_path, "one.sqlite"),))
-        shown = Page(render_page([compare(base, both), compare(base, one)]))
-        assert "iterations-0" in ids(shown)
-        assert "ranges" in " ".join(ids(shown))
 
 
 class TestFaultsAndWarnings:
@@ -324,24 +235,11 @@ class TestFaultsAndWarnings:
         assert "base: Lost" not in one.text
 
     @pytest.mark.slow
-    def test_of_several_sides_each_fault_names_its_own(self, several):
-        findings = [tell(each, base=("Lost a.",), new=("Lost b.",)) for each in several]
-        shown = plain(Page(render_page(several, findings=findings)))
-        assert "base: Lost a. middle: Lost b. fast: Lost b." in shown
-
-    @pytest.mark.slow
     def test_warnings_are_counted_below_the_verdict(self, steps):
         findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
         text = plain(Page(render_page([steps], findings=[findings])))
         assert text.index("2 things make") < text.index("Steps") < text.index("Different GPUs.")
         assert text.index("Different clocks.") < text.index("New is odd.")
-
-    @pytest.mark.slow
-    def test_those_of_several_comparisons_stand_once(self, several):
-        findings = [tell(each, cautions=("Different GPUs.", f"Different {each.new.name}.")) for each in several]
-        text = Page(render_page(several, findings=findings)).text
-        for warning in ("Different GPUs.", "Different middle.", "Different fast."):
-            assert text.count(warning) == 1
 
 
 class TestNavigation:
@@ -350,11 +248,6 @@ class TestNavigation:
             links = [each["href"] for tag, each in shown.elements if tag == "a"]
             assert all(link.startswith("#") and link[1:] in ids(shown) for link in links)
             assert len(links) > 5
-
-    def test_two_sides_have_a_link_for_each_section_several_one_for_each_side(self, page, page_of_several):
-        first = "Sides Faster or slower Steps What changed Why Ranges Kernels"
-        assert f"{first} Cautions Reports Provenance" in plain(page)
-        assert "Sides Steps middle fast Cautions Reports Provenance" in plain(page_of_several)
 
 
 class TestReportsAndBaselines:
@@ -372,14 +265,6 @@ class TestReportsAndBaselines:
         assert "tcprof report opt.sqlite" in shown.text
         assert "tcprof report base.sqlite" not in shown.text
 
-    def test_a_report_in_the_recording_s_folder(self, tmp_path):
-        folder = tmp_path / "two words"
-        folder.mkdir()
-        recording = folder / "run.nsys-rep"
-        recording.touch()
-        (folder / "run.html").write_text(f'<meta name="tcprof-recording" content="{origin_of(recording)}">')
-        assert find_reports(tmp_path / "page.html", recording, [recording.name]) == ("two%20words/run.html",)
-
     def test_each_other_side_may_be_the_baseline(self, page, page_of_several):
         assert "tcprof compare opt.sqlite base.sqlite -o comparison.html" in page.text
         for command in ("compare middle slow fast", "compare fast slow middle"):
@@ -388,18 +273,6 @@ class TestReportsAndBaselines:
     def test_names_are_quoted_for_a_shell(self, tmp_path):
         shown = Page(render_page([make_comparison(file="a b;rm.sqlite")]))
         assert "tcprof report 'a b;rm.sqlite'" in shown.text
-
-
-class TestIncomplete:
-    def test_unknown_on_one_side(self):
-        text = Page(render_page([compare(make_analysis(), make_empty(), allow_mismatch=True)])).text
-        assert "Baseline: Tensor Active comes from exact tensor cycles. New: The recording has no samples" in text
-        assert "The sides have no steps to draw" in text
-
-    def test_with_nothing(self):
-        shown = Page(render_page([compare(make_empty(), make_empty(), allow_mismatch=True)]))
-        assert "whole capture" in shown.first_column()
-        assert "Why" not in shown.text.split()
 
 
 class TestHostileNames:
@@ -431,10 +304,6 @@ class TestWriting:
         write_page([steps], path, PageOptions(title="My runs"))
         assert "<h1><bdi>My runs</bdi></h1>" in path.read_text(encoding="utf-8")
         assert list(tmp_path.iterdir()) == [path]
-
-    def test_no_folder(self, tmp_path: Path, steps):
-        with pytest.raises(OutputError, match=r"absent.*page\.html"):
-            write_page([steps], tmp_path / "absent" / "page.html")
 
     def test_nothing_is_fetched(self, page):
         fetched = [

@@ -41,6 +41,7 @@ def test_there_are_commands_to_run() -> None:
 FEW = list({command.split()[1]: command for command in reversed(runnable())}.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*FEW])
 def test_documented_commands_run(command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").symlink_to(ROOT / "fixtures")
@@ -73,6 +74,7 @@ RECORDING = [command for command in NOT_RUN if command.startswith("tcprof profil
 OTHERS = [command for command in NOT_RUN if command not in RECORDING]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*RECORDING[:4]])
 def test_documented_recordings_are_prepared(
     command: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch

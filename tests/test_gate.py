@@ -482,20 +482,6 @@ def test_the_verdicts_on_a_terminal():
     assert render_gate([FAIL], strict=False, width=80, color=True).startswith("\x1b[1;31mfail\x1b[0m          time")
 
 
-def test_the_verdicts_as_markdown():
-    assert render_gate_markdown([FAIL, UNSURE], strict=False) == (
-        "**Gate failed: of 2 conditions 1 fail, 1 inconclusive.**\n"
-        "\n"
-        "| fails if | verdict | found |\n"
-        "|---|---:|---:|\n"
-        "| time \\> \\+5% \\(step\\) | fail | \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 % |\n"
-        "| time \\> \\+9% \\(step\\) | inconclusive "
-        "| \\+10.0 %, 95 % interval \\+8.0 % to \\+12.0 %: the interval includes the bound |\n"
-        "\n"
-        "More recordings per side decide more conditions: tcprof profile \\-\\-repeat 5 SCRIPT"
-    )
-
-
 # The page
 
 

@@ -82,15 +82,6 @@ def test_a_rank_is_what_its_launcher_set(case: str) -> None:
     assert identify_launch({None: variables}, ["python", "/srv/train.py"]).rank == rank
 
 
-@pytest.mark.parametrize(
-    "command", ["torchrun t.py", "/opt/bin/mpirun -n 2 a.out", "python -m torch.distributed.run t.py", "env A=b srun x"]
-)
-def test_a_launcher_is_none_of_the_ranks_that_it_starts(command: str) -> None:
-    variables = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_JOB_ID": "77"}
-    identity = identify_launch({None: variables}, command.split())
-    assert (identity.ranks, identity.job) == ((), alias_of("job", "SLURM_JOB_ID=77"))
-
-
 def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
     names = [{"TORCHELASTIC_RUN_ID": "none", "SLURM_JOB_ID": "77"}, {"SLURM_JOB_ID": "77", "HOSTNAME": "other"}]
     jobs = [identify_launch({None: variables}).job for variables in (*names, {"SLURM_JOB_ID": "78"}, names[0], {})]

@@ -14,7 +14,7 @@ import pytest
 from commands import Run
 from report_inputs import render_page
 from scenarios import draw
-from worlds import Kernel, Sampler, World, make_world, write_world
+from worlds import Sampler, World, make_world, write_world
 
 import tcprof
 from tcprof.analysis import Analysis
@@ -117,24 +117,6 @@ def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: R
     assert gate.status == 0
     assert "has a fault: Samples were lost" in " ".join(gate.out.split())
     assert "samples were lost" in run("compare", whole, lost, "--format", "json").out
-
-
-def test_what_no_sample_shows_is_unknown_and_not_0(tmp_path: Path) -> None:
-    """A kernel that is launched once, in a gap: nothing of it is known, nor of what it has a notable share of."""
-    kernels = [Kernel("nvjet_sm90_hsh_128x128", 200, 0.5), Kernel("nvjet_sm90_tst_64x8", 2_000, 0.6, only=3)]
-    world = make_world(kernels, 30, 1, repeats=4)
-    path = write_world(world, Sampler(), tmp_path)
-    (rare,) = np.flatnonzero(world.kind == 1)
-    with closing(sqlite3.connect(path)) as database, database:
-        gap = int(world.start[rare]) - 60_000, int(world.end[rare]) + 60_000
-        database.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
-    ranges = tcprof.read(path).ranges.set_index("path")
-    of_fit = ["fitted_cycles", "fitted_active_s", "tensor_flop", "tensor_tflops", "hfu_pct"]
-    often, once = (ranges.loc[kernel.name, of_fit] for kernel in kernels)
-    assert often.notna().all()
-    assert often["fitted_cycles"] == pytest.approx(world.cycles[world.kind == 0].sum(), rel=0.001)
-    assert once.isna().all()
-    assert ranges.loc["", of_fit].isna().all()
 
 
 def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path, run: Run) -> None:

@@ -189,18 +189,6 @@ def test_hostile_names_are_data_and_answers_are_bounded(tmp_path: Path) -> None:
     assert table["left_out"] == 300 - len(table["table"]["rows"])
 
 
-def test_what_the_skill_finds_of_planted_faults() -> None:
-    blocking, double, job = ask(
-        ("advise", {"recording": "findings/blocking-launches.sqlite"}),
-        ("advise", {"recording": "findings/fp64-matmul.sqlite"}),
-        ("ranks", {"recordings": ["jobs/input"]}),
-        roots=(FIXTURES,),
-    )
-    assert blocking["data"]["advice"][0]["rule"] == "blocking-launches"
-    assert double["data"]["advice"][0]["rule"] == "fp64-matmul"
-    assert "Rank 1 holds the others up" in job["data"]["verdict"][1]
-
-
 def test_a_folder_that_is_none_and_an_absent_sdk_are_said(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -267,23 +267,6 @@ def test_what_is_in_no_module_is_told_by_its_op(read: Read) -> None:
     assert rows.loc[rows["depth"] < 2, "share_pct"].sum() == pytest.approx(200)  # all kernels, and those in no module
 
 
-def test_the_name_tells_nodes_of_several_threads_apart(read: Read) -> None:
-    """Each thread numbers its own nodes: here another one makes a node with the same number later."""
-    step = backward_pass(forward_pass(Step()))
-    step.ours("Other", 300, 390, thread=3).op("aten::relu", 310, 320, 8, 3)
-    assert times(read(step.works(560, thread=AUTOGRAD).sampled()))["Net.fc1", "backward"] == 10
-
-
-def test_a_node_of_another_process_is_none_of_ours(read: Read) -> None:
-    step = forward_pass(Step()).ours("backward", 400, 800)
-    step.range("aten::mm, seq = 8, op_id = 1", 40 * US, 50 * US, process=99)
-    step.op(f"{NODE}MmBackward0", 500, 540, None, AUTOGRAD).op("MmBackward0", 505, 535, 8, AUTOGRAD)
-    assert times(read(step.works(510, thread=AUTOGRAD).sampled())) == {
-        ("(backward)", "backward"): 10,
-        ("(backward).MmBackward0", "backward"): 10,
-    }
-
-
 def test_a_forward_pass_inside_the_backward_pass_is_recomputation(read: Read) -> None:
     step = backward_pass(forward_pass(Step())).ours("recompute", 508, 520, thread=AUTOGRAD)
     step.ours("Net.fc1", 510, 518, thread=AUTOGRAD).works(512, thread=AUTOGRAD).works(525, thread=AUTOGRAD)
@@ -302,12 +285,6 @@ def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(
     found = times(read(step.works(690, thread=AUTOGRAD).works(745, thread=AUTOGRAD).sampled()))
     assert found["Net.fc1", "recompute"] == 10
     assert (found["Net.fc1", "backward"], found["(backward)", "backward"]) == (10, 10)
-
-
-def test_work_of_a_thread_without_ranges_has_the_phase_and_no_module(read: Read) -> None:
-    """A loader's thread copies while a module is called: that is not the module's work."""
-    step = forward_pass(Step()).works(45, thread=5).sampled()
-    assert times(read(step)) == {("(forward)", "forward"): 10}
 
 
 def test_ranges_of_a_program_that_are_paths_of_modules_are_modules(read: Read) -> None:
@@ -389,17 +366,6 @@ def test_alike_layers_are_one_row_with_their_sums(read: Read) -> None:
     assert layers["kernel_count"] == 12
     assert layers["name"] == "layers.0–5"
     assert rows.loc["Net.layers.0–5.fc", "parent_id"] == layers["module_id"]
-
-
-def test_the_odd_layer_is_named(read: Read) -> None:
-    rows = folded(read(layered(6, slow=3)))
-    assert rows.index.tolist()[2::3] == ["Net.layers.0–2,4–5", "Net.layers.3"]
-    assert rows.loc["Net.layers.3", "kernel_ns"] == 40 * US
-
-
-def test_layers_that_hold_other_modules_are_not_alike(read: Read) -> None:
-    step = layered(3).ours("Net.layers.2.extra", 281, 285).works(282)
-    assert folded(read(step)).index[2] == "Net.layers.0–1"
 
 
 def test_folding_loses_nothing(read: Read) -> None:

@@ -144,9 +144,3 @@ def test_of_other_names_the_longest_are_kept() -> None:
     assert (count["run"], count["often"]) == (1, 50)
     assert count[OTHERS] == COUNT + 50 - sum(number for name, number in count.items() if name not in (OTHERS, "run"))
     assert found.paths.loc[found.paths["name"] == OTHERS, "path"].tolist() == [f"run / {OTHERS}"]
-
-
-@pytest.mark.parametrize("domain", ["tcprof", "PyTorch ops"])
-def test_modules_and_ops_keep_their_names(domain: str) -> None:
-    names = [f"layers.{number}" for number in range(COUNT)]
-    assert len(hierarchy(names, domain=domain).paths) == COUNT + 1

@@ -93,16 +93,6 @@ def test_steps_of_another_kind_are_not_compared(tmp_path, name: str, training: b
     assert cost_sentences(analysis) == []
 
 
-def test_calls_of_models_are_compared_where_nothing_trains(tmp_path):
-    analysis = read_with(record(tmp_path, name="inference Net"), make_steps(50 * US, training=False))
-    assert measure_cost(analysis).ratio == pytest.approx(2, rel=0.02)
-
-
-def test_steps_of_several_processes_are_not_mixed(tmp_path):
-    steps = UNPROFILED.concat([make_steps(50 * US, process=each) for each in (5, 6)])
-    assert measure_cost(read_with(record(tmp_path), steps)).ratio == pytest.approx(2, rel=0.02)
-
-
 def test_a_run_that_is_launch_bound_by_the_recording_alone_is_not_called_so(tmp_path):
     path = record(tmp_path)
     before = tcprof.read(path)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "mnist_amp.sqlite"
-KILLS = Path(__file__).with_name("kills.py")
 
 
 def start(script: str) -> subprocess.Popen[str]:
@@ -86,33 +85,6 @@ cli.main()
     assert process.returncode == 128 + signal.SIGTERM
 
 
-@pytest.mark.slow
-def test_a_clean_up_that_takes_long_is_not_disturbed():
-    script = """
-import signal, sys, time
-from tcprof import cli
-from tcprof.cli import app
-
-@app.command()
-def wait():
-    try:
-        print("working", flush=True)
-        time.sleep(60)
-    finally:
-        time.sleep(3.5)
-        print("cleaned up", flush=True)
-
-sys.argv = ["tcprof", "wait"]
-cli.main()
-"""
-    process = start(script)
-    assert process.stdout.readline() == "working\n"
-    process.send_signal(signal.SIGTERM)
-    printed, _ = process.communicate(timeout=30)
-    assert printed == "cleaned up\n"
-    assert process.returncode == 128 + signal.SIGTERM
-
-
 READS = """
 import os, signal, sys, threading
 from pathlib import Path
@@ -174,10 +146,3 @@ def test_ctrl_c_at_any_moment_of_reading_ends_in_no_crash():
     done = subprocess.run([sys.executable, "-c", READS_ON, FIXTURE], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
     assert int(done.stdout) > 350  # Python drops what is raised while it frees an object
-
-
-@pytest.mark.slow
-def test_kills_at_random_moments_leave_nothing_half_written():
-    done = subprocess.run([sys.executable, KILLS, "40", "--seed", "7"], capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "nothing half-written" in done.stdout

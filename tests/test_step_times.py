@@ -107,12 +107,3 @@ def test_no_event_is_recorded_into_a_graph(times: StepTimes, cuda: Cuda, tmp_pat
     cuda.is_capturing = True
     train(times, cuda, 1)
     assert len(written(tmp_path)) == 1
-
-
-def test_each_device_has_a_clock_of_its_own(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
-    for device in (0, 1, 0, 1):
-        cuda.device = device
-        train(times, cuda, 1)
-    times._write_all()
-    steps = written(tmp_path)
-    assert (steps[:, 2] - steps[:, 1] == 1e6 * STEP_MS).all()

@@ -1,8 +1,6 @@
 """An export read back into frames: what is in it, and what other versions leave out or write otherwise."""
 
 import math
-import sqlite3
-from contextlib import closing
 
 import pytest
 from builders import PROCESS, TraceBuilder, assert_rows, global_id
@@ -209,17 +207,6 @@ def test_domains(tmp_path):
     assert_rows(trace.ranges(), expected)
 
 
-def test_a_domain_whose_name_is_registered(tmp_path):
-    trace = (
-        TraceBuilder()
-        .row(schema.STRINGS, id=5, value="mine")
-        .row(schema.NVTX, start=0, eventType=75, globalTid=global_id(1, 1), domainId=1, textId=5)
-        .row(schema.NVTX, start=5, end=6, eventType=59, globalTid=global_id(1, 2), domainId=1, text="a")
-        .trace(tmp_path)
-    )
-    assert trace.ranges()["domain"].tolist() == ["mine"]
-
-
 def test_ranges_of_an_export_without_domains_and_registered_strings(tmp_path):
     trace = (
         TraceBuilder()
@@ -255,30 +242,6 @@ def test_activities(tmp_path):
         """
     assert_rows(trace.activities(), expected)
     assert_dtypes(trace.activities(), ACTIVITIES)
-
-
-def test_names_that_activities_lack(tmp_path):
-    trace = (
-        TraceBuilder()
-        .kernel("known", 0, 1)
-        .kernel("lost", 1, 2, demangledName=77)
-        .kernel("none", 2, 3, demangledName=None)
-        .copy("peer to peer", 0, 1, copyKind=99)
-        .trace(tmp_path)
-    )
-    assert trace.activities()["name"].tolist() == ["known", "(unnamed)", "(unnamed)", "(unnamed)"]
-
-
-def test_copies_of_unified_memory_have_names(tmp_path):
-    """As nsys's table ENUM_CUDA_MEMCPY_OPER numbers them."""
-    trace = TraceBuilder()
-    for kind in (10, 11, 12, 13):
-        trace.copy("peer to peer", kind, kind + 1, copyKind=kind)
-    names = trace.trace(tmp_path).activities()["name"].tolist()
-    assert names == [
-        "peer to peer",
-        *(f"unified {way}" for way in ("host to device", "device to host", "device to device")),
-    ]
 
 
 def test_activities_without_process_belong_to_the_only_one_there_is(tmp_path):
@@ -397,27 +360,6 @@ def test_what_is_no_database_is_an_input_error(tmp_path):
         path.write_bytes(content)
         with pytest.raises(InputError, match="file is not a database"):
             NsysExport(path)
-
-
-def test_a_database_of_something_else_has_nothing(tmp_path):
-    path = tmp_path / "other.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE users (id INTEGER)")
-    read_all(path)
-    assert (
-        len(NsysExport(path).ranges())
-        == len(NsysExport(path).activities())
-        == len(NsysExport(path).samples().frame)
-        == 0
-    )
-
-
-def test_a_path_with_characters_that_mean_something_in_a_uri(tmp_path):
-    folder = tmp_path / "100% #1?mode=rw&x é"
-    folder.mkdir()
-    trace = TraceBuilder().range("a", 0, 1).samples([1, 2]).trace(folder)
-    assert len(trace.ranges()) == 1
-    assert len(trace.samples().frame) == 2
 
 
 def test_an_export_is_not_written(tmp_path):

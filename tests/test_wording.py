@@ -4,7 +4,8 @@ import re
 
 import pytest
 from builders import FIXTURES
-from user_sentences import ROOT, list_sentences, modules
+from commands import Golden
+from user_sentences import ROOT, list_sentences, modules, render_catalogue
 
 import tcprof
 from tcprof.analysis.kernels import classes
@@ -45,3 +46,7 @@ FORBIDDEN = re.compile(
 @pytest.mark.parametrize("module", modules(), ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_sentence_stumbles(module):
     assert [each for each in list_sentences(module) if FORBIDDEN.search(each[1])] == []
+
+
+def test_the_catalogue_of_sentences_is_up_to_date(golden: Golden) -> None:
+    golden("sentences.txt", render_catalogue())

@@ -1,8 +1,11 @@
-"""All sentences that users see, read from the code: ``python tests/user_sentences.py`` prints them, a file each."""
+"""All sentences that users see, read from the code.
+
+They stand in ``tests/golden/sentences.txt``, for people to read: tests assert rules, severities and numbers, and
+``pytest -m golden --update-golden tests/test_wording.py`` writes the file anew.
+"""
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,9 +26,10 @@ def list_sentences(path: Path) -> list[tuple[int, str]]:
         if id(node) in silent or id(node) in inner or not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
         text = " ".join(_text_of(node).split())
-        if len(re.findall(r"[A-Za-z]{2,}", text)) >= FEWEST_WORDS and " " in text:
+        is_expression = re.search(r"\(\?|\\[a-z]", text)
+        if len(re.findall(r"[A-Za-z]{2,}", text)) >= FEWEST_WORDS and " " in text and not is_expression:
             found.append((node.lineno, text))
-    return found
+    return sorted(found)
 
 
 def _docstrings(tree: ast.AST) -> Iterator[int]:
@@ -45,8 +49,11 @@ def modules() -> list[Path]:
     return sorted(path for path in (ROOT / "tcprof").rglob("*.py") if "annotate" not in path.parts)
 
 
-if __name__ == "__main__":
+def render_catalogue() -> str:
+    """The sentences of each module, in their order."""
+    parts = []
     for module in modules():
         if sentences := list_sentences(module):
-            lines = (f"  {line}: {text}\n" for line, text in sentences)
-            sys.stdout.write(f"\n{module.relative_to(ROOT)}\n{''.join(lines)}")
+            lines = "".join(f"  {text}\n" for _, text in sentences)
+            parts.append(f"{module.relative_to(ROOT).as_posix()}\n{lines}")
+    return "\n".join(parts)

@@ -270,22 +270,6 @@ def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
             opened.wait_for_function(holds, arg=[part, name, value])
 
 
-def test_on_paper_rows_have_their_names_and_a_tall_timeline_one_page(visit, pages):
-    opened = visit(pages / "modules.html", width=718)  # A4
-    height = "() => document.querySelector('#timeline').clientHeight"
-    before = opened.evaluate(height)
-    assert before > 850
-    opened.emulate_media(media="print")
-    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert opened.evaluate(height) == 850
-    names = opened.locator(".explorer tbody th").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
-    assert min(names) > 90
-    ratio = opened.locator(".timeline canvas").evaluate("canvas => canvas.width / canvas.clientWidth")
-    assert ratio in (1, 2, 4), "Chromium prints a canvas of another ratio smaller than the axes over it"
-    opened.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert opened.evaluate(height) == before
-
-
 @pytest.mark.parametrize("name", ["plain", "two"])
 def test_headings_are_on_each_sheet_and_the_verdict_starts_on_the_first(visit, pages, name):
     opened = visit(pages / f"{name}.html")
@@ -296,17 +280,6 @@ def test_headings_are_on_each_sheet_and_the_verdict_starts_on_the_first(visit, p
     assert opened.locator(".glance").evaluate_all(style, "breakInside") in ([], ["auto"])  # two GPUs' fill a sheet
     opened.emulate_media(media="screen")
     assert "contents" not in headings.evaluate_all(style, "display")
-
-
-def test_paper_is_light_where_the_page_is_dark(visit, pages):
-    opened = visit(pages / "plain.html", scheme="dark")
-    ink = "() => getComputedStyle(document.querySelector('#timeline .ytick text')).fill"
-    dark = opened.evaluate(ink)
-    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
-    opened.wait_for_function(f"dark => ({ink})() !== dark", arg=dark)
-    assert opened.evaluate(ink) == "rgb(23, 32, 43)"
-    opened.evaluate("dispatchEvent(new Event('afterprint'))")
-    opened.wait_for_function(f"dark => ({ink})() === dark", arg=dark)
 
 
 def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(visit, pages):

@@ -90,26 +90,6 @@ def test_a_seed_gives_the_same_case_again(originals: list[Path], tmp_path: Path)
     assert len({arguments[0] for _, arguments, _ in made}) >= 6
 
 
-def test_the_original_is_what_it_was(originals: list[Path], tmp_path: Path) -> None:
-    before = fingerprint(originals[0].parent)
-    for number in range(10):
-        (tmp_path / str(number)).mkdir()
-        make_case(8, number, originals, tmp_path / str(number))
-    assert fingerprint(originals[0].parent) == before
-
-
-def test_a_link_may_have_a_log_beside_its_file(originals: list[Path], tmp_path: Path) -> None:
-    logs = 0
-    for seed in range(4):  # with and without a log
-        shutil.copyfile(originals[0], tmp_path / "real.sqlite")
-        (tmp_path / "run.sqlite").unlink(missing_ok=True)
-        (tmp_path / "run.sqlite").symlink_to("real.sqlite")
-        damage.write_ahead(Random(seed), tmp_path / "run.sqlite")
-        logs += (tmp_path / "real.sqlite-wal").exists()
-        (tmp_path / "real.sqlite-wal").unlink(missing_ok=True)
-    assert 0 < logs < 4
-
-
 @pytest.mark.slow
 def test_a_planted_fault_is_found_and_told_once() -> None:
     done = run_fuzzer("-c", PLANT, "--cases", "5", "--jobs", "1", "--seed", "5")
@@ -126,6 +106,7 @@ def test_three_hundred_cases_have_no_symptom() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_twenty_saved_analyses_have_no_symptom() -> None:
     done = run_fuzzer("-m", "fuzz", "--saved", "--cases", "20", "--seed", "0")

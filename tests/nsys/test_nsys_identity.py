@@ -58,6 +58,7 @@ def written(export: Path) -> str:
         return str(connection.execute("SELECT * FROM TCPROF_RUN").fetchall())
 
 
+@pytest.mark.slow
 def test_ranks_are_those_that_the_program_s_processes_have(run, machine: Path) -> None:
     torch = pytest.importorskip("torch")
     assert run("profile", "--gpus", "none", "--annotate", "ops", "--redact", "train two.py") == 0

@@ -3,15 +3,10 @@
 import os
 import sys
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from tcprof.annotate import VARIABLE, step_times
-from tcprof.annotate.ops import AUTO, LEVELS, OFF
-from tcprof.cli.profile import Annotate
 from tcprof.errors import InputError, UsageError
-from tcprof.record import program
 from tcprof.record.command import split_arguments
 from tcprof.record.program import (
     Python,
@@ -123,19 +118,8 @@ def test_a_program_is_annotated_by_its_environment(monkeypatch: pytest.MonkeyPat
     assert rest == [*set_to, "python", "train.py"]
 
 
-@pytest.mark.parametrize("line", ["WANDB_API_KEY=abc python train.py", "cd x && python train.py"])
-def test_a_report_is_not_called_after_the_command_line_of_a_shell(line: str):
-    assert name_report(["sh", "-c", line]) == "sh"
-
-
 def test_a_program_that_is_not_annotated_is_as_it_was():
     assert annotated(("python", "train.py"), "off") == ("python", "train.py")
-
-
-def test_profile_has_the_levels_of_the_annotation():
-    assert set(get_args(Annotate)) == {*LEVELS, AUTO, OFF}
-    assert (program.AUTO, program.OFF, program.LEVEL_VARIABLE) == (AUTO, OFF, VARIABLE)
-    assert program.STEP_TIMES_VARIABLE == step_times.STEP_TIMES
 
 
 @pytest.fixture
@@ -178,12 +162,6 @@ def test_a_tcprof_that_was_found_on_path_takes_the_python_there(environments: Pa
     monkeypatch.setattr(sys, "argv", [str(environments / "path" / "bin" / "tcprof")])
     found = Python(str(environments / "path" / "bin" / "python"), "of the active environment, by PATH")
     assert choose_python() == found
-
-
-def test_the_environment_that_tcprof_is_in_needs_no_word(environments: Path, monkeypatch):
-    monkeypatch.setenv("VIRTUAL_ENV", str(environments / "venv"))
-    monkeypatch.setattr(sys, "executable", str(environments / "venv" / "bin" / "python3.11"))
-    assert choose_python() == Python(str(environments / "venv" / "bin" / "python3.11"))
 
 
 def test_the_user_names_a_python(environments: Path, monkeypatch):

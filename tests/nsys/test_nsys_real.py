@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
@@ -153,19 +152,6 @@ def test_one_signal_keeps_the_report(build, left_over, tmp_path: Path, number: s
     assert left_over() == {}
 
 
-def test_signals_to_the_whole_group_keep_the_report(build, left_over, tmp_path: Path):
-    # as timeout(1) does: to its program, and then to the group that both are in
-    code = "from tcprof.record.run_shown import run_shown; import sys; sys.exit(run_shown(sys.argv[1:]).status)"
-    with subprocess.Popen([sys.executable, "-c", code, *build(PATIENT)], start_new_session=True) as tcprof:
-        while not (tmp_path / "up").exists():
-            time.sleep(0.05)
-        os.kill(tcprof.pid, signal.SIGTERM)
-        os.killpg(tcprof.pid, signal.SIGTERM)
-        assert tcprof.wait(timeout=40) == 143
-    assert (tmp_path / "a 50% run.nsys-rep").is_file()
-    assert left_over() == {}
-
-
 def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path: Path):
     seen = []
     up = tmp_path / "up"
@@ -176,32 +162,6 @@ def test_ctrl_c_twice_leaves_no_process_and_no_report(build, left_over, tmp_path
     assert sum("--start-agent" in command for command in seen[0].values()) == 1
     assert left_over() == {}
     assert not (tmp_path / "a 50% run.nsys-rep").exists()
-
-
-def test_a_program_that_does_not_hear_ctrl_c_can_be_ended_and_the_report_kept(build, left_over, tmp_path: Path, capfd):
-    # nsys 2023 writes the report at once and leaves the program; nsys 2025 waits for it
-    named = []
-
-    def name_and_kill() -> None:
-        said = ""
-        while " kill -KILL " not in said:
-            time.sleep(0.1)
-            said += capfd.readouterr().err
-        named.extend(map(int, said.rpartition(" kill -KILL ")[2].split()))
-        programs = {pid for pid, command in left_over().items() if "script.py" in command and "profile" not in command}
-        named.append(programs <= set(named) and len(programs))
-        for pid in named[:-1]:
-            os.kill(pid, signal.SIGKILL)
-
-    send(((tmp_path / "up").exists, signal.SIGINT))
-    thread = threading.Thread(target=name_and_kill, daemon=True)
-    thread.start()
-    done = run_shown(build(DEAF))
-    thread.join(timeout=10)
-    assert (done.was_stopped, named[-1]) == (True, 3)
-    assert (tmp_path / "a 50% run.nsys-rep").is_file()
-    time.sleep(0.5)
-    assert left_over() == {}
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: 
     return folder
 
 
+@pytest.mark.slow
 def test_every_command_says_the_same_of_it_as_of_the_report(run, machine: Path, capfd) -> None:
     assert run("profile", "--gpus", "none", "train.py") == 0
     capfd.readouterr()
@@ -53,6 +54,7 @@ def test_what_is_there_is_replaced_only_if_forced(run, machine: Path, content: b
     assert tcprof.read(there).recording.file == "train.sqlite"
 
 
+@pytest.mark.slow
 def test_a_folder_of_repeated_runs_has_each_once(run, machine: Path, capfd) -> None:
     assert run("profile", "--gpus", "none", "--repeat", "2", "-o", "base", "train.py") == 0
     capfd.readouterr()

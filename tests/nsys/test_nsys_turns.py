@@ -144,23 +144,3 @@ def test_a_recording_that_was_stopped_is_not_tried_again(attempts, lock: Path) -
     attempts[0] = stopped = replace(REFUSED, was_stopped=True)
     assert turns.run_in_turn(SAMPLING) is stopped
     assert attempts == [RECORDED]
-
-
-def test_a_lock_of_another_user_is_not_waited_for(tmp_path: Path, monkeypatch) -> None:
-    another = os.getuid() + 1
-    monkeypatch.setattr(turns.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(turns.os, "getuid", lambda: another)
-    held = os.open(tmp_path / f"tcprof-{another}.lock", os.O_CREAT | os.O_RDWR)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    has_turn = threading.Event()
-
-    def take_turn() -> None:
-        with turns.one_at_a_time():
-            has_turn.set()
-
-    thread = threading.Thread(target=take_turn)
-    thread.start()
-    in_time = has_turn.wait(20)
-    os.close(held)
-    thread.join(60)
-    assert in_time
