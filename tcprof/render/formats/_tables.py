@@ -1,6 +1,7 @@
 """Tables in lines of text: which columns there is space for, how wide they are, and how names are shortened."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +9,7 @@ from itertools import groupby
 
 from tcprof import units
 from tcprof.render.formats import Style
-from tcprof.render.formats._names import Name, shorten, shorten_all, width_of
+from tcprof.render.formats._names import shorten, width_of
 from tcprof.untrusted import printable
 from tcprof.views.tables import Cell, Heading, Table
 
@@ -93,7 +94,7 @@ class Label:
 
     name: str  # the name; of a row that does not lie in the one above it, with all that it lies in
     indent: int = 0  # columns that it is moved to the right
-    last: int = 0  # characters at the name's end that are the row's own; 0 for all
+    grid: str = ""  # of a kernel, which distinguishes those of one name
 
     def __str__(self) -> str:
         return " " * self.indent + self.name
@@ -107,24 +108,28 @@ def label_rows(table: Table) -> list[Label]:
     """The names of all rows: in a tree by indentation, or whole where the row that one lies in is not shown."""
     labels, root = [], 1  # the depth of the row that a tree begins with
     for row in table.rows:
+        grid = printable(row.tag).partition(" ")[0]
         if not row.depth:
             labels.append(Label(f"({printable(row.name)})"))
         elif row.nested:
             levels = min(max(row.depth - root, 0), DEEPEST_INDENT)
-            labels.append(Label(printable(row.name), len(_INDENT) * levels))
+            labels.append(Label(printable(row.name), len(_INDENT) * levels, grid))
         else:
             root = row.depth
             own = f"{row.name} [{row.domain}]" if row.domain else row.name
-            labels.append(Label(printable(f"{row.ancestors}{own}"), last=len(own) if row.ancestors else 0))
+            labels.append(Label(printable(f"{row.ancestors}{own}"), grid=grid))
     return labels
 
 
 def _fit(labels: Sequence[Label], rooms: Sequence[int]) -> list[str]:
     indents = [min(label.indent, room // 2) for label, room in zip(labels, rooms, strict=True)]
-    names = [
-        Name(label.name, room - indent, label.last) for label, room, indent in zip(labels, rooms, indents, strict=True)
-    ]
-    return [" " * indent + name for indent, name in zip(indents, shorten_all(names), strict=True)]
+    rooms = [room - indent for room, indent in zip(rooms, indents, strict=True)]
+    names = [shorten(label.name, room) for label, room in zip(labels, rooms, strict=True)]
+    count = Counter(names)
+    for number, (label, room) in enumerate(zip(labels, rooms, strict=True)):
+        if label.grid and count[names[number]] > 1:
+            names[number] = f"{shorten(label.name, room - len(label.grid) - 1)} {label.grid}"
+    return [" " * indent + name for indent, name in zip(indents, names, strict=True)]
 
 
 @dataclass(frozen=True)
