@@ -52,9 +52,10 @@ def test_hostile_text_is_harmless(name: str) -> None:
 
 @pytest.mark.parametrize(("command", "takes"), TAKES.items())
 def test_a_command_offers_the_formats_that_show_its_document_and_refuses_the_others(
-    command: str, takes: set[str], run: Run, tmp_path: Path
+    command: str, takes: set[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offered = re.search(r"--format ([a-z|]+)", run(command, "--help").out)
+    monkeypatch.setenv("COLUMNS", "400")
+    offered = re.search(r"--format +([a-z|]+)", run(command, "--help").out)
     assert offered is not None
     assert set(offered[1].split("|")) == takes
     recordings = {"compare": ["a", "b"], "doctor": [], "workloads": [], "chips": []}.get(command, ["a"])
