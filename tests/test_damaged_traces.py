@@ -11,6 +11,7 @@ from builders import open_source
 from commands import Run
 
 import tcprof
+from tcprof.analysis.ranges.projection import DEEPEST
 from tcprof.sources.checks import FAR, LATER_WORK, NO_TIME, cut_overruns, find_stretch
 
 STEPS, STEP_US = 8, 1000
@@ -166,3 +167,10 @@ def test_overruns_are_cut_and_what_may_overlap_is_not() -> None:
 def test_times_far_from_the_densest_half() -> None:
     times = np.array([0, 0, *range(10**17, 10**17 + 10**9, 10**8)])
     assert find_stretch(times).holds(times).tolist() == [False] * 2 + [True] * 10
+
+
+def test_ranges_inside_hundreds_of_others_are_left_out_and_told(tmp_path: Path) -> None:
+    deep = [{**rank()[0], "name": f"r{place}", "ts": 1e6 + place, "dur": 900 - 2 * place} for place in range(300)]
+    analysis = tcprof.read(write(tmp_path / "a.json", [*rank(), *deep]))
+    assert analysis.paths["depth"].max() == DEEPEST
+    assert ("ranges", 301 - DEEPEST) in [(each.place, each.count) for each in analysis.observed.wrong]

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
-from tcprof.analysis.ranges.projection import CAUSES, NO_LAUNCH, REMEDIES, Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import CAUSES, DEEPEST, NO_LAUNCH, REMEDIES, Attribution, Hierarchy
 from tcprof.frames import UNPROFILED
 from tcprof.sources import InvalidValues, Recording, Samples, Source
 
@@ -21,6 +21,7 @@ _AT_ONCE = 1 << 20
 _MOST = 0.5  # of what the smaller one did
 _MIXERS = tuple(np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _SHIFT = np.uint64(31)
+_TOO_DEEP = f"inside more than {DEEPEST} others"
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def observe(
     diagnostics = source.diagnostics()
     mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
     lost_launches = source.lost_launches() if mentioned or recording.recorder != "nsys" else None
+    too_deep = [InvalidValues("ranges", _TOO_DEEP, hierarchy.too_deep)] if hierarchy.too_deep else []
     return Observed(
         diagnostics=diagnostics,
         lost_ns=samples.lost_ns,
@@ -71,7 +73,7 @@ def observe(
         unattributed=_list_unattributed(activities, attribution, recording.remedies.launches),
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
         unprofiled=source.unprofiled(),
-        wrong=source.wrong(),  # in all that was read: the last
+        wrong=(*source.wrong(), *too_deep),  # in all that was read: the last
     )
 
 

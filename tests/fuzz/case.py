@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from fuzz import contents, damage, deletions, recording, saved, structure
+from fuzz import contents, damage, deletions, recording, saved, structure, traces
 
 IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS, deletions.MUTATIONS)
 FORMATS = ("text", "json", "csv", "markdown", "junit")
@@ -40,6 +40,9 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
     if original.suffix == ".tcprof":
         path, words = _mutate_saved(seed, number, random, path, only)
         return Case(path, [f"saved {original.stem}", *words], choose_command(random, path, original), original)
+    if original.suffix == ".json":
+        words = _mutate_trace(seed, number, random, path, only)
+        return Case(path, [original.stem, *words], choose_command(random, path, original), original)
     in_database, in_file = _choose(random)
     words = [f"{original.stem}"]
     connection = sqlite3.connect(path, isolation_level=None)
@@ -79,6 +82,14 @@ def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[
         except saved.DAMAGED as error:
             words.append(f"{change.__name__}: {type(error).__name__}")  # damaged before
     return path, words
+
+
+def _mutate_trace(seed: int, number: int, random: Random, path: Path, only: set[int] | None) -> list[str]:
+    """Up to three mutations of a trace: first of its events, then of its text."""
+    chosen = [random.choice(traces.MUTATIONS) for _ in range(random.choice((1, 1, 2, 3)))]
+    chosen += [random.choice(traces.IN_FILE)] * (random.random() < 0.3)
+    kept = [(place, change) for place, change in enumerate(chosen) if only is None or place in only]
+    return [change(Random(f"{seed}:{number}:{place}"), path) for place, change in kept]
 
 
 def _choose(random: Random) -> tuple[list[Mutation], list[Callable[..., tuple[Path, str]]]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from builders import TraceBuilder, global_id
 
 import tcprof
+from fuzz import traces
 from fuzz.database import columns_of, run, tables_of
 from tcprof.nsys import schema
 
@@ -20,6 +21,7 @@ def make_originals(folder: Path) -> list[Path]:
     """The files that mutations begin with, in a fixed order."""
     made = [_shorten(FIXTURES / f"{name}.sqlite", folder, share) for name, share in SHORTENED.items()]
     synthetic = {"steps": _steps(), "two_gpus": _two_gpus(), "json": _json(), "empty": TraceBuilder()}
+    made.append(traces.write_trace(folder / "trace.json"))
     return made + [builder.write(folder, f"{name}.sqlite") for name, builder in synthetic.items()]
 
 

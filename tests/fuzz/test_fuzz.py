@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from fuzz import contents, damage, deletions, odd, recording, structure
+from fuzz import contents, damage, deletions, odd, recording, structure, traces
 from fuzz.case import Mutation, make_case
 from fuzz.figures import find_impossible
 from fuzz.judge import fingerprint, judge
@@ -74,6 +74,14 @@ def test_a_mutation_changes_the_file(damaged, originals: list[Path], tmp_path: P
     assert words
     assert new.exists()
     assert fingerprint(tmp_path) != before
+
+
+@pytest.mark.parametrize("change", [*sorted({*traces.MUTATIONS, *traces.IN_FILE}, key=lambda each: each.__name__)])
+def test_a_mutation_changes_the_trace(change, tmp_path: Path) -> None:
+    path = traces.write_trace(tmp_path / "run.json")
+    before = path.read_bytes()
+    assert change(Random(1), path)
+    assert path.read_bytes() != before
 
 
 def test_a_seed_gives_the_same_case_again(originals: list[Path], tmp_path: Path) -> None:

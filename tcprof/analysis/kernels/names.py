@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from tcprof.analysis.kernels.patterns import Instructions, either, first, mma, read_instructions
+from tcprof.analysis.kernels.patterns import MOST_NAMES, Instructions, either, first, mma, read_instructions
 from tcprof.chips import NO_MATRIX
 from tcprof.untrusted import printable
 
@@ -155,7 +155,7 @@ def read_names(names: Iterable[str]) -> pd.DataFrame:
 LONGEST_PARSED = 12_000
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(MOST_NAMES)
 def parse_name(name: str) -> KernelName:
     """What a kernel's name says."""
     name = name[:LONGEST_PARSED]
@@ -203,7 +203,7 @@ def _only_type(name: str) -> str:
     return found[0] if len(found) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(MOST_NAMES)
 def short_name(name: str, length: int = LONGEST_NAME) -> str:
     """A kernel's name without return type, namespaces, arguments and most template arguments."""
     text = _RETURN_TYPE.sub("", printable(name)).replace("<unnamed>::", "")

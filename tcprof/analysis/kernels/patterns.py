@@ -8,6 +8,9 @@ from functools import lru_cache
 
 import pandas as pd
 
+# Names that caches keep: more than a file of 20 MB has, since a full cache helps no one who reads them in turn.
+MOST_NAMES = 1 << 18
+
 
 def either(*patterns: str) -> re.Pattern[str]:
     """One expression that finds what any of some find."""
@@ -177,7 +180,7 @@ def read_traits(names: "pd.Series[str]") -> pd.DataFrame:
     return pd.DataFrame([_read(name) for name in names], index=names.index, columns=list(TRAITS), dtype=bool)
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(MOST_NAMES)
 def _read(name: str) -> tuple[bool, ...]:
     return tuple(pattern.search(name) is not None for pattern in TRAITS.values())
 

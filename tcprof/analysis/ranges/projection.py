@@ -8,7 +8,7 @@ range open then, or, of several, from the one that launched last before. A launc
 the default domain, the program's own, inherits nothing in other domains; ops never are.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ REMEDIES = {
     NO_RANGE: "open a range around that part of the program",
     AMBIGUOUS: "open ranges on the launching thread",
 }
+DEEPEST = 256  # ranges around each other: each level takes time, and no program opens so many
 _Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
 CAUSES = ("", BEFORE_STEPS, AFTER_STEPS, NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
 
@@ -46,6 +47,7 @@ class Hierarchy:
     levels: list[Ints]  # the rows at each depth, outermost first
     lane: Ints  # number of its process, thread and domain together
     open: Nesting  # finds the open ranges of a lane
+    too_deep: int = 0  # ranges that were left out, since they lie in more than ``DEEPEST`` others
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     nesting = Nesting(lane, *(ordered[name].to_numpy() for name in ("start_ns", "end_ns", "start_end")))
     parent = bring_home(nesting.parents(), ordered, lane, nesting)
     levels = _levels(parent)
+    if len(levels) > DEEPEST:
+        shallow = ordered.drop(np.concatenate(levels[DEEPEST:]))
+        return replace(build_hierarchy(shallow), too_deep=len(ordered) - len(shallow))
     path_id, paths, path_count = name_paths(ordered, parent, levels)
     return Hierarchy(ordered, parent, path_id, paths, path_count, levels, lane, nesting)
 
