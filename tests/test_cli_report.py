@@ -7,7 +7,8 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import TraceBuilder, small_trace
+from commands import Run
 
 from tcprof.render.html.pages import FILE, VERSION, read_bundle
 
@@ -62,3 +63,18 @@ def test_the_page_may_be_opened(command, opens, run, recording, tmp_path, monkey
     assert done.status == 0
     assert opened.pop() == page.as_uri()
     assert ("no browser was found" in done.err) != opens
+
+
+def test_a_report_prints_its_verdict_and_its_path(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    done = run("report", small_trace(tmp_path), "-o", page)
+    assert (done.status, done.out) == (0, f"{page}\n")
+    assert "Checks:" not in done.err
+    assert "note:" not in done.err
+
+
+def test_show_says_first_how_to_record_tensor_active(run: Run, tmp_path: Path) -> None:
+    builder = TraceBuilder().gpu().range("step", 0, 9_000).kernel("gemm", 2_000, 9_000, launched=1_500)
+    lines = run("show", builder.write(tmp_path), "--no-cache").out.splitlines()
+    assert "tcprof profile" in lines[1]
+    assert not any("See: Samples" in line for line in lines)

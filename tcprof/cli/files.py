@@ -76,14 +76,11 @@ def report(
         return
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
-        from tcprof.findings import summarize_checks
         from tcprof.render.html.pages import write_report
-        from tcprof.views.recording import describe_base
 
         write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)
-    print_lines((*analysis.verdict, *summarize_checks(analysis.checks), *describe_base(analysis)))
-    print_notes(analysis.warnings)
+    print_lines(analysis.findings.headline[:2])  # the page has the rest
     echo_path(target)
     if open_it:
         open_page(target)

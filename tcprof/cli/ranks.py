@@ -108,7 +108,7 @@ def report_job(folder: Path, page: Path, options: PageOptions) -> None:
 
     job = join_ranks(*_read([folder], None, None, None))
     _write_page(job, page, [folder], options)
-    print_lines(judge_job(job))
+    print_lines(judge_job(job)[:2])
 
 
 def as_jobs(paths: Sequence[Path], sides: Sequence["Side"] = ()) -> list["Job"]:

@@ -135,7 +135,7 @@ def count_checks(checks: Sequence[Check]) -> str:
     """How many of some checks pass, and which do not, in one line."""
     rest = [check for check in checks if check.state != GOOD]
     said = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
-    return f"{said}. See: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else said
+    return f"{said}, not: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else said
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:

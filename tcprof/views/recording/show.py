@@ -89,6 +89,8 @@ def _list_texts(
         headline = headline[number : number + 1]
         if len(findings.gpus) > _MOST_GPUS:
             lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
+    if analysis.tensor_source == "none":
+        lines = (lines[0], f"No samples of Tensor Active. {analysis.recording.remedies.metrics}", *lines[1:])
     return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
 
 
