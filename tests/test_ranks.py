@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import FIXTURES, assert_rows
+from builders import FIXTURES, assert_rows, small_trace
 from commands import Run
 from jobs import NCCL, US, make_job, noisy
 
@@ -513,3 +513,12 @@ def test_recorded_jobs(job: str, verdict: str) -> None:
 def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: str, gained_ms: float) -> None:
     slow = join_ranks(read_job(FIXTURES / "jobs" / job)).ranks.iloc[1]
     assert slow["saves_low_ns"] < gained_ms * 1e6 < slow["saves_high_ns"]
+
+
+def test_recordings_of_no_rank_are_refused_before_any_is_analyzed(run, tmp_path, monkeypatch):
+    for name in ("a.sqlite", "b.sqlite"):
+        small_trace(tmp_path, name)
+    monkeypatch.setattr("tcprof.ranks.gather.gather", lambda *_: pytest.fail("nothing is to be analyzed"))
+    done = run("show", tmp_path)
+    assert done.status == 3
+    assert "tcprof show" in done.err

@@ -161,11 +161,13 @@ def _read(
 ) -> tuple[list["ReducedRank"], list["Failure"]]:
     """The ranks of jobs in folders, and of recordings; and what gave none."""
     from tcprof.ranks import executors
-    from tcprof.ranks.gather import find_files, gather
+    from tcprof.ranks.gather import check_ranks, find_files, gather
     from tcprof.ranks.store import is_job, read_job
 
     stored = [rank for each in given if is_job(each) for rank in read_job(each)]
     files = find_files(each for each in given if not is_job(each))
+    if rank_from is None and not dask:
+        check_ranks(files)
     workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
     start = executors.processes(workers)
     if dask:

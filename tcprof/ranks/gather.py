@@ -4,15 +4,18 @@ import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from tcprof.errors import InputError, TcprofError, UsageError
 from tcprof.identity import Rank
+from tcprof.nsys.report import EXPORT_SUFFIX
 from tcprof.ranks.job import Failure
 from tcprof.ranks.reduce import ReducedRank, reduce_file
-from tcprof.sources.registry import find_recordings
+from tcprof.sources.nsys import NSYS
+from tcprof.sources.registry import find_recordings, find_type
 
 _KILLED = "KilledWorker"  # what Dask raises, which is no dependency
 _DIED = "The worker that read it died, such as for lack of memory; alone in a second one it did so again."
@@ -27,6 +30,23 @@ def find_files(given: Iterable[Path]) -> list[Path]:
         folders = [each, *inside] if not inside or any(path.is_file() for path in each.iterdir()) else inside
         files += [file for folder in folders for file in find_recordings(folder)]
     return list(dict.fromkeys(files))
+
+
+def check_ranks(files: Iterable[Path]) -> None:
+    """Make sure, before any is analyzed, that exports say which ranks they are of.
+
+    Raises:
+        InputError: One does not.
+    """
+    from tcprof.ranks.job import explain_unknown_ranks
+
+    unknown = []
+    for file in files:
+        if file.suffix == EXPORT_SUFFIX and find_type(file) is NSYS:
+            with suppress(TcprofError):  # it is reported when it is read
+                unknown += [] if NSYS.open(file).recording().identity.ranks else [file.name]
+    if unknown:
+        raise explain_unknown_ranks(unknown)
 
 
 def _is_shown(path: Path, below: Path) -> bool:

@@ -134,16 +134,21 @@ def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
     ]
 
 
+def explain_unknown_ranks(files: Sequence[str]) -> InputError:
+    """What to do about recordings that do not say which ranks they are of."""
+    return InputError(
+        f"{list_some(files)} does not say which rank it is of.",
+        "Give 'tcprof show' one recording. Record jobs with 'tcprof profile' under torchrun, srun or mpirun, or say "
+        r"where the files' names have the rank: tcprof ranks FOLDER --rank-from 'rank(\d+)'.",
+    )
+
+
 def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str]]:
     """The ranks, each once, in order; and what was left out."""
     warnings = []
     unknown = sorted({each.file for each in reduced if each.rank is None})
     if unknown:
-        raise InputError(
-            f"{list_some(unknown)} does not say which rank it is of.",
-            "Record with 'tcprof profile' under torchrun, srun or mpirun, or say where the file's name has the rank: "
-            r"--rank-from 'rank(\d+)'.",
-        )
+        raise explain_unknown_ranks(unknown)
     jobs = Counter(each.job for each in reduced if each.job)
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
