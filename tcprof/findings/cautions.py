@@ -1,6 +1,7 @@
 """What a reader must know of a recording beside its faults: what is absent, rounded, or belongs to no range."""
 
 import re
+from collections.abc import Iterable
 from functools import partial
 
 import pandas as pd
@@ -17,6 +18,8 @@ from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity, are_of_amd
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
+from tcprof.nsys.schema import NEWEST_NSYS, NEWEST_SCHEMA
+from tcprof.sources import UNCLOSED, InvalidValues, Recording
 
 # What nsys says in most recordings, or about what tcprof does not use.
 _ROUTINE = re.compile(
@@ -49,6 +52,8 @@ _ONLY_THE_CAPTURE = "only the whole capture can be shown"
 def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
     """What a reader must know, most important first."""
     return (
+        *_about_version(analysis.recording),
+        *_about_unclosed(analysis.observed.wrong),
         *_about_samples(analysis),
         *_about_coverage(analysis),
         *_about_clocks(analysis.clocks),
@@ -59,6 +64,33 @@ def find_cautions(analysis: Analysis) -> tuple[Finding, ...]:
         *_about_diagnostics(analysis.observed.diagnostics),
         *_about_activities(analysis),
     )
+
+
+def _about_version(recording: Recording) -> list[Finding]:
+    version = re.match(r"(\d{1,4})\.(\d{1,4})", recording.schema_version)
+    if not version or (int(version[1]), int(version[2])) <= NEWEST_SCHEMA:
+        return []
+    newest = ".".join(map(str, NEWEST_SCHEMA))
+    sentence = (
+        f"The export has schema {version[0]}, and tcprof was tried with schemas up to {newest} (Nsight Systems "
+        f"{NEWEST_NSYS})"
+    )
+    consequence = "What is new in it is not read."
+    return [_caution("newer-schema", sentence=sentence, consequence=consequence, remedy="Update tcprof.")]
+
+
+def _about_unclosed(wrong: Iterable[InvalidValues]) -> list[Finding]:
+    count = sum(each.count for each in wrong if each.what == UNCLOSED)
+    if not count:
+        return []
+    return [
+        _caution(
+            "unclosed-ranges",
+            sentence=f"{units.format_things(count, 'NVTX range')} never closed",
+            consequence="They are left out, as their end is unknown: their work counts for the ranges around them.",
+            remedy="Close each range that the program begins, also where an exception ends it.",
+        )
+    ]
 
 
 def _about_samples(analysis: Analysis) -> list[Finding]:

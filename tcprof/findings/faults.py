@@ -32,7 +32,7 @@ from tcprof.frames import (
     RANGES,
     STEP_SUMMARY,
 )
-from tcprof.sources import InvalidValues, Recording
+from tcprof.sources import UNCLOSED, InvalidValues, Recording
 from tcprof.sources.remedies import Remedies
 
 LOWEST_ADVISED_HZ = 10_000  # nsys's own default
@@ -81,7 +81,8 @@ def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = No
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
     about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
-    about_file = _about_file(analysis.observed.wrong, analysis.recording.remedies)
+    wrong = [each for each in analysis.observed.wrong if each.what != UNCLOSED]
+    about_file = _about_file(wrong, analysis.recording.remedies)
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities) if untraced is None else untraced
     return (*about_file, *about_samples, *about_clocks, *about_kernels, *find_other_work(untraced))
 

@@ -29,6 +29,7 @@ class OpenedExport:
 
     Attributes:
         columns: Of each table that will be read, the names of its columns.
+        others: The names of all other tables.
         is_small: Whether everything is checked that can be: the file is small, or not as long as it says.
 
     Raises:
@@ -124,7 +125,9 @@ class OpenedExport:
             if encoding != "UTF-8":
                 raise InputError(f"{self.path} holds text as {encoding}.", _FOREIGN)
             found = connection.execute("SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")
-            tables = [(name, kind, page) for name, kind, page in found if name in names]
+            every = found.fetchall()
+            tables = [(name, kind, page) for name, kind, page in every if name in names]
+            self.others = sorted(str(name) for name, _, _ in every if name not in names)
             for name, kind, page in tables:
                 if kind != "table" or not page:
                     raise InputError(f"{self.path}: {name} is not a table, but computed ({kind}).", _FOREIGN)

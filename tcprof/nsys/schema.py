@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
 
 metadata = MetaData()
+NEWEST_SCHEMA, NEWEST_NSYS = (3, 25), "2026.2"  # that tcprof was tried with
 
 
 class Limits(NamedTuple):
@@ -88,6 +89,17 @@ COPIES = _table("CUPTI_ACTIVITY_KIND_MEMCPY", _ACTIVITY + "bytes:memory copyKind
 SETS = _table("CUPTI_ACTIVITY_KIND_MEMSET", _ACTIVITY + "bytes:memory graphNodeId")
 GRAPHS = _table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _ACTIVITY + "graphId graphExecId")
 ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
+
+# Columns that every known version with the table has.
+ALWAYS: dict[str, frozenset[str]] = {
+    **{table.name: frozenset(table.columns.keys()) for table in (STRINGS, NVTX, API_CALLS, METRICS, METRIC_NAMES)},
+    **{
+        table.name: frozenset(table.columns.keys()) - {"globalPid", "srcKind", "dstKind", "graphNodeId"}
+        for table in (KERNELS, COPIES, SETS)
+    },
+}
+# A table and one that its rows point to.
+NEEDS = {METRICS.name: METRIC_NAMES.name}
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")

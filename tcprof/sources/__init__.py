@@ -12,8 +12,9 @@ from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED
 from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
+UNCLOSED = "never closed"  # ranges that the program began, and did not end
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
-__all__ = ["UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
+__all__ = ["UNCLOSED", "UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
 
 
 @dataclass(frozen=True)

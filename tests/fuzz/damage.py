@@ -59,6 +59,22 @@ def write_ahead(random: Random, path: Path) -> tuple[Path, str]:
     return path, "WAL mode" + ", with a log beside it" if left else "WAL mode"
 
 
+def lay_log(random: Random, path: Path) -> tuple[Path, str]:
+    """A log of a copy that was changed, beside a file whose header knows of none."""
+    real = path.resolve()
+    copy = Path(shutil.copyfile(real, real.with_name("copy")))
+    connection = sqlite3.connect(copy, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    connection.execute("UPDATE StringIds SET value = 'late'")
+    log = copy.with_name("copy-wal").read_bytes()
+    connection.close()
+    copy.unlink()
+    cut = random.choice((0, 100, len(log), len(log), len(log)))
+    real.with_name(f"{real.name}-wal").write_bytes(log[:cut])
+    return path, f"{cut} bytes of another database's log beside it"
+
+
 def leave_journal(random: Random, path: Path) -> tuple[Path, str]:
     header = bytes.fromhex("d9d505f920a163d7") if random.random() < 0.7 else b""
     path.with_name(f"{path.name}-journal").write_bytes(header + random.randbytes(1100))
@@ -143,6 +159,7 @@ def link(random: Random, path: Path) -> tuple[Path, str]:
 MUTATIONS = (
     encode,
     write_ahead,
+    lay_log,
     leave_journal,
     damage_bytes,
     damage_bytes,

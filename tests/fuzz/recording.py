@@ -82,6 +82,13 @@ def nest_ranges(random: Random, connection: Connection) -> str:
     return f"{number} ranges more: {kind}, named {odd.in_words(name)}"
 
 
+def leave_open(random: Random, connection: Connection) -> str:
+    kind, share = random.choice((59, 60)), random.choice((1, 2, 5, 1000))
+    change = f'"end" = NULL, eventType = {kind} WHERE eventType IN (59, 60) AND rowid % {share} = 0'
+    run(connection, "UPDATE {} SET " + change, "NVTX_EVENTS")
+    return f"one of {share} ranges never closed, as of type {kind}"
+
+
 def json_samples(random: Random, connection: Connection) -> str:
     run(connection, "DROP TABLE IF EXISTS {}", "GPU_METRICS")
     fields = {"Name": "", "Fields": [{"Name": "Tensor Active [Throughput %]"}, {"Name": "GR Active [Throughput %]"}]}
@@ -181,6 +188,7 @@ def pile_up_kernels(random: Random, connection: Connection) -> str:
 MUTATIONS = (
     nest_ranges,
     nest_ranges,
+    leave_open,
     json_samples,
     json_samples,
     change_samples,

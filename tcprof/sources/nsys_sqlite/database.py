@@ -24,6 +24,7 @@ from sqlalchemy.dialects import sqlite
 from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
 from tcprof.nsys import schema
+from tcprof.nsys.drift import find_drift
 from tcprof.nsys.opening import OpenedExport, decode
 from tcprof.nsys.schema import STRINGS, Limits
 from tcprof.sources import InvalidValues
@@ -40,6 +41,7 @@ BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
 Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
 _Taken = TypeVar("_Taken")
+_OTHER_VERSION = f"Update tcprof, or export the report again with Nsight Systems up to {schema.NEWEST_NSYS}."
 _DIALECT = sqlite.dialect()
 
 
@@ -60,6 +62,8 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = OpenedExport(path, schema.metadata.tables)
+        if unknown := find_drift(self._file.columns, self._file.others):
+            raise InputError(f"{path}: {unknown}.", _OTHER_VERSION)
         if self._file.is_small:
             self._file.check(*self._file.columns)  # at once: each connection takes longer than such a check
         self._wrong: dict[tuple[str, str], InvalidValues] = {}

@@ -8,7 +8,7 @@ from tcprof.annotate.steps import DOMAIN
 from tcprof.arrays import Bools, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import MARKS, NVTX_RANGES, OPS_DOMAIN
 from tcprof.nsys import schema
-from tcprof.sources import UNNAMED_DOMAIN
+from tcprof.sources import UNCLOSED, UNNAMED_DOMAIN
 from tcprof.sources.nsys_sqlite.database import UNNAMED, Columns, Database, distinct_pairs, texts
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.torch_ops import split_names
@@ -27,6 +27,8 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     ops = split_names(_names(database, found["text"], found["textId"]), process)
     if ops.malformed_count:
         database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
+    lost = _have_lost_their_end(start, end, [thread, found["domainId"]], ops.name.codes)
+    database.tell(schema.NVTX, "end", UNCLOSED, int(lost.sum()))
     closed = np.where(end == OPEN, max(end_of_recording, int(start.max()), int(end.max())), end)
     closed = database.close_backwards(schema.NVTX, start, closed)
     ranges = NVTX_RANGES.conform(
@@ -46,8 +48,27 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
             copy=False,
         )
     )
-    inside = lie_in_compilation(ops.name, thread, start, closed)
-    return ranges[~inside].reset_index(drop=True) if inside.any() else ranges
+    left_out = lost | lie_in_compilation(ops.name, thread, start, np.where(lost, start, closed))
+    return ranges[~left_out].reset_index(drop=True) if left_out.any() else ranges
+
+
+def _have_lost_their_end(start: Ints, end: Ints, lane: list[Ints], name: Ints) -> Bools:
+    """Which ranges never closed, and were not open when the recording ended either.
+
+    Such a one is the last of its name on its thread, the only one of that name that is open, and in no closed range.
+    """
+    is_open: Bools = end == OPEN
+    if not is_open.any():
+        return is_open
+    rows = pd.DataFrame(
+        {"thread": lane[0], "domain": lane[1], "start": start, "end": end, "name": name, "open": is_open}
+    )
+    rows = rows.sort_values("start", kind="stable")
+    closed_until = rows["end"].groupby([rows["thread"], rows["domain"]]).cummax()
+    same = rows.groupby(["thread", "domain", "name"])
+    is_last = (same["open"].transform("sum") == 1) & (rows["start"] == same["start"].transform("max"))
+    lost = rows["open"] & ~(is_last & (closed_until <= rows["start"]))
+    return np.asarray(lost.sort_index(), dtype=bool)
 
 
 def read_marks(database: Database) -> pd.DataFrame:

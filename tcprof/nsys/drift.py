@@ -1,0 +1,37 @@
+"""What of an export's schema is other than in every known version: reading past it would be silence."""
+
+import re
+from collections.abc import Collection, Mapping
+
+from tcprof.nsys import schema
+from tcprof.untrusted import one_line
+
+_CONSTANTS = "ENUM_"  # begins the names of nsys's tables of constants
+
+
+def find_drift(columns: Mapping[str, Collection[str]], others: Collection[str]) -> str:
+    """Find a table or a column that is renamed or missing, in words; empty where there is none.
+
+    Args:
+        columns: Of the tables that tcprof knows, those that are there, with their columns.
+        others: The names of all other tables.
+    """
+    for table, always in schema.ALWAYS.items():
+        if table in columns and (missing := sorted(always - {*columns[table]})):
+            return f"its table {table} has no column {missing[0]}, which every version of Nsight Systems writes"
+    for table, needed in schema.NEEDS.items():
+        if table in columns and needed not in columns:
+            return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"
+    for table in schema.metadata.tables:
+        renamed = next((name for name in others if table not in columns and _is_like(name, table)), "")
+        if renamed:
+            return f"it has a table {one_line(renamed, 80)}, which tcprof does not know, in place of {table}"
+    return ""
+
+
+def _is_like(name: str, table: str) -> bool:
+    """Whether a table has another one's name but for case, underscores, a plural, or what stands before or behind."""
+    upper, known = name.upper(), table.upper()
+    plain, known_plain = (re.sub(r"[\W_]+", "", each).rstrip("S") for each in (upper, known))
+    is_more = re.match(rf"{known}(?:[^A-Z]|V\d)", upper) or re.search(rf"[^A-Z]{known}$", upper)
+    return not upper.startswith(_CONSTANTS) and bool(plain == known_plain or is_more)
