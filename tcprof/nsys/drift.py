@@ -19,6 +19,12 @@ def find_drift(columns: Mapping[str, Collection[str]], others: Collection[str]) 
     for table, always in schema.ALWAYS.items():
         if table in columns and (missing := sorted(always - {*columns[table]})):
             return f"its table {table} has no column {missing[0]}, which every version of Nsight Systems writes"
+    for table, names in columns.items():
+        known = {*schema.metadata.tables[table].columns.keys()}
+        for column in sorted(known - {*names}):
+            if renamed := next((name for name in sorted({*names} - known) if _is_like(name, column)), ""):
+                shown = one_line(renamed, 80)
+                return f"its table {table} has a column {shown}, which tcprof does not know, and no {column}"
     for table, needed in schema.NEEDS.items():
         if table in columns and needed not in columns:
             return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"
@@ -30,7 +36,7 @@ def find_drift(columns: Mapping[str, Collection[str]], others: Collection[str]) 
 
 
 def _is_like(name: str, table: str) -> bool:
-    """Whether a table has another one's name but for case, underscores, a plural, or what stands before or behind."""
+    """Whether a name is another one but for case, underscores, a plural, or what stands before or behind it."""
     upper, known = name.upper(), table.upper()
     plain, known_plain = (re.sub(r"[\W_]+", "", each).rstrip("S") for each in (upper, known))
     is_more = re.match(rf"{known}(?:[^A-Z]|V\d)", upper) or re.search(rf"[^A-Z]{known}$", upper)

@@ -92,7 +92,8 @@ ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 
 # Columns that every known version with the table has.
 ALWAYS: dict[str, frozenset[str]] = {
-    **{table.name: frozenset(table.columns.keys()) for table in (STRINGS, NVTX, API_CALLS, METRICS, METRIC_NAMES)},
+    NVTX.name: frozenset(NVTX.columns.keys()) - {"domainId", "textId"},
+    **{table.name: frozenset(table.columns.keys()) for table in (STRINGS, API_CALLS, METRICS, METRIC_NAMES)},
     **{
         table.name: frozenset(table.columns.keys()) - {"globalPid", "srcKind", "dstKind", "graphNodeId"}
         for table in (KERNELS, COPIES, SETS)

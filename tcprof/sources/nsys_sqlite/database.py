@@ -6,6 +6,7 @@ counted, and told.
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from os import cpu_count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,6 +37,8 @@ MOST_READERS = 4
 MOST_PARTS = 1000  # more are numbers with holes between them
 IDS_AT_ONCE = 10_000  # SQLite takes some ten thousand values in one statement
 UNNAMED = "(unnamed)"
+_PROCESS, _MACHINE = 24, 48  # the bits of a global id at which a process's number begins, and what names its machine
+OWN_NUMBER = (1 << 22) - 1  # no process has a higher number
 BEYOND = 10  # times the recording's duration, and
 BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
@@ -151,6 +154,26 @@ class Database:
             return [statement]
         starts = range(first, last + 1, ROWS_OF_PART)
         return [statement.where(row.between(start, min(start + ROWS_OF_PART - 1, last))) for start in starts]
+
+    def processes(self, ids: Ints) -> Ints:
+        """The process of each global id: its number, with a mark above it where it is of another virtual machine."""
+        found: Ints = (ids >> _PROCESS) & 0xFFFFFF
+        other = (ids >> _MACHINE) ^ self._machine
+        is_other = (other != 0) & (ids >= 0)
+        return np.where(is_other, found & OWN_NUMBER | (other % 3 + 1) << 22, found) if is_other.any() else found
+
+    @cached_property
+    def _machine(self) -> int:
+        """What the global ids of most processes begin with: the least, so that no order of rows matters."""
+        for table, name in ((schema.KERNELS, "globalPid"), (schema.API_CALLS, "globalTid"), (schema.NVTX, "globalTid")):
+            if self.has_column(table, name):
+                column = table.c[name]
+                least = select(func.min(column)).where(func.typeof(column) == "integer", column >= 0)
+                with self._file.connect() as connection:
+                    ((found,),) = connection.execute(_sql(least)).fetchall()
+                if found is not None:
+                    return int(found) >> _MACHINE
+        return 0
 
     def strings(self, ids: Iterable[int]) -> dict[int, str]:
         """The entries of the export's string table with these ids, as far as they are there."""

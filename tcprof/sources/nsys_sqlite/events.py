@@ -11,7 +11,7 @@ from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
 from tcprof.sources.checks import LATER_WORK, cut_overruns
-from tcprof.sources.nsys_sqlite.database import UNNAMED, Database, distinct_pairs
+from tcprof.sources.nsys_sqlite.database import OWN_NUMBER, UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
 _GEOMETRY = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
@@ -65,10 +65,10 @@ def _read_kind(
     found = database.read(Query(table, ("start", "end"), unknown[0], unknown[1]))
     start, device, pid = found["start"], found["deviceId"], found["globalPid"]
     codes = found[code[0]] if code else np.zeros(len(start), dtype=np.int64)
-    process = np.where(pid == UNKNOWN, UNKNOWN, (pid >> 24) & 0xFFFFFF)
+    process = np.where(pid == UNKNOWN, UNKNOWN, database.processes(pid))
     if len(process) and (process == UNKNOWN).all():  # old exports do not say: it is the one that made all API calls
         threads = database.read(Query(schema.API_CALLS, required=("globalTid",)))["globalTid"]
-        processes = np.unique((threads >> 24) & 0xFFFFFF)
+        processes = np.unique(database.processes(threads))
         process[:] = processes[0] if len(processes) == 1 else UNKNOWN
     moved = found["bytes"] if facts else np.full(len(start), UNKNOWN)
     numbers, unique_codes = pd.factorize(codes)
@@ -115,7 +115,8 @@ def _named_geometry(dimensions: list[Ints], count: int) -> pd.Categorical:
 def _gpu_numbers(process: Ints, device: Ints, gpu_of: dict[tuple[int, int], int]) -> Ints:
     """The GPU of each activity: by process and device, else by device, else the device number itself."""
     codes, pairs = distinct_pairs(process, device)
-    numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in pairs]
+    own = [(process & OWN_NUMBER if process >= 0 else process, device) for process, device in pairs]
+    numbers = [gpu_of.get(pair, gpu_of.get((UNKNOWN, pair[1]), pair[1])) for pair in own]
     return np.array(numbers, dtype=np.int64)[codes] if len(process) else process
 
 
@@ -136,7 +137,7 @@ def read_launches(database: Database) -> pd.DataFrame:
     start, thread, correlation, end = found.values()
     # A driver call inside a runtime call may bear the same number; the outer one began first.
     order = np.argsort(start, kind="stable")
-    process = ((thread >> 24) & 0xFFFFFF)[order]
+    process = database.processes(thread)[order]
     outer = ~pd.Series(process << 39 | correlation[order]).duplicated().to_numpy()
     order, process = order[outer], process[outer]
     columns = {
@@ -160,7 +161,7 @@ def read_waits(database: Database) -> pd.DataFrame:
     texts = database.strings(ids)
     order = np.argsort(found["start"], kind="stable")
     named = {
-        "process": (found["globalTid"] >> 24) & 0xFFFFFF,
+        "process": database.processes(found["globalTid"]),
         "thread": found["globalTid"] & 0xFFFFFF,
         "name": name_codes(codes, [texts.get(int(number)) or UNNAMED for number in ids]),
         "start_ns": found["start"],

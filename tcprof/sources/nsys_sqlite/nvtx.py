@@ -23,7 +23,7 @@ def read_ranges(database: Database, end_of_recording: int) -> pd.DataFrame:
     start, end, thread = found["start"], found["end"], found["globalTid"]
     if not len(start):
         return NVTX_RANGES.empty()
-    process = (thread >> 24) & 0xFFFFFF
+    process = database.processes(thread)
     ops = split_names(_names(database, found["text"], found["textId"]), process)
     if ops.malformed_count:
         database.tell(schema.NVTX, "text", "an op's sizes that are none", ops.malformed_count, kept=True)
@@ -74,7 +74,7 @@ def _have_lost_their_end(start: Ints, end: Ints, lane: list[Ints], name: Ints) -
 def read_marks(database: Database) -> pd.DataFrame:
     """The NVTX marks of the annotation, see ``tcprof.frames.MARKS``."""
     found = _read_nvtx(database, (schema.NVTX_MARK,), "start")
-    process, thread = (found["globalTid"] >> 24) & 0xFFFFFF, found["globalTid"] & 0xFFFFFF
+    process, thread = database.processes(found["globalTid"]), found["globalTid"] & 0xFFFFFF
     if not len(process):
         return MARKS.empty()
     is_ours = np.asarray(_domains(database, process, found["domainId"]) == DOMAIN)
@@ -122,7 +122,7 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
     created = _read_nvtx(database, (schema.NVTX_DOMAIN_CREATE,))
     ids = created["textId"].tolist()
     strings = database.strings(ids)
-    owners = zip(((created["globalTid"] >> 24) & 0xFFFFFF).tolist(), created["domainId"].tolist(), strict=True)
+    owners = zip(database.processes(created["globalTid"]).tolist(), created["domainId"].tolist(), strict=True)
     name_of = {
         owner: text or strings.get(text_id, "")
         for owner, text_id, text in zip(owners, ids, texts(created["text"]), strict=True)
