@@ -6,7 +6,7 @@ import pytest
 from builders import AMP, FIXTURES, TraceBuilder
 from commands import Golden, Run
 
-from tcprof.frames import CLOCKS, ITERATIONS, LEDGER, TIMELINE
+from tcprof.frames import CLOCKS, LEDGER, STEPS, TIMELINE
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -26,7 +26,7 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
 def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
     document = json.loads(run("timeline", AMP, "--format", "json").out)
     assert document["kind"] == "timeline"
-    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("iterations", ITERATIONS), ("clocks", CLOCKS)):
+    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("iterations", STEPS), ("clocks", CLOCKS)):
         assert document[name]
         assert all(list(row) == schema.names for row in document[name])
 

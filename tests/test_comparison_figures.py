@@ -87,7 +87,7 @@ class TestIterations:
 
         def repeat(iterations):
             rows = pd.concat([iterations] * (count // len(iterations) + 1), ignore_index=True).head(count)
-            return rows.assign(number=np.arange(count), tensor_active_mean_pct=np.arange(count) * 1e-2, warm_up=False)
+            return rows.assign(number=np.arange(count), window_active_pct=np.arange(count) * 1e-2, warm_up=False)
 
         drawn = lines(figure_iterations([with_iterations(steps, repeat)], 0))
         trace = next(each for each in drawn if each.yaxis == "y2")

@@ -23,7 +23,7 @@ from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, fi
 from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out, set_outside_steps
 from tcprof.analysis.steps.kind_figures import summarize_kinds
 from tcprof.analysis.steps.kinds import count_iterations
-from tcprof.analysis.steps.step_summary import summarize_steps
+from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
@@ -49,7 +49,7 @@ WINDOWS = ("host", "gpu", "busy")
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
 # Where idle time is: unknown for a GPU whose work was not traced.
-_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct"}
+_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct", "iterations": "idle_pct"}
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -93,16 +93,6 @@ class Analysis:
     observed: Observed
     # What ``tcprof.findings`` said, where the cache had it. No copy has it: its figures may be others.
     judged: Mapping[str, Any] | None = field(init=False, default=None)
-
-    @cached_property
-    @plain_texts()
-    def steps(self) -> pd.DataFrame:
-        """The iterations as steps, each from its begin on the GPU to the next one's, see ``tcprof.frames.STEPS``."""
-        from tcprof.analysis.steps.step_summary import list_steps
-
-        steps = list_steps(self.iterations, self.instances, self.activities, self.samples)
-        unknown = self.step_summary["gpu"][self.step_summary["idle_ns"].isna()]
-        return steps.assign(idle_pct=steps["idle_pct"].mask(steps["gpu"].isin(unknown)))
 
     @cached_property
     def fingerprint(self) -> Marks:
@@ -172,13 +162,15 @@ def analyze(
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
     iterations, iteration_of = count_iterations(instances, hierarchy, attribution, activities, chosen, warm_up)
+    iterations = measure_steps(iterations, activities, samples)
     instances = instances.assign(left_out=find_left_out(instances, iterations))
     attribution = set_outside_steps(attribution, activities, instances, iterations)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
     kinds = summarize_kinds(iterations, instances, activities, tensor, hierarchy.paths["path"])
-    frames: dict[str, Any] = {"outside": summary.measure_outside(used, activities, samples, duration_ns, tensor)}
-    frames["step_summary"] = summarize_steps(iterations, instances, activities, tensor, recorded.samples)
+    outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
+    frames: dict[str, Any] = {"outside": outside, "iterations": iterations}
+    frames["step_summary"] = summarize_steps(iterations, activities, tensor, recorded.samples)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= _account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds)
@@ -187,7 +179,6 @@ def analyze(
         window=window,
         options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
         **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},
-        iterations=iterations,
         **{name: getattr(recorded, name) for name in _AS_READ},
         observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
     )

@@ -151,7 +151,7 @@ def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
         return None
     return TypicalIteration(
         window_ns=find_median(rest["gpu_window_ns"]),
-        tensor_active_pct=_with_rounding(find_median(rest["tensor_active_mean_pct"]), analysis, gpu, iterations),
+        tensor_active_pct=_with_rounding(find_median(rest["window_active_pct"]), analysis, gpu, iterations),
     )
 
 

@@ -26,7 +26,7 @@ from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.render.formats.json import plain
 from tcprof.saved.cache import user_cache
-from tcprof.saved.contents import TABLES, frame_of
+from tcprof.saved.contents import FRAMES, frame_of
 from tcprof.sources.registry import choose_recordings, find_recordings
 from tcprof.untrusted import one_line, printable, without_surrogates
 from tcprof.version import __version__
@@ -164,7 +164,7 @@ class Folders:
         analysis = self._read(recording)
         data = view_recording(analysis, analysis.findings).data
         best = [{"rule": each.rule, "action": each.action, **each.gain.figures} for each in analysis.advice]
-        tables = {name: len(frame_of(analysis, name)) for name in TABLES}
+        tables = {name: len(frame_of(analysis, name)) for name in FRAMES}
         shown = {name: each for name, each in data.items() if name not in ("ranges", "kernels")}
         return _answer({**shown, "advice": best, "rows_of_tables": tables})
 
@@ -184,7 +184,7 @@ class Folders:
     def table(
         self,
         recording: str,
-        table: Annotated[str, Field(description=f"One of {', '.join(TABLES)}.")],
+        table: Annotated[str, Field(description=f"One of {', '.join(FRAMES)}.")],
         columns: list[str] | None = None,
         contains: str = "",
         sort_by: str = "",
@@ -195,8 +195,8 @@ class Folders:
 
         contains keeps rows in which a name or path has this text; sort_by puts the largest values of a column first.
         """
-        _check([table], list(TABLES), "table")
-        analysis, schema = self._read(recording), TABLES[table]
+        _check([table], list(FRAMES), "table")
+        analysis, schema = self._read(recording), FRAMES[table]
         frame = frame_of(analysis, table)
         _check([*(columns or []), *filter(None, [sort_by])], schema.names, f"column of {table}")
         if contains:

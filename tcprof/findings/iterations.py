@@ -101,8 +101,8 @@ class IterationFigures:
 def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
     iterations = analysis.counted_iterations(gpu)
-    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
-    if steps.empty:
+    summary = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
+    if summary.empty:
         return None
     instances = rows_of_gpu(analysis.instances, gpu)
     row = pd.Index(instances["range"]).get_indexer(iterations.sort_values("number")["range"])
@@ -110,7 +110,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     rows = _rows_of(analysis.ranges, gpu, paths)
     if rows.empty:
         return None
-    step = steps.iloc[0]
+    step = summary.iloc[0]
     count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
     kernel_ns = rows["kernel_ns"].astype(float)
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)

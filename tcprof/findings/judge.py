@@ -71,7 +71,7 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     if figures is None:
         return "No steps were found: all figures here cover the whole capture."
     detected = from_kernel_order(analysis)
-    steps = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
+    covered = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
     of = "" if detected else f" of “{figures.name}”"
     iterations = analysis.iterations[analysis.iterations["gpu"] == gpu]
     warm_up = int(iterations["warm_up"].sum())
@@ -79,7 +79,7 @@ def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | 
     parts = ((warm_up, "warm-up"), (others, "other kinds"))
     listed = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
     left_out = f"; {' and '.join(listed)} left out" if listed else ""
-    return f"All figures here cover {steps}{of}, each from its first activity on the GPU to the next one's{left_out}."
+    return f"All figures here cover {covered}{of}, each from its first activity on the GPU to the next one's{left_out}."
 
 
 def say_first_line(analysis: Analysis, found: GpuFindings) -> str:

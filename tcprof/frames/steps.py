@@ -1,7 +1,7 @@
-"""Frames of what repeats: iterations, the steps that they are, and the kinds of these."""
+"""Frames of what repeats: the steps, what they take, and their kinds."""
 
 from tcprof.frames.places import SUMS
-from tcprof.frames.schema import GPU, Bool, Float, Int, IntTime, Schema, Text
+from tcprof.frames.schema import GPU, Bool, Float, Int, Schema, Text
 
 MEAN_POWER = Float(
     "power_w",
@@ -14,31 +14,44 @@ MEAN_POWER = Float(
 
 STEPS = Schema(
     "steps",
-    "The steps that have work on the GPU: each reaches from its first activity there to the next one's, whatever "
-    "runs between them. *step_summary* has the step time of the recording: the median over the first kind without "
-    "warm-up.",
+    "The steps as the program marks them: the instances of one path, on each GPU. Where no range repeats, steps are "
+    "detected from the order of the kernels, in the domain *not NVTX*. Steps that do other work are of other kinds. "
+    "*step_summary* has the step time of the recording: the median over the first kind without warm-up.",
     (
         GPU,
-        Int("number", "Number of the step, see *iterations*."),
+        Int("number", "Number of the step, from 0."),
+        Int("range", "Row of its range in *nvtx_ranges*."),
+        Text("path", "Their path."),
         Int("kind", "Number of its kind, see *kinds*."),
-        Bool("warm_up", "Whether it is warm-up."),
-        IntTime("start_ns", "Its first activity on the GPU."),
+        Bool(
+            "warm_up",
+            "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
+        ),
+        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and not warm-up."),
+        Int(
+            "host_ns",
+            "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
+        ),
+        Float("start_ns", "Its first activity on the GPU, unknown if it has none."),
         Float(
             "step_ns",
-            "Time to the next step's first activity. Unknown, as are the figures over it, for the last step, for one "
-            "before a step without work on the GPU, and where steps overlap.",
+            "Time to the next step's first activity, whatever runs between them. Unknown, as are the figures over it, "
+            "for the last step, for one before a step without work on the GPU, and where steps overlap.",
             title="Step time",
         ),
-        Int("kernel_ns", "Sum of the durations of the kernels launched in it.", title="Kernel time"),
+        Float(
+            "gpu_window_ns",
+            "Time from its first activity to its last, unknown if it has none; of a detected step, to the next "
+            "one's first kernel.",
+        ),
+        Int("kernel_ns", "Sum of its kernels' durations.", title="Kernel time"),
         Float("busy_ns", "Time of the step in which any work ran on the GPU.", title="GPU busy"),
         Float("idle_pct", "Share of the step without any work on the GPU.", title="GPU idle"),
-        Float(
-            "tensor_active_mean_pct",
-            "Mean Tensor Active over the sampled part of the step; in *iterations*, it is over the GPU window in it.",
-            title="Tensor Active",
-        ),
+        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the step.", title="Tensor Active"),
+        Float("window_active_pct", "Mean Tensor Active over the sampled part of its GPU window."),
+        *SUMS,
     ),
-    key=("gpu", "number"),
+    key=("gpu", "range"),
 )
 
 STEP_SUMMARY = Schema(
@@ -73,37 +86,6 @@ STEP_SUMMARY = Schema(
         MEAN_POWER,
     ),
     key=("gpu",),
-)
-
-ITERATIONS = Schema(
-    "iterations",
-    "The steps as the program marks them: the instances of one path, on each GPU. Where no range repeats, steps are "
-    "detected from the order of the kernels, in the domain *not NVTX*. Steps that do other work are of other kinds.",
-    (
-        GPU,
-        Int("number", "Number of the step, from 0."),
-        Int("range", "Row of its range in *nvtx_ranges*."),
-        Text("path", "Their path."),
-        Int("kind", "Number of its kind, see *kinds*."),
-        Bool(
-            "warm_up",
-            "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
-        ),
-        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and not warm-up."),
-        Int(
-            "host_ns",
-            "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
-        ),
-        Float(
-            "gpu_window_ns",
-            "Time from its first activity to its last, unknown if it has none; of a detected step, to the next "
-            "one's first kernel.",
-        ),
-        Int("kernel_ns", "Sum of its kernels' durations."),
-        Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
-        *SUMS,
-    ),
-    key=("gpu", "range"),
 )
 
 KINDS = Schema(

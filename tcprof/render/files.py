@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ABOUT = "recording.json"
 FRAMES = (
-    *("ranges", "instances", "iterations", "kinds", "steps", "step_summary", "paths", "nvtx_ranges", "samples"),
+    *("ranges", "instances", "steps", "kinds", "step_summary", "paths", "nvtx_ranges", "samples"),
     *("activities", "gpus", "modules", "kernels", "kernels_by_path", "kernel_instances", "timeline", "ledger"),
     *("clocks", "outside", "unprofiled"),
 )

@@ -19,7 +19,6 @@ from tcprof.frames import (
     DIAGNOSTICS,
     GPUS,
     INSTANCES,
-    ITERATIONS,
     KERNEL_INSTANCES,
     KERNELS,
     KINDS,
@@ -57,7 +56,7 @@ def find_folder() -> Path | None:
 FORMAT = 1  # of the file: it rises when a reader of the one before would misread it
 JUDGED = "findings.json"
 OBSERVED = {"diagnostics": DIAGNOSTICS, "unprofiled": UNPROFILED}  # frames of ``Analysis.observed``
-_BEFORE = (GPUS, RANGES, STEP_SUMMARY, ITERATIONS, KINDS, INSTANCES, PATHS, NVTX_RANGES, KERNELS)
+_BEFORE = (GPUS, RANGES, STEP_SUMMARY, STEPS, KINDS, INSTANCES, PATHS, NVTX_RANGES, KERNELS)
 _AFTER = (KERNEL_INSTANCES, MODULES, TIMELINE, LEDGER, CLOCKS, OUTSIDE, SAMPLES, ACTIVITIES, API_CALLS, WAITS)
 # In the order of the file.
 FRAMES: dict[str, Schema] = {
@@ -66,7 +65,6 @@ FRAMES: dict[str, Schema] = {
     **{schema.name: schema for schema in _AFTER},
     **OBSERVED,
 }
-TABLES = {**FRAMES, STEPS.name: STEPS}  # with the one that is made of others
 # Columns that are rows of another frame, or -1 for none; with what a row has in common with the one that it names.
 ROWS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "paths": {"parent_id": ("paths", ())},

@@ -12,7 +12,7 @@ from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES,
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints, union
 from tcprof.errors import UsageError
-from tcprof.frames import ITERATIONS, OPS_DOMAIN
+from tcprof.frames import OPS_DOMAIN, STEPS
 from tcprof.sources import UNNAMED_DOMAIN
 from tcprof.sources.xla import MODULE
 
@@ -49,7 +49,7 @@ def find_iterations(
     rows = _named_paths(paths, wanted) if isinstance(wanted, str) else wanted
     of_path = instances[instances["path_id"].isin(rows)]
     if of_path.empty:
-        return ITERATIONS.empty()
+        return STEPS.empty()
     ordered = of_path.sort_values(["gpu", "host_start_ns"], kind="stable")
     window = ordered["gpu_end_ns"] - ordered["gpu_start_ns"]
     host = ordered["host_end_ns"] - ordered["host_start_ns"]
@@ -57,7 +57,9 @@ def find_iterations(
         number=ordered.groupby("gpu").cumcount(),
         path=paths["path"].to_numpy()[ordered["path_id"].to_numpy()],
         host_ns=host,
+        start_ns=ordered["gpu_start_ns"],
         gpu_window_ns=window,
+        window_active_pct=ordered["tensor_active_mean_pct"],
     )
     return set_kinds(frame, np.zeros(len(frame), dtype=np.int64))
 
@@ -75,7 +77,7 @@ def set_kinds(iterations: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
 def _set_warm_up(iterations: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
     kind = iterations["kind"]
     counted = (kind == kind.groupby(iterations["gpu"]).transform("min")) & ~warm_up
-    return ITERATIONS.conform(iterations.assign(warm_up=warm_up, counted=counted))
+    return iterations.assign(warm_up=warm_up, counted=counted)
 
 
 def iterations_of_activities(
@@ -99,11 +101,11 @@ def set_outside_steps(
     """The attribution in which work of no range is told apart that ran before all iterations of its GPU, or after."""
     if iterations.empty:
         return attribution
-    steps = instances[instances["range"].isin(iterations["range"])].groupby("gpu")
+    windows = instances[instances["range"].isin(iterations["range"])].groupby("gpu")
     code, start = attribution.cause.codes.copy(), activities["start_ns"]
     free = code == CAUSES.index(NO_RANGE)
-    code[free & (start < activities["gpu"].map(steps["gpu_start_ns"].min()))] = CAUSES.index(BEFORE_STEPS)
-    code[free & (start >= activities["gpu"].map(steps["gpu_end_ns"].max()))] = CAUSES.index(AFTER_STEPS)
+    code[free & (start < activities["gpu"].map(windows["gpu_start_ns"].min()))] = CAUSES.index(BEFORE_STEPS)
+    code[free & (start >= activities["gpu"].map(windows["gpu_end_ns"].max()))] = CAUSES.index(AFTER_STEPS)
     return replace(attribution, cause=pd.Categorical.from_codes(code, list(CAUSES)))
 
 

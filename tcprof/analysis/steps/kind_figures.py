@@ -23,8 +23,10 @@ def name_phases(iterations: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "p
     follow each other, prefill comes alone before them, and has more ``kernel_ns`` an iteration.
     """
     known, found = set(paths), {}
-    steps = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in known)}
-    marked = {path for path in steps & known if path + SEPARATOR + path.removeprefix(f"{INFERENCE} ") in known}
+    calls_of_models = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in known)}
+    marked = {
+        path for path in calls_of_models & known if path + SEPARATOR + path.removeprefix(f"{INFERENCE} ") in known
+    }
     for gpu, calls in iterations[iterations["path"].isin(marked)].groupby("gpu"):
         kind = calls.sort_values("number")["kind"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(kind) != 0))
@@ -65,9 +67,9 @@ def summarize_kinds(
     parts = []
     for kind in iterations["kind"].unique().tolist():
         of_kind = iterations.assign(counted=is_steady & (iterations["kind"] == kind))
-        steps = summarize_steps(of_kind, instances, activities, functions)  # rounding widens intervals alone
-        parts.append(steps.assign(kind=kind))
-    steps = pd.concat(parts).set_index(_KEYS).reindex(kinds.index)
+        figures = summarize_steps(of_kind, activities, functions)  # rounding widens intervals alone
+        parts.append(figures.assign(kind=kind))
+    figures = pd.concat(parts).set_index(_KEYS).reindex(kinds.index)
     columns = ["gpu", "range", "kernel_count"]
     mean = steady.merge(instances[columns], on=columns[:2]).groupby(_KEYS)[["kernel_count", "kernel_ns"]].mean()
     mean = mean.reindex(kinds.index)
@@ -75,12 +77,12 @@ def summarize_kinds(
     found = kinds.assign(
         name=_name_kinds(iterations, phases),
         # Of all steps together, as a program counts them: where a few steps are slow, the median says too much.
-        tokens_per_second=1e9 * steady_count / steps["total_ns"].where(phases.reindex(kinds.index) == DECODE),
-        step_time_ns=steps["step_ns"],
-        total_ns=steps["total_ns"],
-        share_pct=100 * steps["total_ns"] / steps["total_ns"].groupby("gpu").transform("sum"),
-        tensor_active_mean_pct=steps["tensor_active_mean_pct"],
-        gpu_idle_pct=100 * steps["idle_ns"] / steps["total_ns"],
+        tokens_per_second=1e9 * steady_count / figures["total_ns"].where(phases.reindex(kinds.index) == DECODE),
+        step_time_ns=figures["step_ns"],
+        total_ns=figures["total_ns"],
+        share_pct=100 * figures["total_ns"] / figures["total_ns"].groupby("gpu").transform("sum"),
+        tensor_active_mean_pct=figures["tensor_active_mean_pct"],
+        gpu_idle_pct=100 * figures["idle_ns"] / figures["total_ns"],
         **mean,
     )
     return KINDS.conform(found.reset_index())

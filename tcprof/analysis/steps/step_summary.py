@@ -12,49 +12,46 @@ from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
-_PLACE = ["gpu", "range", "gpu_start_ns"]
 _LONG, _VERY_LONG = 2.0, 10.0  # times the median from one iteration to the next
 
 
-def list_steps(
-    iterations: pd.DataFrame, instances: pd.DataFrame, activities: pd.DataFrame, samples: pd.DataFrame
-) -> pd.DataFrame:
-    """The iterations that have work on the GPU as ``tcprof.frames.STEPS``."""
+def measure_steps(steps: pd.DataFrame, activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Measure each step to the next one's begin, and complete ``tcprof.frames.STEPS`` by it."""
+    steps = steps.assign(step_ns=np.nan, busy_ns=np.nan, idle_pct=np.nan, tensor_active_mean_pct=np.nan)
     parts = []
-    for gpu in iterations["gpu"].unique():
-        steps = time_steps(iterations, instances, gpu)
-        start = steps["start_ns"].to_numpy(np.int64)
-        end = np.where(steps["step_ns"].notna(), start + steps["step_ns"], start).astype(np.int64)
+    for gpu, rows in steps.groupby("gpu"):
+        timed = pick_started(rows)
+        length = timed["start_ns"].diff().shift(-1)
+        timed = timed[(timed["number"].diff().shift(-1) == 1) & (length > 0)]
+        length = length[timed.index].astype(np.int64)
+        start = timed["start_ns"].to_numpy(np.int64)
+        end = start + length.to_numpy()
         work = rows_of_gpu(activities, gpu)
         busy_ns = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy()).integral(start, end)
-        length = steps["step_ns"]
-        steps = steps.assign(
-            busy_ns=np.where(length.notna(), busy_ns, np.nan),
-            idle_pct=100 * (1 - busy_ns / length),
-            tensor_active_mean_pct=_mean_active(rows_of_gpu(samples, gpu), start, end),
-        )
-        parts.append(STEPS.conform(steps))
-    return STEPS.concat(parts)
+        figures = {
+            "step_ns": length,
+            "busy_ns": busy_ns,
+            "idle_pct": 100 * (1 - busy_ns / length),
+            "tensor_active_mean_pct": _mean_active(rows_of_gpu(samples, gpu), start, end),
+        }
+        parts.append(pd.DataFrame(figures, timed.index, dtype=np.float64))
+    if parts:
+        steps.update(pd.concat(parts))
+    return STEPS.conform(steps)
 
 
-def time_steps(iterations: pd.DataFrame, instances: pd.DataFrame, gpu: int) -> pd.DataFrame:
-    """The iterations of a GPU that have work on it, in order, with their ``start_ns`` there and their ``step_ns``."""
-    mine = iterations[iterations["gpu"] == gpu].merge(instances[_PLACE], on=_PLACE[:2])
-    mine = mine.rename(columns={"gpu_start_ns": "start_ns"}).dropna(subset="start_ns").sort_values("number")
-    length = mine["start_ns"].diff().shift(-1)
-    follows = mine["number"].diff().shift(-1) == 1
-    return mine.assign(step_ns=length.where(follows & (length > 0))).reset_index(drop=True)
+def pick_started(steps: pd.DataFrame) -> pd.DataFrame:
+    """Pick the steps of one GPU that have work on it, in their order."""
+    return steps.dropna(subset="start_ns").sort_values("number")
 
 
-def time_followed_steps(
-    iterations: pd.DataFrame, instances: pd.DataFrame, activities: pd.DataFrame, gpu: int
-) -> pd.DataFrame:
-    """The same, in which a step has no ``step_ns`` where something else follows it: see ``are_followed``."""
-    steps = time_steps(iterations, instances, gpu)
-    start, end = (steps["start_ns"].to_numpy(np.float64) + more for more in (0, steps["gpu_window_ns"].to_numpy()))
+def time_followed_steps(iterations: pd.DataFrame, activities: pd.DataFrame, gpu: int) -> pd.DataFrame:
+    """Pick a GPU's steps with work on it, without ``step_ns`` where something else follows: see ``are_followed``."""
+    timed = pick_started(rows_of_gpu(iterations, gpu)).reset_index(drop=True)
+    start, end = (timed["start_ns"].to_numpy(np.float64) + more for more in (0, timed["gpu_window_ns"].to_numpy()))
     begun = np.sort(rows_of_gpu(activities, gpu)["start_ns"].to_numpy(np.int64))
-    followed = are_followed(steps["number"].to_numpy(), steps["kind"].to_numpy(), start, end, begun)
-    return steps.assign(step_ns=steps["step_ns"].where(followed))
+    followed = are_followed(timed["number"].to_numpy(), timed["kind"].to_numpy(), start, end, begun)
+    return timed.assign(step_ns=timed["step_ns"].where(followed))
 
 
 def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
@@ -95,7 +92,6 @@ def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
 
 def summarize_steps(
     iterations: pd.DataFrame,
-    instances: pd.DataFrame,
     activities: pd.DataFrame,
     functions: Functions,
     samples: Samples | None = None,
@@ -109,10 +105,10 @@ def summarize_steps(
         return STEP_SUMMARY.empty()
     rows = []
     for gpu in sorted(iterations["gpu"].unique().tolist()):
-        steps = time_followed_steps(iterations, instances, activities, gpu)
-        steps = steps[steps["counted"] & (steps["gpu_window_ns"] > 0)]
-        if len(steps):
-            rows.append(_summarize(gpu, steps, rows_of_gpu(activities, gpu), functions, samples))
+        counted = time_followed_steps(iterations, activities, gpu)
+        counted = counted[counted["counted"] & (counted["gpu_window_ns"] > 0)]
+        if len(counted):
+            rows.append(_summarize(gpu, counted, rows_of_gpu(activities, gpu), functions, samples))
     return STEP_SUMMARY.conform(pd.DataFrame(rows)) if rows else STEP_SUMMARY.empty()
 
 

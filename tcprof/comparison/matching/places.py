@@ -13,9 +13,9 @@ from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.iterations import counted_paths, find_iterations
-from tcprof.analysis.steps.step_summary import summarize_steps
+from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
-from tcprof.frames import ITERATIONS, KINDS
+from tcprof.frames import KINDS
 from tcprof.sources import Samples
 
 KEYS = ["gpu", "domain", "path", "depth"]
@@ -280,7 +280,7 @@ def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Ana
         if kin == chosen and not domain
     ]
     parts = [find_iterations(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
-    iterations = ITERATIONS.concat(parts)
+    iterations = pd.concat(parts) if parts else analysis.steps.iloc[:0]
     iterations = iterations[iterations["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
     if iterations.empty:
         return analysis
@@ -294,6 +294,6 @@ def with_iterations(analysis: Analysis, iterations: pd.DataFrame, **others: pd.D
     """The recording with these iterations, as of one kind, and with other frames where they change."""
     functions, observed = tensor_functions(analysis.samples), analysis.observed
     samples = Samples(analysis.samples, analysis.tensor_source, observed.shared_pipe, observed.lost_ns)
-    summary = summarize_steps(iterations, analysis.instances, analysis.activities, functions, samples)
-    iterations = ITERATIONS.conform(iterations)
+    iterations = measure_steps(iterations, analysis.activities, analysis.samples)
+    summary = summarize_steps(iterations, analysis.activities, functions, samples)
     return replace(analysis, iterations=iterations, kinds=KINDS.empty(), step_summary=summary, **others)

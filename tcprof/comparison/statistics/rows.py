@@ -112,11 +112,11 @@ def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.Mul
 def _step_times(analysis: Analysis, instances: pd.DataFrame) -> "pd.Series[float]":
     """The step time of each instance that is an iteration."""
     iterations, key = analysis.iterations, ["gpu", "range"]
-    frames = iterations, analysis.instances, analysis.activities
-    steps = [time_followed_steps(*frames, gpu)[[*key, "step_ns"]] for gpu in iterations["gpu"].unique()]
-    if not steps:
+    gpus = iterations["gpu"].unique()
+    times = [time_followed_steps(iterations, analysis.activities, gpu)[[*key, "step_ns"]] for gpu in gpus]
+    if not times:
         return pd.Series(np.nan, instances.index)
-    known = pd.concat(steps).set_index(key)["step_ns"]
+    known = pd.concat(times).set_index(key)["step_ns"]
     return known.reindex(pd.MultiIndex.from_frame(instances[key])).set_axis(instances.index)
 
 

@@ -42,9 +42,8 @@ class Series:
 
 def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
     rows = recording.iterations[recording.iterations["gpu"] == gpu]
-    if column not in rows:
-        rows = rows.merge(recording.steps[["gpu", "number", column]], on=["gpu", "number"], how="left")
     block = max(1, -(-len(rows) // MOST_POINTS))
+    column = "window_active_pct" if column == HEADLINE.name else column  # as time is that of the GPU windows
     frame = pd.DataFrame({"x": rows["number"], "y": rows[column].astype(float) * scale, "warm_up": rows["warm_up"]})
     if block > 1:
         frame = frame.groupby(np.arange(len(frame)) // block).agg({"x": "first", "y": "median", "warm_up": "any"})

@@ -157,11 +157,12 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
         lines.append(
             f"{where}Medians of {units.format_things(len(rest), 'step')} of {name}: host time {host}, GPU window "
             f"{window}, kernel time {kernels}, Tensor Active of the window "
-            f"{units.format_pct(rest[HEADLINE.name].median())}."
+            f"{units.format_pct(rest[_ACTIVE].median())}."
         )
     return tuple(lines) or (_NO_ITERATIONS,)
 
 
+_ACTIVE = "window_active_pct"
 MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
@@ -169,7 +170,7 @@ _HIGHEST = 2.0  # warm-up above this many times the longest of the others is dra
 _STRIP, _GAP, _TOP, _BOTTOM, _LEGEND = 150, 34, 30, 48, 28  # pixels
 _COLUMNS = [
     *("gpu", "number", "path", "warm_up", "host_ns", "gpu_window_ns", "kernel_ns"),
-    *(HEADLINE.name, "tensor_active_s", "tensor_cycles", "coverage_pct"),
+    *(_ACTIVE, "tensor_active_s", "tensor_cycles", "coverage_pct"),
 ]
 # Of several GPUs; of one alone, what is drawn has a colour.
 _GPU_COLORS = ("#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C", "#7A8CA3", "#9B3FA8", "#3B9C3B")
@@ -181,11 +182,10 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """
-    started = analysis.iterations.merge(analysis.instances[["gpu", "range", "gpu_start_ns"]], on=["gpu", "range"])
-    iterations = started[started["gpu_window_ns"] > 0]
+    iterations = analysis.iterations[analysis.iterations["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each step", "window_ns", TIME_COLOR)]
-    if iterations[HEADLINE.name].notna().any():
-        strips.append((HEADLINE.name, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
+    if iterations[_ACTIVE].notna().any():
+        strips.append((_ACTIVE, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
     several = iterations["gpu"].nunique() > 1
     head = _TOP + _LEGEND * several
@@ -252,7 +252,7 @@ def _describe(row: Mapping[Any, Any]) -> str:
     return (
         f"<b>{label(str(row['path']), 60)}</b>, step {row['number']} on GPU {row['gpu']}{warm_up}<br>GPU window "
         f"{units.format_ns(row['gpu_window_ns'])}, on the CPU {units.format_ns(row['host_ns'])}<br>Tensor Active "
-        f"{HEADLINE.format(row)}"
+        f"{HEADLINE.column.format(row[_ACTIVE])}"
     )
 
 
