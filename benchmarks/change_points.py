@@ -149,7 +149,7 @@ def measure_noise() -> Rows:
     found: dict[str, list[float]] = {}
     for name in times[1]:
         if (FIXTURES / f"{name}.sqlite").exists():
-            steps = tcprof.read(FIXTURES / f"{name}.sqlite").iterations
+            steps = tcprof.read(FIXTURES / f"{name}.sqlite").steps
             share = (steps["kernel_ns"] / steps["gpu_window_ns"])[steps["counted"]].median()
             kind = "90 % and more" if share >= 0.9 else "less"
             found.setdefault(kind, []).append(float(np.log(times[1][name] / times[0][name])) / np.sqrt(2))

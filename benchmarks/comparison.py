@@ -4,8 +4,8 @@
     python benchmarks/comparison.py --recordings FOLDER        repeated recordings, called NAME_1, NAME_2 or NAME-1 ...
     python benchmarks/comparison.py --write docs/statistics.md
 
-A synthetic program is the path of a recording, and its iterations are the path's instances, so that one comparison
-holds 1000 pairs. Runs differ by what ``tcprof/comparison/statistics/estimates.py`` assumes, and iterations of a run
+A synthetic program is the path of a recording, and its steps are the path's instances, so that one comparison
+holds 1000 pairs. Runs differ by what ``tcprof/comparison/statistics/estimates.py`` assumes, and steps of a run
 depend on those before. ``docs/statistics.md`` says what the tables' columns mean.
 """
 
@@ -123,11 +123,11 @@ def splits(name: str, recordings: Sequence[Analysis]) -> Iterator[tuple[str, Sid
 
 
 def compare_splits(name: str, recordings: Sequence[Analysis]) -> pd.DataFrame:
-    """The rows of all comparisons of recordings of one program, with ``design`` and ``main`` (whether iterations)."""
+    """The rows of all comparisons of recordings of one program, with ``design`` and ``main`` (whether steps)."""
     parts = []
     for design, base, new in splits(name, recordings):
         comparison = compare(base, new)
-        main = comparison.rows["path"] == comparison.iteration_path
+        main = comparison.rows["path"] == comparison.step_path
         parts.append(comparison.rows.assign(design=design, main=main))
     return pd.concat(parts, ignore_index=True)
 
@@ -140,14 +140,14 @@ def recorded_rows(programs: dict[str, list[Analysis]]) -> tuple[Rows, Rows]:
     for (design, quantity), of_quantity in judged.groupby(["design", "quantity"], sort=False):
         claimed, main = of_quantity["verdict"].isin(CLAIMS), of_quantity["main"]
         figures = {"all": len(claimed), "claimed": claimed.sum(), "claimed_pct": 100 * claimed.mean()}
-        figures |= {"iterations": main.sum(), "claimed_iterations": (claimed & main).sum()}
+        figures |= {"steps": main.sum(), "claimed_steps": (claimed & main).sum()}
         claims.append(((str(design), f"`{quantity}`"), figures))
     spreads: Rows = []
     for name, recordings in programs.items():
-        steady = [each.iterations[each.iterations["counted"] & (each.iterations["gpu"] == 0)] for each in recordings]
+        steady = [each.steps[each.steps["counted"] & (each.steps["gpu"] == 0)] for each in recordings]
         medians = pd.DataFrame([each[list(TIMES)].median() for each in steady])
         figures = (medians.max() / medians.min()).to_dict() | {"recordings": len(recordings)}
-        steady = recordings[0].iterations[~recordings[0].iterations["warm_up"]]
+        steady = recordings[0].steps[~recordings[0].steps["warm_up"]]
         figures["window_ms"], figures["kernel_ms"] = steady[["gpu_window_ns", "kernel_ns"]].median() * 1e-6
         spreads.append(((name,), figures))
     return claims, spreads
@@ -160,8 +160,8 @@ CLAIMED = {
     "judged": ("all", "d"),
     "claimed": ("claimed", "d"),
     "%": ("claimed_pct", ".1f"),
-    "of iterations": ("iterations", "d"),
-    "claimed of these": ("claimed_iterations", "d"),
+    "of steps": ("steps", "d"),
+    "claimed of these": ("claimed_steps", "d"),
 }
 SPREAD = {
     "recordings": ("recordings", "d"),

@@ -44,7 +44,7 @@ def judge(rows: pd.DataFrame, path: str, conditions: list[Condition]) -> str:
 
 def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
     """A recording's steps in two halves, one of them without a gap."""
-    places = analysis.iterations.loc[analysis.iterations["counted"], "range"].to_numpy()
+    places = analysis.steps.loc[analysis.steps["counted"], "range"].to_numpy()
     for first in np.unique(np.linspace(0, len(places) // 2, ways).astype(int)):
         inner = np.zeros(len(places), dtype=bool)
         inner[first : first + len(places) // 2] = True
@@ -59,12 +59,10 @@ def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
 
 def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
     """Kind of comparison, quantity, and what both gates say, for each pair of halves."""
-    analyses = [
-        analysis for file in files if (analysis := tcprof.read(file)).iterations["counted"].sum() >= FEWEST_STEPS
-    ]
-    kept = [each for analysis in analyses if (each := compare(analysis, analysis)).iteration_path]
+    analyses = [analysis for file in files if (analysis := tcprof.read(file)).steps["counted"].sum() >= FEWEST_STEPS]
+    kept = [each for analysis in analyses if (each := compare(analysis, analysis)).step_path]
     for each in kept:
-        analysis, path = each.base.recordings[0], each.iteration_path
+        analysis, path = each.base.recordings[0], each.step_path
         for base, new in halve(analysis, -(-HALVES // len(kept))):
             renamings = find_renamings((base,), (new,), {})
             places = list_places([rename_paths(base.ranges, renamings[0])])

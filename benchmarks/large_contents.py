@@ -28,7 +28,7 @@ class Size:
     Attributes:
         metric_rows: Rows of GPU_METRICS: nine metrics for each sample.
         kernels: Kernels, each with its launch.
-        ranges: NVTX ranges, rounded to whole iterations.
+        ranges: NVTX ranges, rounded to whole steps.
         paths: Distinct paths.
         depth: Depth of the innermost ones.
         gpus: GPUs.
@@ -65,11 +65,11 @@ def lay_out_ranges(size: Size) -> _Ranges:
     rank = np.arange(len(of_leaf)) - np.repeat(np.cumsum(leaves) - leaves, leaves)
     opened = np.append(first, first[of_leaf] + 1 + 2 * rank)
     closed = np.append(ticks - 1 - np.arange(links), first[of_leaf] + 2 + 2 * rank)
-    iterations = round(size.ranges / size.gpus / max(size.paths, 1))
-    tick_ns = size.seconds * 1e9 / max(iterations, 1) / (ticks + 1)
-    begun = np.repeat(np.arange(iterations) * (ticks + 1), len(opened))
-    start, end = ((np.tile(at, iterations) + begun + 0.5) * tick_ns for at in (opened, closed))
-    path = np.tile(np.arange(len(opened)), iterations)
+    steps = round(size.ranges / size.gpus / max(size.paths, 1))
+    tick_ns = size.seconds * 1e9 / max(steps, 1) / (ticks + 1)
+    begun = np.repeat(np.arange(steps) * (ticks + 1), len(opened))
+    start, end = ((np.tile(at, steps) + begun + 0.5) * tick_ns for at in (opened, closed))
+    path = np.tile(np.arange(len(opened)), steps)
     order = np.argsort(start, kind="stable")
     return _Ranges(*(column[order].astype(np.int64) for column in (start, end, path)))
 

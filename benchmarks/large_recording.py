@@ -3,7 +3,7 @@
     python benchmarks/large_recording.py /tmp/large.sqlite --metric-rows 10000000 --kernels 100000
     python benchmarks/large_recording.py /tmp/deep.sqlite --metric-rows 0 --ranges 5000 --paths 5000 --depth 5000
 
-Each GPU has a process of its own. Its main thread opens ranges, the same tree of paths in each iteration, and launches
+Each GPU has a process of its own. Its main thread opens ranges, the same tree of paths in each step, and launches
 two thirds of the kernels; the rest are launched by a thread that opens no range, as PyTorch's backward pass is. The
 samples are what the kernels count, so that a fit finds them. Times and values vary: nothing repeats exactly. The same
 sizes and seed give the same recording.

@@ -1,4 +1,4 @@
-"""Synthetic recordings for the benchmark of comparisons: programs whose iterations and runs differ as real ones do."""
+"""Synthetic recordings for the benchmark of comparisons: programs whose steps and runs differ as real ones do."""
 
 import itertools
 from dataclasses import dataclass, fields
@@ -13,21 +13,21 @@ from tcprof.comparison.statistics import estimates
 from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
 from tcprof.sources import Recording
 
-ITERATIONS_EACH = 40
+STEPS_EACH = 40
 
 
 @dataclass(frozen=True)
 class Program:
-    """What an iteration consists of, and how much iterations of a run differ.
+    """What a step consists of, and how much steps of a run differ.
 
     Attributes:
         name: What it is called in the tables.
         busy_ns: Time under kernels.
         waiting_ns: Time in which the GPU waits for the CPU.
-        deviation: Of the logarithm of an iteration's time, within a run.
-        correlation: Of an iteration with the one before.
-        every: The optimizer runs in every so many iterations; 0 for none.
-        optimizer: Its time, as a share of an iteration's.
+        deviation: Of the logarithm of a step's time, within a run.
+        correlation: Of a step with the one before.
+        every: The optimizer runs in every so many steps; 0 for none.
+        optimizer: Its time, as a share of a step's.
         tail: Deviation of the logarithm of what is now and then in the way of the CPU, a skewed jitter; 0 for none.
     """
 
@@ -72,8 +72,8 @@ def make_recording(
     factor = _draw_factors(program, generator, pairs)
     late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))
     window = np.round((busy + waiting) * (factor + late)).ravel()
-    path = np.tile(np.arange(pairs), ITERATIONS_EACH)
-    start = np.repeat(np.arange(ITERATIONS_EACH), pairs) * 1_000_000_000
+    path = np.tile(np.arange(pairs), STEPS_EACH)
+    start = np.repeat(np.arange(STEPS_EACH), pairs) * 1_000_000_000
     kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
     active_ns = 0.3 * np.broadcast_to(program.busy_ns, window.shape)
     instances = pd.DataFrame(
@@ -98,14 +98,14 @@ def make_recording(
 
 
 def _draw_factors(program: Program, generator: np.random.Generator, pairs: int) -> npt.NDArray[np.float64]:
-    """How many times as long as usual each iteration takes: a row for each iteration, a column for each path."""
-    steps = generator.normal(0, 1, (ITERATIONS_EACH, pairs))
+    """How many times as long as usual each step takes: a row for each step, a column for each path."""
+    steps = generator.normal(0, 1, (STEPS_EACH, pairs))
     for before, step in itertools.pairwise(steps):
         step *= np.sqrt(1 - program.correlation**2)
         step += program.correlation * before
     factor: npt.NDArray[np.float64] = np.exp(program.deviation * steps)
     if program.every:
-        phase = np.arange(ITERATIONS_EACH)[:, None] + generator.integers(0, program.every, pairs)
+        phase = np.arange(STEPS_EACH)[:, None] + generator.integers(0, program.every, pairs)
         factor = factor + program.optimizer * (phase % program.every == 0)
     return factor
 

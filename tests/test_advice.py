@@ -66,8 +66,8 @@ FIRES = {
     "low-clock": ("transformer_compiled", "llama"),
     "hidden-graphs": ("jax_mlp", "mlp_fp32"),
     "idle-or-tracer": ("mlp_fp16", "mlp_fp16_4097"),
-    "few-iterations": ("transformer_tf32", "transformer_eager"),
-    "no-iterations": ("transformer_fp32", "transformer_tf32"),
+    "few-steps": ("transformer_tf32", "transformer_eager"),
+    "no-steps": ("transformer_fp32", "transformer_tf32"),
 }
 USUAL = 4  # of these; the others are slow, as each reads recordings of its own
 

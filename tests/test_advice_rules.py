@@ -134,7 +134,7 @@ def test_checkpointing_has_a_price(find: Find) -> None:
 
 
 def test_sms_without_work_are_counted_and_priced() -> None:
-    of_batch = tcprof.read(FIXTURES / "inference_fp32.sqlite", iteration="batch 2 / step")
+    of_batch = tcprof.read(FIXTURES / "inference_fp32.sqlite", step="batch 2 / step")
     (small,) = [each for each in of_batch.advice if each.rule == "small-grid"]
     assert "16 blocks for 132 SMs, which are active 11.9 %" in small.evidence[0]
     (last,) = [each for each in tcprof.read(FIXTURES / "matmul.sqlite").advice if each.rule == "last-wave"]

@@ -9,7 +9,7 @@ import tcprof
 from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.findings.advise import share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
-from tcprof.findings.pricing.builders import about_iteration, are_pinned, make_advice, tell_guess
+from tcprof.findings.pricing.builders import about_step, are_pinned, make_advice, tell_guess
 from tcprof.findings.pricing.step import Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -202,8 +202,7 @@ def test_no_idle_time_is_in_two_prices() -> None:
     half, most = (Gain(*(share * each for each in idle), step.alone_ns[step.tracing[1]]) for share in (0.6, 1.0))
     gains = {"launch-bound": half, "fusion": most, "cpu-work": most, "synchronizing-calls": half}
     priced = [
-        make_advice(step, rule, ("", "", ""), [Option("", (), gain)], about_iteration(step))
-        for rule, gain in gains.items()
+        make_advice(step, rule, ("", "", ""), [Option("", (), gain)], about_step(step)) for rule, gain in gains.items()
     ]
     launches, fusion, work, waits = share_idle_time(step, priced)
     assert work.gain == most

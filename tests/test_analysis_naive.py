@@ -27,9 +27,9 @@ SEEDS = first(1, range(30))
 
 @pytest.fixture(autouse=True, scope="module")
 def one_kind():
-    """Iterations of other kernels are of one kind here: in random recordings each is of its own."""
+    """Steps of other kernels are of one kind here: in random recordings each is of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "_find_kinds", lambda iterations, *_: np.zeros(len(iterations), dtype=np.int64))
+        patch.setattr(kinds, "_find_kinds", lambda steps, *_: np.zeros(len(steps), dtype=np.int64))
         yield
 
 

@@ -9,7 +9,7 @@ from tcprof.analysis import WINDOWS, analyze
 from tcprof.errors import InputError
 from tcprof.sources.nsys_sqlite import NsysExport
 
-# Of all iterations, and of the whole recording over all its samples. Counts and times are as printed; means of ranges
+# Of all steps, and of the whole recording over all its samples. Counts and times are as printed; means of ranges
 # to within 5 %: that program shares a sample at a range's border by time, tcprof by the work at either side.
 FIGURES = {
     "net_fp32": """

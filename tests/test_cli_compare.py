@@ -124,7 +124,7 @@ def test_a_page_is_written_and_named_last(run: Run, tmp_path: Path) -> None:
 def test_json_has_everything(run: Run) -> None:
     document = json.loads(run("compare", EAGER, COMPILED, "--format", "json", "--fail-if", "time > +5%").out)
     assert document["kind"] == "comparison"
-    assert document["iteration_path"] == "step"
+    assert document["step_path"] == "step"
     for name, schema in (("rows", COMPARISON), ("waterfall", WATERFALL), ("kernels", KERNEL_CHANGES)):
         assert list(document[name][0]) == list(schema.names)
     time = [row for row in document["waterfall"] if row["quantity"] == "time_ns"]

@@ -114,7 +114,7 @@ def test_useful_flop_of_a_network_of_convolutions_are_those_counted_by_hand() ->
     }
     modules = tcprof.read(RESNET).modules
     rows = modules[(modules["phase"] == "all") & (modules["useful_flop"] > 0)].set_index("module")
-    found = rows["useful_flop"] / rows["iteration_count"]
+    found = rows["useful_flop"] / rows["step_count"]
     assert found[""] == found["ResNet"] == 3 * sum(once.values())
     layers = found[found.index.isin([f"ResNet.{name}" for name in once])]
     assert layers.to_dict() == {f"ResNet.{name}": 3 * flop for name, flop in once.items()}

@@ -26,13 +26,13 @@ def test_output_is_as_before(name: str, args: list[object], run: Run, golden: Go
 def test_json_has_the_account_and_what_it_rests_on(run: Run) -> None:
     document = json.loads(run("timeline", AMP, "--format", "json").out)
     assert document["kind"] == "timeline"
-    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("iterations", STEPS), ("clocks", CLOCKS)):
+    for name, schema in (("rows", TIMELINE), ("ledger", LEDGER), ("steps", STEPS), ("clocks", CLOCKS)):
         assert document[name]
         assert all(list(row) == schema.names for row in document[name])
 
 
 def test_unknown_range_is_refused(run: Run) -> None:
-    done = run("timeline", AMP, "--iteration", "nonsense")
+    done = run("timeline", AMP, "--step", "nonsense")
     assert done.status == 2
     assert done.out == ""
     assert "No range is called 'nonsense'" in done.err

@@ -186,7 +186,7 @@ def test_files_and_analyses_by_the_public_name(tmp_path):
 
 
 def runs(count, *, window=40_000, gap=0, wobble=0, warm_up=0, names=("step",), clock=None, kernels=("gemm",), gr=90):
-    """Iterations of 100 µs on the CPU with kernels in the given window; every third lasts longer by the wobble."""
+    """Steps of 100 µs on the CPU with kernels in the given window; every third lasts longer by the wobble."""
     builder = TraceBuilder().gpu(0).recorded(duration=200_000 * count)
     for i in range(count):
         at = 200_000 * i
@@ -267,7 +267,7 @@ def test_a_side_without_work_is_refused_unless_allowed(tmp_path):
 
 
 @pytest.mark.slow
-def test_other_clocks_lengths_and_numbers_of_iterations_are_said(tmp_path):
+def test_other_clocks_lengths_and_numbers_of_steps_are_said(tmp_path):
     base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
     new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")
     told = " ".join(cautions_of(compare(base, new)))

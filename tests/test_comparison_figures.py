@@ -13,19 +13,19 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
 from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.comparison.iterations import MOST_POINTS
-from tcprof.views.comparison.iterations import figure_iterations as draw_iterations
 from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR
+from tcprof.views.comparison.steps import MOST_POINTS
+from tcprof.views.comparison.steps import figure_steps as draw_steps
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 
-figure_iterations = as_plotly(draw_iterations)
+figure_steps = as_plotly(draw_steps)
 figure_waterfall = as_plotly(draw_waterfall)
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 def lines(figure, ending=""):
-    """The traces of iterations, or those whose names end so."""
+    """The traces of steps, or those whose names end so."""
     traces = [trace for trace in figure.data if trace.type == "scatter" and trace.x[0] is not None]
     if ending:
         return [trace for trace in traces if trace.name.endswith(ending)]
@@ -37,30 +37,30 @@ def boxes(figure):
     return lines(figure, ", distribution")
 
 
-def with_iterations(comparison, change):
-    """The comparison with other iterations in the baseline."""
+def with_steps(comparison, change):
+    """The comparison with other steps in the baseline."""
     recording = comparison.base.first
-    changed = dataclasses.replace(recording, iterations=change(recording.iterations))
+    changed = dataclasses.replace(recording, steps=change(recording.steps))
     return dataclasses.replace(comparison, base=Side("base", (changed,)))
 
 
-class TestIterations:
+class TestSteps:
     @pytest.mark.slow
     def test_each_recording_has_its_line_in_both_strips(self, several):
-        figure = figure_iterations(several, 0)
+        figure = figure_steps(several, 0)
         assert len(lines(figure)) == 2 * 3 * 2
         assert {trace.yaxis for trace in lines(figure)} == {"y", "y2"}
 
-    def test_values_are_those_of_the_iterations(self, steps):
-        trace = lines(figure_iterations([steps], 0))[0]
+    def test_values_are_those_of_the_steps(self, steps):
+        trace = lines(figure_steps([steps], 0))[0]
         known = steps.base.first.steps.dropna(subset="step_ns")  # the last one has no next one
         assert list(trace.x) == known["number"].tolist()
         assert list(trace.y) == pytest.approx((known["step_ns"] * 1e-9).tolist())
         assert trace.name == "base, Step time per step"
 
     def test_warm_up_is_open_and_not_in_the_distribution(self, steps):
-        figure = figure_iterations([steps], 0)
-        warm_up = steps.base.first.iterations["warm_up"].to_numpy()[:-1]
+        figure = figure_steps([steps], 0)
+        warm_up = steps.base.first.steps["warm_up"].to_numpy()[:-1]
         assert 0 < warm_up.sum() < len(warm_up)
         assert [symbol.endswith("-open") for symbol in lines(figure)[0].marker.symbol] == warm_up.tolist()
         outline, points = boxes(figure)[:2]
@@ -70,7 +70,7 @@ class TestIterations:
         assert {*np.percentile(steady, [25, 50, 75])} <= {*outline.y}
 
     def test_median_and_interval_are_those_that_are_compared(self, steps):
-        figure = figure_iterations([steps], 0)
+        figure = figure_steps([steps], 0)
         row = find_row(steps, 0, "step_ns")
         base, new = lines(figure, "Step time per step, median")
         assert list(base.y) == pytest.approx([row["base"] * 1e-9] * 2)
@@ -79,25 +79,25 @@ class TestIterations:
         assert [min(band.y), max(band.y)] == pytest.approx([row["base_low"] * 1e-9, row["base_high"] * 1e-9])
 
     def test_each_side_stands_once_in_the_legend(self, several):
-        figure = figure_iterations(several, 0)
+        figure = figure_steps(several, 0)
         assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["slow", "middle", "fast"]
 
-    def test_of_very_many_iterations_blocks_are_drawn(self, steps):
+    def test_of_very_many_steps_blocks_are_drawn(self, steps):
         count = 4 * MOST_POINTS
 
-        def repeat(iterations):
-            rows = pd.concat([iterations] * (count // len(iterations) + 1), ignore_index=True).head(count)
+        def repeat(steps):
+            rows = pd.concat([steps] * (count // len(steps) + 1), ignore_index=True).head(count)
             return rows.assign(number=np.arange(count), window_active_pct=np.arange(count) * 1e-2, warm_up=False)
 
-        drawn = lines(figure_iterations([with_iterations(steps, repeat)], 0))
+        drawn = lines(figure_steps([with_steps(steps, repeat)], 0))
         trace = next(each for each in drawn if each.yaxis == "y2")
         assert len(trace.x) == MOST_POINTS
         assert list(trace.x[:2]) == [0, 4]
         assert list(trace.y[:2]) == pytest.approx([1.5e-2, 5.5e-2])
         assert "step 4 to 7, median" in trace.hovertext[1]
 
-    def test_without_iterations_there_is_nothing(self):
-        assert not figure_iterations([make_comparison()], 0).data
+    def test_without_steps_there_is_nothing(self):
+        assert not figure_steps([make_comparison()], 0).data
 
     def test_colours_of_sides_differ(self):
         assert len(set(SIDE_COLORS)) == len(SIDE_COLORS) >= 6
@@ -106,7 +106,7 @@ class TestIterations:
     def test_hostile_names_are_text(self, tmp_path):
         comparisons = compare_hostile(tmp_path)
         for figure in (
-            figure_iterations(comparisons, 0),
+            figure_steps(comparisons, 0),
             figure_waterfall(comparisons[0], 0, TIME),
         ):
             texts = [note.text for note in figure.layout.annotations]

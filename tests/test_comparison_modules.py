@@ -76,7 +76,7 @@ def test_layers_of_a_list_are_one_row_whatever_their_number(make: Make) -> None:
     assert rows["parent_id"].tolist() == [-1, -1, *rows["module_id"].iloc[[1, 2, 2]]]
 
 
-def test_a_change_has_an_interval_over_the_iterations_and_is_judged(make: Make) -> None:
+def test_a_change_has_an_interval_over_the_steps_and_is_judged(make: Make) -> None:
     rows = totals(compare_modules([make(3, 40, spread=0.05)], [make(3, 50, spread=0.05, seed=1)], iterate=True))
     fc, norm = rows.loc["Net.layers.*.fc"], rows.loc["Net.layers.*.norm"]
     assert fc["verdict"] == "higher"
@@ -90,12 +90,12 @@ def test_a_change_has_an_interval_over_the_iterations_and_is_judged(make: Make) 
     assert same["difference_low_ns"] < 0 < same["difference_high_ns"]
 
 
-def test_the_values_are_means_of_the_sums_of_each_iteration(make: Make) -> None:
+def test_the_values_are_means_of_the_sums_of_each_step(make: Make) -> None:
     analysis = make(2, 40, spread=0.3)
     launched = analysis.kernel_instances.assign(
         module=analysis.modules["module"].to_numpy()[analysis.kernel_instances["module"].to_numpy()]
     )
-    per_step = launched[launched["module"].str.endswith(".fc")].groupby("iteration")["duration_ns"].sum()
+    per_step = launched[launched["module"].str.endswith(".fc")].groupby("step")["duration_ns"].sum()
     expected = find_means(np.zeros(STEPS, dtype=int), per_step.to_numpy(float), 1)
     found = totals(compare_modules([analysis], [analysis], iterate=True)).loc["Net.layers.*.fc"]
     assert found["base_ns"] == pytest.approx(expected.value[0])

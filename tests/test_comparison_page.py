@@ -115,7 +115,7 @@ class TestTwoSides:
         same = {"mean_verdict": changes.get("verdict", ""), "base": 2e6, "new": 1e6}
         rows = steps.rows.copy()
         times_of_steps = rows["quantity"].isin(["step_ns", "gpu_window_ns", "host_ns"])
-        judged = times_of_steps & (rows["path"] == steps.iteration_path)
+        judged = times_of_steps & (rows["path"] == steps.step_path)
         for name, value in {**ratios, **same, **changes}.items():
             rows.loc[judged, name] = value
         verdict = judge_change(dataclasses.replace(steps, rows=rows), 0)
@@ -166,7 +166,7 @@ class TestTwoSides:
         base, new = (read_steps(tmp_path, f"{name}.sqlite", gpus=(0, 1)) for name in ("a", "b"))
         shown = Page(render_page([compare(base, new)]))
         assert len(ids(shown)) == len(set(ids(shown)))
-        assert {"iterations-0", "iterations-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
+        assert {"steps-0", "steps-1", "waterfall-time_ns-1-0", "waterfall-time_ns-1-1"} <= set(ids(shown))
         assert shown.text.count("GPU 1, NVIDIA H200") >= 2
 
 
@@ -175,7 +175,7 @@ class TestGate:
     def test_conditions_with_their_verdicts(self, steps, bound, verdict):
         change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
         text = f"time {bound or f'< {change:.2f}%'}"
-        gate = Gate((judge_condition(parse_condition(text), steps.rows, steps.iteration_path),))
+        gate = Gate((judge_condition(parse_condition(text), steps.rows, steps.step_path),))
         assert gate.verdict == verdict
         shown = plain(Page(render_page([steps], gate=gate)))
         assert f"{verdict} {text}" in shown
@@ -217,7 +217,7 @@ class TestMoreSides:
 
     def test_every_id_is_its_own(self, page_of_several):
         assert len(ids(page_of_several)) == len(set(ids(page_of_several)))
-        assert {"iterations-0", "waterfall-time_ns-1-0", "waterfall-time_ns-2-0"} <= set(ids(page_of_several))
+        assert {"steps-0", "waterfall-time_ns-1-0", "waterfall-time_ns-2-0"} <= set(ids(page_of_several))
 
     def test_a_verdict_for_each(self, page_of_several, several):
         for each in several:

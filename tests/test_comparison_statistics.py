@@ -69,7 +69,7 @@ class TestMedians:
 
     @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.76])
     @pytest.mark.parametrize("count", [15])
-    def test_interval_holds_the_median_although_iterations_are_not_independent(self, correlation, count):
+    def test_interval_holds_the_median_although_steps_are_not_independent(self, correlation, count):
         series = 100 + autocorrelated(correlation, count, 2000)
         found = find_medians(np.tile(np.arange(2000), count), series.ravel(), 2000)
         held = np.mean((found.low <= 100) & (found.high >= 100))
@@ -291,7 +291,7 @@ class TestMeans:
         assert np.mean((found.low <= truth) & (found.high >= truth)) >= 0.93
 
     @pytest.mark.parametrize(("correlation", "count", "least"), [(0.5, 15, 0.92), (0.5, 400, 0.94), (0.76, 40, 0.92)])
-    def test_iterations_are_not_independent(self, correlation, count, least):
+    def test_steps_are_not_independent(self, correlation, count, least):
         series = 100 + autocorrelated(correlation, count, 2000)
         found = find_means(np.tile(np.arange(2000), count), series.ravel(), 2000)
         assert np.mean((found.low <= 100) & (found.high >= 100)) >= least

@@ -59,7 +59,7 @@ def test_conditions_on_them(sides: tuple[Path, Path], run: Run, condition: str, 
 
 def read_host(step: Step, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The ranges by path, and the instances, over host windows."""
-    analysis = tcprof.read(step.sampled().write(folder), "host", warm_up="all", iteration="step")
+    analysis = tcprof.read(step.sampled().write(folder), "host", warm_up="all", step="step")
     paths = analysis.paths["path"].to_numpy()
     instances = analysis.instances.assign(path=paths[analysis.instances["path_id"].to_numpy()])
     return analysis.ranges.set_index("path"), instances.set_index("path")
@@ -78,7 +78,7 @@ def test_a_host_window_that_holds_all_of_its_work_has_rates(tmp_path: Path) -> N
 
 
 def test_over_gpu_windows_instances_add_up_to_their_path(tmp_path: Path) -> None:
-    analysis = tcprof.read(steps().sampled().write(tmp_path), warm_up="all", iteration="step")
+    analysis = tcprof.read(steps().sampled().write(tmp_path), warm_up="all", step="step")
     row = analysis.ranges.set_index("path").loc["step"]
     of_step = analysis.instances[analysis.instances["path_id"] == row["path_id"]]
     assert of_step["mfu_pct"].mean() == pytest.approx(row["mfu_pct"]) == pytest.approx(MFU, rel=1e-6)

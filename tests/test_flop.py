@@ -78,7 +78,7 @@ Read = Callable[[TraceBuilder], Analysis]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    return lambda builder: tcprof.read(builder.write(tmp_path), iteration="step")
+    return lambda builder: tcprof.read(builder.write(tmp_path), step="step")
 
 
 def useful(analysis: Analysis) -> float:
@@ -286,13 +286,11 @@ def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
         step.op("aten::mm", at, at + 100, [[1024, width], [width, width]]).works(at + 50, 2 * 1024 * wide * deep)
     analysis = read(step.sampled())
     rows = analysis.modules.set_index(["module", "phase"]).loc[("Net", "all")]
-    steady = rows["iteration_count"]
+    steady = rows["step_count"]
     assert rows["useful_flop"] == steady * 2 * 1024 * width**2
     assert rows["tensor_flop"] == pytest.approx(steady * 2 * 1024 * wide * deep, rel=1e-3)
     assert rows["useful_pct"] == pytest.approx(share, rel=1e-3)
-    assert (
-        analysis.instances.set_index("range")["useful_flop"][analysis.iterations["range"]] == 2 * 1024 * width**2
-    ).all()
+    assert (analysis.instances.set_index("range")["useful_flop"][analysis.steps["range"]] == 2 * 1024 * width**2).all()
     said = " ".join(describe_useful(analysis))
     assert ("may be padding to whole tiles" in said) == (width == 4097)
 
@@ -305,7 +303,7 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2).works(at + 50, 2 * flop)
         step.works(at + 200, name=ELEMENTWISE)
     path = step.sampled().write(tmp_path)
-    analysis = tcprof.read(path, iteration="step")
+    analysis = tcprof.read(path, step="step")
     for frame, column in ((analysis.ranges, "path"), (analysis.modules[analysis.modules["phase"] == "all"], "module")):
         row = frame.set_index(column).loc["step" if column == "path" else "Net"]
         assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
@@ -320,7 +318,7 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     without = replace(analysis, ranges=unknown)
     assert "MFU" not in {each.title for each in summarize(without)[0].figures}
     assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
-    given = tcprof.read(path, iteration="step", peak_tflops=500).ranges.set_index("path").loc["step"]
+    given = tcprof.read(path, step="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
 
 

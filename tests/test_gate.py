@@ -23,8 +23,8 @@ from tcprof.views.document import Document
 DOCS = Path(__file__).parent.parent / "docs" / "ci.md"
 
 
-def judge(text, *rows, iterations="step"):
-    return judge_condition(parse_condition(text), make_rows(*rows), iterations)
+def judge(text, *rows, steps="step"):
+    return judge_condition(parse_condition(text), make_rows(*rows), steps)
 
 
 def verdict(text, *rows, **options):
@@ -320,12 +320,12 @@ def test_a_path_is_named_in_full_or_by_its_last_names(path):
     assert (found.path, found.verdict) == ("step / forward", "pass")
 
 
-def test_without_a_path_it_is_that_of_the_iterations_or_the_whole_capture():
+def test_without_a_path_it_is_that_of_the_steps_or_the_whole_capture():
     rows = WHOLE, make_row(), FORWARD
     assert judge("time > +5%", *rows).path == "step"
-    assert judge("time > +5%", *rows, iterations="step / forward").path == "step / forward"
-    assert judge("time > +15%", *rows, iterations="").path == ""
-    assert judge("time > +15%", *rows, iterations="").verdict == "fail"
+    assert judge("time > +5%", *rows, steps="step / forward").path == "step / forward"
+    assert judge("time > +15%", *rows, steps="").path == ""
+    assert judge("time > +15%", *rows, steps="").verdict == "fail"
 
 
 def test_a_path_in_full_goes_before_paths_that_end_so():
@@ -440,7 +440,7 @@ def test_what_was_found_in_words(text, row, described):
 def test_a_condition_is_named_with_what_it_leaves_open():
     assert name_condition(judge("time[step] > +5%", make_row())) == "time[step] > +5%"
     assert name_condition(judge("time > +5%", make_row())) == "time > +5% (step)"
-    assert name_condition(judge("time > +5%", WHOLE, iterations="")) == "time > +5% (whole capture)"
+    assert name_condition(judge("time > +5%", WHOLE, steps="")) == "time > +5% (whole capture)"
     assert name_condition(judge("time[forward] > +5%", FORWARD)) == "time[forward] > +5% (step / forward)"
     assert name_condition(judge("time[step] > +5%", make_row(), make_row(gpu=1))) == "time[step] > +5% (GPU 0)"
 
@@ -499,7 +499,7 @@ def test_the_documented_conditions_can_be_read():
 
 def test_names_of_a_recording_cannot_forge_the_output():
     name = "a\x1b[2J\n| x | <img src=x> `b` \u202e" + "n" * 10_000
-    found = [judge("time > +5%", make_row(path=name), iterations=name)]
+    found = [judge("time > +5%", make_row(path=name), steps=name)]
     for shown in (render_gate(found, strict=False, width=80, color=False), render_gate_markdown(found, strict=False)):
         assert all(line.isprintable() for line in shown.split("\n"))
         assert len(shown) < 1000

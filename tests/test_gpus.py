@@ -25,7 +25,7 @@ def few_are_many(monkeypatch):
 
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory):
-    """A program that works the longer on a GPU the higher its number is, in three iterations of two kernels."""
+    """A program that works the longer on a GPU the higher its number is, in three steps of two kernels."""
     builder = TraceBuilder()
     for gpu in range(GPUS):
         builder.gpu(gpu).samples([10 + gpu] * 60, gpu=gpu)
@@ -50,13 +50,13 @@ def describe(analysis) -> pd.DataFrame:
             "activity": activity["name"].astype(str).to_numpy(),
             "kernel": kernel["name"].to_numpy(),
             "of_gpu": kernel["gpu"].to_numpy(),
-            "iteration": analysis.iterations["number"].to_numpy()[launched["iteration"]],
-            "iterates": analysis.iterations["gpu"].to_numpy()[launched["iteration"]],
+            "step": analysis.steps["number"].to_numpy()[launched["step"]],
+            "iterates": analysis.steps["gpu"].to_numpy()[launched["step"]],
         }
     )
 
 
-def test_the_launches_of_some_gpus_are_of_the_same_kernels_and_iterations(analysis):
+def test_the_launches_of_some_gpus_are_of_the_same_kernels_and_steps(analysis):
     assert busiest_gpus(analysis, 3) == [GPUS - 3, GPUS - 2, GPUS - 1]
     kept, whole = describe(keep_gpus(analysis, [2, 5])), describe(analysis)
     assert len(kept) == 2 * 2 * 3

@@ -35,8 +35,8 @@ def fit_part(analysis: Analysis, launched: np.ndarray, sampled: np.ndarray) -> p
 
 
 def fit_halves(analysis: Analysis) -> list[pd.DataFrame]:
-    """The kernels of the iterations before and from the middle one on; those that both halves have."""
-    middle = analysis.iterations.iloc[len(analysis.iterations) // 2]["range"]
+    """The kernels of the steps before and from the middle one on; those that both halves have."""
+    middle = analysis.steps.iloc[len(analysis.steps) // 2]["range"]
     cut = analysis.instances.set_index("range").loc[middle, "gpu_start_ns"]
     activities, samples = analysis.activities, analysis.samples
     halves = [
@@ -49,8 +49,8 @@ def fit_halves(analysis: Analysis) -> list[pd.DataFrame]:
 
 def test_halves_agree(fixture_file) -> None:
     analysis = tcprof.read(fixture_file)
-    if len(analysis.iterations) < 2:
-        pytest.skip("it has no iterations to be cut between")
+    if len(analysis.steps) < 2:
+        pytest.skip("it has no steps to be cut between")
     halves = fit_halves(analysis)
     if len(halves[0]) < FEWEST:
         pytest.skip("its halves have hardly a kernel in common")

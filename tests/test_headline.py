@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
         ),
     ],
 )
-def test_what_had_most_of_an_iteration(file, most):
+def test_what_had_most_of_an_step(file, most):
     (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
     shown = {each.title: each.value for each in summary.figures}
     assert summary.headline == (

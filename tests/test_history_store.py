@@ -49,7 +49,7 @@ def test_figures_are_those_that_the_recording_shows() -> None:
     modules = analysis.modules
     whole = modules[(modules["module"] == "Llama") & (modules["phase"] == "all")].iloc[0]
     assert points.loc[("module", "Llama", "kernel_ns"), "value"] == pytest.approx(
-        whole["kernel_ns"] / whole["iteration_count"]
+        whole["kernel_ns"] / whole["step_count"]
     )
     known = points[["low", "high"]].notna().all(axis=1)
     assert ((points["low"] <= points["value"]) & (points["value"] <= points["high"]))[known].all()

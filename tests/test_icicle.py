@@ -1,4 +1,4 @@
-"""The mean iteration in parts: they are the time account's to the nanosecond, and names are text."""
+"""The mean step in parts: they are the time account's to the nanosecond, and names are text."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from builders import FIXTURES, MS, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 
 import tcprof
-from tcprof.analysis.mean_iteration import measure_mean_iteration
+from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.views.icicle import KINDS, Place, Tree
 from tcprof.views.recording.icicle import list_icicles
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 @pytest.mark.parametrize("file", ["llama", "net_amp", "transformer_eager", "wmma", "jax_mlp", "gan_fp16"])
 def test_parts_are_those_of_the_time_account(file):
     analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
-    mean = measure_mean_iteration(analysis, 0)
+    mean = measure_mean_step(analysis, 0)
     account = analysis.timeline
     rows = account[account["path_id"].isin(mean.paths) if mean.paths else account["depth"] == 0]
     found = mean.parts.groupby("time_class")["time_ns"].sum().reindex(range(len(TIME_CLASSES)), fill_value=0.0)
@@ -28,11 +28,11 @@ def test_parts_are_those_of_the_time_account(file):
     assert found.sum() == pytest.approx(mean.length_ns)
 
 
-def test_kernels_have_their_launches_of_an_iteration():
+def test_kernels_have_their_launches_of_an_step():
     analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
-    parts = measure_mean_iteration(analysis, 0).parts
-    steady = analysis.iterations[~analysis.iterations["warm_up"]]
-    launched = analysis.kernel_instances[analysis.kernel_instances["iteration"].isin(steady.index)]
+    parts = measure_mean_step(analysis, 0).parts
+    steady = analysis.steps[~analysis.steps["warm_up"]]
+    launched = analysis.kernel_instances[analysis.kernel_instances["step"].isin(steady.index)]
     expected = launched.groupby("kernel").size() / len(steady)
     found = parts[parts["kernel"] >= 0].groupby("kernel")["launch_count"].sum()
     assert found.to_dict() == pytest.approx(expected[found.index].to_dict())

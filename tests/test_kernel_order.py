@@ -1,4 +1,4 @@
-"""Iterations from the order of the kernels, where no range iterates."""
+"""Steps from the order of the kernels, where no range iterates."""
 
 import shutil
 import sqlite3
@@ -11,7 +11,7 @@ from builders import PROCESS, TraceBuilder
 from slow import first
 
 import tcprof
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, KERNEL_ORDER_DOMAIN
 from tcprof.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -92,14 +92,14 @@ def test_fixtures_without_their_ranges(name, count, tmp_path):
     """As many as the program took steps, and each begins with the step's first kernel."""
     known = tcprof.read(FOLDER / f"{name}.sqlite", kernels=False)
     found = tcprof.read(without_ranges(FOLDER / f"{name}.sqlite", tmp_path), kernels=False)
-    assert len(found.iterations) == count
+    assert len(found.steps) == count
     if not count:
         return
-    assert found.iterations["path"].unique().tolist() == [KERNEL_ORDER]
-    instances = found.instances[found.instances["range"].isin(found.iterations["range"])]
-    steps_of = known.iterations if len(known.iterations) else known.instances
+    assert found.steps["path"].unique().tolist() == [KERNEL_ORDER]
+    instances = found.instances[found.instances["range"].isin(found.steps["range"])]
+    steps_of = known.steps if len(known.steps) else known.instances
     begun = known.instances[known.instances["range"].isin(steps_of["range"])].sort_values("gpu_start_ns")
-    begun = begun[begun["path_id"] == begun["path_id"].iloc[0]] if not len(known.iterations) else begun
+    begun = begun[begun["path_id"] == begun["path_id"].iloc[0]] if not len(known.steps) else begun
     kernels = np.sort(known.activities.loc[known.activities["kind"].isin(["kernel", "graph"]), "start_ns"])
     expected, actual = (np.searchsorted(kernels, frame["gpu_start_ns"]) for frame in (begun, instances))
     assert np.abs(expected - actual).max() <= 1
@@ -118,7 +118,7 @@ def test_windows_reach_from_one_to_the_next(tmp_path):
     assert found["host_start_ns"].tolist() == (start - 500).tolist()
     assert found["kernel_count"].tolist() == [len(KINDS)] * 4
     assert found["kernel_ns"].tolist() == [100 * len(KINDS)] * 4
-    assert analysis.iterations["number"].tolist() == list(range(4))
+    assert analysis.steps["number"].tolist() == list(range(4))
     row = analysis.ranges[analysis.ranges["path"] == KERNEL_ORDER].iloc[0]
     assert (row["domain"], row["instance_count"], row["kernel_count"]) == (KERNEL_ORDER_DOMAIN, 4, 4 * len(KINDS))
     assert analysis.observed.range_count == 0
@@ -130,9 +130,9 @@ def test_a_range_that_iterates_comes_first(tmp_path):
         trace.range("step", start, start + 9_000)
         steps(trace, 1, start + 10)
     path = trace.write(tmp_path)
-    assert tcprof.read(path).iterations["path"].unique().tolist() == ["step"]
-    forced = tcprof.read(path, iteration=KERNEL_ORDER)
-    assert forced.iterations["path"].tolist() == [KERNEL_ORDER] * 6
+    assert tcprof.read(path).steps["path"].unique().tolist() == ["step"]
+    forced = tcprof.read(path, step=KERNEL_ORDER)
+    assert forced.steps["path"].tolist() == [KERNEL_ORDER] * 6
     assert {"step", KERNEL_ORDER} == set(forced.paths["path"])
 
 
@@ -156,15 +156,15 @@ def test_without_launches_it_is_the_order_of_the_starts(tmp_path):
     assert analysis.instances["kernel_count"].tolist() == [len(KINDS)] * 6
 
 
-def test_each_gpu_has_iterations_of_its_own(tmp_path):
+def test_each_gpu_has_steps_of_its_own(tmp_path):
     trace = TraceBuilder().gpu(0).gpu(1)
     steps(trace, 6)
     steps(trace, 4, start=300, kinds=("a", "b", "c"), device=1)
-    found = read(trace, tmp_path).iterations
+    found = read(trace, tmp_path).steps
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(4))}
 
 
-def test_the_process_with_most_kernel_time_has_the_iterations(tmp_path):
+def test_the_process_with_most_kernel_time_has_the_steps(tmp_path):
     trace = TraceBuilder().gpu()
     steps(trace, 6)
     for number in range(5):
@@ -190,12 +190,12 @@ def test_where_nothing_repeats_it_is_said(tmp_path, run):
     for number in range(30):
         trace.kernel(f"k{number}", 100 * number, 100 * number + 50, launched=100 * number)
     path = trace.write(tmp_path)
-    assert tcprof.read(path).iterations.empty
+    assert tcprof.read(path).steps.empty
     shown = " ".join(run("timeline", path, "--notes").out.split())
     assert "No steps were found: no range of the program" in shown
     assert "and the order of the kernels does not repeat." in shown
     with pytest.raises(UsageError):
-        tcprof.read(path, iteration=KERNEL_ORDER)
+        tcprof.read(path, step=KERNEL_ORDER)
 
 
 @pytest.mark.parametrize("command", ["show", "ranges", "timeline"])
@@ -211,7 +211,7 @@ def _line(text):
     return " ".join(text.split())
 
 
-def test_two_recordings_without_ranges_are_compared_by_iteration(tmp_path):
+def test_two_recordings_without_ranges_are_compared_by_step(tmp_path):
     sides = []
     for name, longer in (("a", 0), ("b", 30)):
         trace, start = TraceBuilder().gpu(), 0
@@ -223,4 +223,4 @@ def test_two_recordings_without_ranges_are_compared_by_iteration(tmp_path):
         (tmp_path / name).mkdir()
         sides.append(tcprof.read(trace.write(tmp_path / name)))
     comparison = tcprof.compare(*sides)
-    assert comparison.iteration_path == KERNEL_ORDER
+    assert comparison.step_path == KERNEL_ORDER

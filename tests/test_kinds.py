@@ -1,4 +1,4 @@
-"""Kinds of iterations: those of other work are told apart by what they launch, and figures are of one of them."""
+"""Kinds of steps: those of other work are told apart by what they launch, and figures are of one of them."""
 
 import re
 
@@ -35,14 +35,14 @@ def read(tmp_path):
 
 
 def kinds_of(analysis):
-    return analysis.iterations["kind"].tolist()
+    return analysis.steps["kind"].tolist()
 
 
 def test_prefill_and_decode(read):
     analysis = read(loop(([PREFILL] + [DECODE] * 9) * 3))
     assert kinds_of(analysis) == ([1] + [0] * 9) * 3
     found = analysis.kinds.set_index("kind")
-    assert found["iteration_count"].tolist() == [27, 3]
+    assert found["step_count"].tolist() == [27, 3]
     assert found["kernel_ns"].tolist() == [600, 4_000]
     assert found["step_time_ns"].tolist() == [750, 4_150]
     assert found["name"].tolist() == ["step, kind 1", "step, kind 2"]
@@ -66,7 +66,7 @@ def test_tokens_per_second_are_those_of_all_decode_steps_slow_ones_too(read):
     trace = loop(([PREFILL] + [DECODE] * 9) * 3, name="inference Llama", slow=slow)
     trace.range("Llama", 1, 2)
     decode = read(trace).kinds.set_index("name").loc["decode"]
-    assert decode["tokens_per_second"] == pytest.approx(1e9 * decode["iteration_count"] / decode["total_ns"])
+    assert decode["tokens_per_second"] == pytest.approx(1e9 * decode["step_count"] / decode["total_ns"])
     assert decode["tokens_per_second"] < 0.7e9 / decode["step_time_ns"]  # what its median would say
 
 
@@ -79,7 +79,7 @@ def test_a_small_last_batch_of_an_evaluation_is_no_prefill(read):
 def test_figures_are_of_the_kind_with_most_time(read):
     analysis = read(loop(([PREFILL] + [DECODE] * 20) * 3))
     row = analysis.ranges.set_index("path").loc["step"]
-    assert row["instance_count"] == analysis.iterations["counted"].sum() == 60
+    assert row["instance_count"] == analysis.steps["counted"].sum() == 60
     assert row["kernel_ns"] == 60 * 600
     assert analysis.instances["left_out"].sum() == 3
 
@@ -113,10 +113,10 @@ def test_ranges_that_take_turns_are_kinds(read):
                 start += 1_000
     analysis = read(trace)
     assert analysis.kinds["name"].tolist() == ["train", "evaluate"]
-    assert analysis.kinds["iteration_count"].tolist() == [24, 12]
+    assert analysis.kinds["step_count"].tolist() == [24, 12]
     counts = analysis.ranges.set_index("path")["instance_count"]
     assert (counts["train"], counts["evaluate"]) == (24, 12)
-    assert set(read(trace, iteration="train").iterations["path"]) == {"train"}
+    assert set(read(trace, step="train").steps["path"]) == {"train"}
 
 
 def test_the_verdict_names_the_kind_that_has_the_tensor_kernels(read):
@@ -159,7 +159,7 @@ def test_a_first_step_that_tunes_is_warm_up_of_its_kind(read):
     tuning = {**TRAIN, **{f"candidate {number}": (2_000, 64) for number in range(9)}}
     analysis = read(loop([tuning] + [TRAIN] * 9))
     assert set(kinds_of(analysis)) == {0}
-    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 9
+    assert analysis.steps["warm_up"].tolist() == [True] + [False] * 9
 
 
 def test_a_first_step_that_tunes_is_no_base_of_figures_where_another_is_like_it(read):
@@ -167,7 +167,7 @@ def test_a_first_step_that_tunes_is_no_base_of_figures_where_another_is_like_it(
     steps = [last] + [TRAIN] * 14 + [last] + [TRAIN] * 14
     analysis = read(loop(steps, slow=[0]))
     assert kinds_of(analysis) == [0] * 30
-    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 29
+    assert analysis.steps["warm_up"].tolist() == [True] + [False] * 29
     rare = read(loop(([last] + [TRAIN] * 4) * 2))  # neither tunes, and they differ by more than chance
     assert kinds_of(rare) == ([1] + [0] * 4) * 2
 
@@ -181,7 +181,7 @@ def test_a_slow_first_prefill_is_a_prefill(read):
 def test_warm_up_is_found_in_each_kind(read):
     order = ([TRAIN] * 10 + [EVALUATE] * 2) * 4
     analysis = read(loop(order, slow=(0, 10)))
-    assert analysis.iterations.index[analysis.iterations["warm_up"]].tolist() == [0, 10]
+    assert analysis.steps.index[analysis.steps["warm_up"]].tolist() == [0, 10]
     assert analysis.kinds["warm_up_count"].tolist() == [1, 1]
     assert read(loop(order, slow=(0, 10)), warm_up="all").kinds["warm_up_count"].tolist() == [0, 0]
 
@@ -198,7 +198,7 @@ def test_each_gpu_has_its_own_first_kind(read):
         start = 50 + number * 3_250
         trace.kernel("other", start, start + 900, launched=start - 49, device=1)
     analysis = read(trace)
-    assert analysis.iterations.groupby("gpu")["counted"].sum().tolist() == [8, 8]
+    assert analysis.steps.groupby("gpu")["counted"].sum().tolist() == [8, 8]
 
 
 def test_a_first_step_that_is_like_those_of_another_gpu_is_no_kind_of_its_gpu(read):
@@ -211,7 +211,7 @@ def test_a_first_step_that_is_like_those_of_another_gpu_is_no_kind_of_its_gpu(re
             trace.kernel(chosen, start, start + length, launched=launched, device=1, gridX=blocks)
             start += length
     analysis = read(trace)
-    assert analysis.iterations.groupby("gpu")["counted"].sum().tolist() == [8, 8]
+    assert analysis.steps.groupby("gpu")["counted"].sum().tolist() == [8, 8]
 
 
 def test_without_the_fit_kinds_are_the_same(read):

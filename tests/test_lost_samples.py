@@ -110,7 +110,7 @@ def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: R
     (found,) = (each for each in document["rows"] if each["path"] == path)
     assert found["coverage_pct"] < 99
     document = json.loads(run("timeline", lost, "--format", "json").out)
-    assert all("coverage_pct" in each for each in document.get("iterations", ()))
+    assert all("coverage_pct" in each for each in document.get("steps", ()))
     shown = next(line for line in run("compare", whole, lost, "--all").out.splitlines() if "Tensor-active time" in line)
     assert "≥" in shown.split()[4:]
     gate = run("compare", whole, lost, "--fail-if", f"tensor_cycles[{path}] < -5%")

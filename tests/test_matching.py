@@ -91,7 +91,7 @@ def test_the_rows_of_launches_name_their_change_and_warm_up_has_none(tmp_path):
         [("forward", SGEMM, 9000), ("forward", ADD, 500)]
     ] * 7
     base = analyzed(program(*steps), tmp_path)
-    assert base.iterations["warm_up"].tolist() == [True] + [False] * 7
+    assert base.steps["warm_up"].tolist() == [True] + [False] * 7
     found = match_kernels(base, base)
     assert_rows(brief(found.changes), "base  base_ns  base_count\nsgemm  9000  1\nadd  500  1")
     assert found.base_row.tolist() == [-1, -1] + [0, 1] * 7
@@ -154,7 +154,7 @@ def test_order_is_that_of_launch_not_that_in_which_streams_ran(tmp_path):
     assert_rows(brief(found), "status  base  new\nrenamed  sgemm  nvjet\nsame  add  add")
 
 
-def test_kernels_of_no_range_that_run_in_an_iteration_count_for_it_and_others_do_not(tmp_path):
+def test_kernels_of_no_range_that_run_in_an_step_count_for_it_and_others_do_not(tmp_path):
     builder = program(*[[("forward", SGEMM, 9000), ("forward", ADD, 500)]] * 6)
     for number in range(6):
         begin = STEP * number

@@ -305,14 +305,14 @@ def test_other_ranges_are_no_modules(read: Read) -> None:
     assert read(step).modules.empty
 
 
-def test_figures_are_of_the_iterations_without_warm_up(read: Read) -> None:
+def test_figures_are_of_the_steps_without_warm_up(read: Read) -> None:
     step = Step()
     for number in range(8):
         at = 1000 * number
         step.ours("step", at, at + 900).ours("forward", at + 10, at + 500).ours("Net", at + 20, at + 400)
         step.works(at + 30, ns=(500 if number == 0 else 10) * US)
     analysis = read(step.works(8500, "last").sampled())
-    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 7
+    assert analysis.steps["warm_up"].tolist() == [True] + [False] * 7
     assert times(analysis) == {("Net", "forward"): 70}
     of_step = analysis.ranges.set_index("path").loc["step"]
     assert of_step["kernel_ns"] == analysis.modules.loc[0, "kernel_ns"] == 70 * US
@@ -335,7 +335,7 @@ def folded(analysis: Analysis) -> pd.DataFrame:
     return rows[rows["phase"] == "all"].set_index("module")
 
 
-def test_launches_name_their_module_and_their_iteration(read: Read) -> None:
+def test_launches_name_their_module_and_their_step(read: Read) -> None:
     step = Step()
     for number in range(8):
         at = 1000 * number
@@ -345,15 +345,15 @@ def test_launches_name_their_module_and_their_iteration(read: Read) -> None:
         if not number:
             step.ours("Net.once", at + 210, at + 220).works(at + 215)
     analysis = read(step.works(8500).sampled())
-    assert analysis.iterations["warm_up"].tolist() == [True] + [False] * 7
+    assert analysis.steps["warm_up"].tolist() == [True] + [False] * 7
     launched = analysis.kernel_instances
     found = [
         tuple(analysis.modules.loc[row, ["module", "phase"]]) if row >= 0 else () for row in launched["module"].tolist()
     ]
     each = [("Net.fc", "forward"), ("Net", "forward"), ("(other)", "other")]
     assert found == [*each, (), *each * 7, ("(other)", "other")]  # what warm-up alone called has no row
-    assert launched["iteration"].tolist() == [0] * 4 + [number for number in range(1, 8) for _ in range(3)] + [-1]
-    counted = launched[(launched["iteration"] > 0)].groupby("module")["duration_ns"].sum()
+    assert launched["step"].tolist() == [0] * 4 + [number for number in range(1, 8) for _ in range(3)] + [-1]
+    counted = launched[(launched["step"] > 0)].groupby("module")["duration_ns"].sum()
     assert counted.equals(analysis.modules["own_kernel_ns"].loc[counted.index].rename("duration_ns"))
 
 

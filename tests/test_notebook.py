@@ -47,7 +47,7 @@ def test_an_analysis_shows_its_verdict_its_advice_and_what_loses_most():
     assert seen.tags.count("table") == 2
 
 
-def test_a_comparison_shows_its_verdict_and_its_iterations():
+def test_a_comparison_shows_its_verdict_and_its_steps():
     base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "tf32"))
     seen = Seen(tcprof.compare(base, new)._repr_html_())
     assert "new is 2.32x faster (" in seen.text

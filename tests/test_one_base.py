@@ -32,9 +32,9 @@ def read_once():
 
 
 def steady_rows(analysis, frame):
-    """The rows of the paths whose iterations count, or of the whole capture where none iterates."""
-    iterations = analysis.iterations
-    paths = iterations["path"][iterations["counted"]].unique().tolist() or [""]
+    """The rows of the paths whose steps count, or of the whole capture where none iterates."""
+    steps = analysis.steps
+    paths = steps["path"][steps["counted"]].unique().tolist() or [""]
     return frame[frame["path"].isin(paths)]
 
 
@@ -143,7 +143,7 @@ def test_the_same_sentences_in_every_output(fixture_file, read_once):
         assert findings.headline[0] in " ".join(repr(analysis).split())
     assert escape(document["first_lines"][0]) in analysis._repr_html_()
     left_out = document["recording"]["warm_up"]
-    assert bool(left_out) == (~analysis.iterations["counted"]).any()
+    assert bool(left_out) == (~analysis.steps["counted"]).any()
     assert not left_out or left_out in " ".join(repr(analysis).split())
 
 
@@ -162,6 +162,6 @@ def test_ranges_per_step_are_divided_by_the_steps(ranges, tmp_path):
         for part in view_recording(analysis, judge(analysis)).parts
         if isinstance(part, Table) and part.first.startswith("Range")
     )
-    steps = analysis.ranges[analysis.ranges["path"].isin(analysis.iterations["path"])].iloc[0]
+    steps = analysis.ranges[analysis.ranges["path"].isin(analysis.steps["path"])].iloc[0]
     assert table.first == "Range (mean per step)"
     assert table.rows[0].cells[0].text.startswith(format_ns(steps["gpu_window_ns"] / len(analysis.steps)))

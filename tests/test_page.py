@@ -165,7 +165,7 @@ class TestHostileNames:
     def test_figures_hold_no_character_that_ends_their_element(self, tmp_path: Path):
         shown = Page(render_page(read_hostile(tmp_path)))
         figures = [script for script in shown.scripts if script.startswith("{")]
-        assert len(figures) == 2, "the iterations, and what one consists of"
+        assert len(figures) == 2, "the steps, and what one consists of"
         for script in figures:
             assert not set("<>&\u2028\u2029") & set(script)
 

@@ -64,7 +64,7 @@ def test_most_of_the_weight_has_to_repeat():
     assert find(elements, [50, *[1] * 42]) == ([], [])
 
 
-def test_layers_of_one_step_do_not_pass_for_iterations():
+def test_layers_of_one_step_do_not_pass_for_steps():
     """Four layers that are over half of all work, in a program that takes one step."""
     assert find([1, 2, 3, 4, *LAYER * 4, 5, 6, 7, 8, 9]) == ([], [])
 
@@ -94,7 +94,7 @@ def test_more_elements_now_and_then():
 
 
 @pytest.mark.parametrize(("epochs", "steps", "evaluations"), [(5, 10, 4), (3, 50, 20)])
-def test_an_evaluation_is_in_no_iteration_and_makes_none(epochs, steps, evaluations):
+def test_an_evaluation_is_in_no_step_and_makes_none(epochs, steps, evaluations):
     """Its forward pass has the kernels of the step's own."""
     evaluation = [1, 2, *LAYER * 4, 20] * evaluations
     epoch = STEP * steps + evaluation

@@ -14,7 +14,7 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 GALLERY = {
     "cpu-work": "mnist_amp",
     "exposed-copies": "inference_fp32",
-    "few-iterations": "transformer_tf32",
+    "few-steps": "transformer_tf32",
     "fp32-matmul": "mlp_fp32",
     "fusion": "mlp_fp16",
     "hidden-graphs": "jax_mlp",
@@ -25,14 +25,14 @@ GALLERY = {
     "low-clock": "mlp_tf32_4097",
     "main-kernel": "wmma",
     "mixed-precision-overhead": "mlp_fp16",
-    "no-iterations": "wmma",
+    "no-steps": "wmma",
     "small-grid": "inference_fp32",
     "synchronizing-calls": "mlp_fp16",
     "tf32-matmul": "mlp_tf32",
     "unaligned-shapes": "matmul",
     "unfused-optimizer": "polynomial",
 }
-ITERATION = {"small-grid": "batch 16 / step"}  # of those with several kinds
+STEP = {"small-grid": "batch 16 / step"}  # of those with several kinds
 NEEDS = {
     "exposed-communication": "several GPUs: one alone copies what it sends to itself",
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
@@ -43,7 +43,7 @@ NEEDS = {
 @pytest.mark.parametrize("finding", sorted({*rules_of_findings()} - {*NEEDS}))
 def test_a_finding_fires_on_the_recording_that_is_named_for_it(finding: str) -> None:
     path = FIXTURES / f"{GALLERY.get(finding, f'findings/{finding}')}.sqlite"
-    assert finding in {each.rule for each in tcprof.read(path, iteration=ITERATION.get(finding)).advice}
+    assert finding in {each.rule for each in tcprof.read(path, step=STEP.get(finding)).advice}
 
 
 def test_no_recording_is_without_its_finding() -> None:

@@ -8,8 +8,8 @@ import pytest
 from builders import US, TraceBuilder
 
 import tcprof
-from tcprof.findings.iterations import LAUNCH_BOUND
 from tcprof.findings.recording_cost import measure_cost
+from tcprof.findings.steps import LAUNCH_BOUND
 from tcprof.frames import UNPROFILED
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 

@@ -25,7 +25,7 @@ COMMANDS = ("ranges", "show", "kernels", "modules", "advise", "timeline")
 
 
 def steps() -> TraceBuilder:
-    """A recording with iterations, modules, two GPUs' numbers and all that is saved of one."""
+    """A recording with steps, modules, two GPUs' numbers and all that is saved of one."""
     builder = TraceBuilder().gpu().recorded(2_000_000).exported()
     for step in range(8):
         at = 100_000 * step
@@ -86,7 +86,7 @@ DAMAGED: dict[str, Callable[[Path], object]] = {
         path, "paths.parquet", column("parent_id", lambda values: [1] * len(values))
     ),
     "instances without windows": lambda path: change(path, "instances.parquet", unknown("gpu_start_ns", "gpu_end_ns")),
-    "iterations that are no instances": lambda path: change(
+    "steps that are no instances": lambda path: change(
         path, "instances.parquet", rows(lambda count: list(range(1, count)))
     ),
     "no whole capture": lambda path: change(path, "ranges.parquet", rows(lambda count: list(range(1, count)))),
@@ -217,7 +217,7 @@ def test_each_value_of_the_document_is_held_against_its_type(saved: Path) -> Non
             inner = inner[key]
         value = inner[last]
         for odd in ([[]], {"x": {}}, -1, True, float("inf"), 10**400, "text", None):
-            may_be = around == ["options"] and last in ("warm_up", "iteration", "peak_tflops")
+            may_be = around == ["options"] and last in ("warm_up", "step", "peak_tflops")
             if may_be or (type(odd) is type(value) and isinstance(odd, bool | str | None) and last not in CHOSEN):
                 continue
             inner[last] = odd

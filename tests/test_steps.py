@@ -5,7 +5,7 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 
 import tcprof
-from tcprof.analysis.mean_iteration import find_typical
+from tcprof.analysis.mean_step import find_typical
 from tcprof.findings.compared.verdict import find_row
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -94,7 +94,7 @@ def test_a_test_pass_or_a_very_long_pause_ends_a_step(tmp_path, periods, other):
 
 
 @pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])
-def test_steps_hold_the_time_between_iterations_too(name):
+def test_steps_hold_the_time_between_steps_too(name):
     analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
     steady = analysis.steps[~analysis.steps["warm_up"]]
     typical = find_typical(analysis, 0)

@@ -11,8 +11,8 @@ from builders import FIXTURES, US, TraceBuilder
 from report_inputs import HOSTILE, make_analysis, make_empty, make_samples, summarize
 
 import tcprof
-from tcprof.analysis.mean_iteration import find_typical
-from tcprof.findings.iterations import measure_iterations
+from tcprof.analysis.mean_step import find_typical
+from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import CLOCKS
 from tcprof.units import format_interval, format_ns, format_pct, format_pct_interval
 from tcprof.views.recording.ranges import list_ranges
@@ -55,34 +55,34 @@ def verdict_of(folder, **changes):
     return " ".join(summary.verdict)
 
 
-class TestIterations:
+class TestSteps:
     def test_figures(self, tmp_path):
-        figures = measure_iterations(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
+        figures = measure_step_figures(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
         assert (figures.name, figures.count, figures.window_ns) == ("step", 10, 125 * US)
         assert figures.step_ns == 150 * US
         assert figures.idle_pct == pytest.approx(100 * (1 - 10 * 20 / (9 * 150 + 125)))
         assert (figures.kernel_count, figures.kernel_ns) == (4, 5 * US)
         assert figures.coverage_pct == pytest.approx(100)
 
-    def test_none_without_iterations(self):
-        assert measure_iterations(make_analysis(), 0) is None
+    def test_none_without_steps(self):
+        assert measure_step_figures(make_analysis(), 0) is None
 
     @pytest.mark.slow
-    def test_none_where_an_iteration_of_another_thread_is_around_all(self, tmp_path):
+    def test_none_where_an_step_of_another_thread_is_around_all(self, tmp_path):
         trace = TraceBuilder().gpu().range("step", 500, 400_000, thread=2)
         for start in range(1_000, 61_000, 10_000):
             trace.range("step", start, start + 9_000).kernel("k", start + 20, start + 4_000, launched=start + 10)
             trace.kernel("other", start + 5_000, start + 6_000, launched=start + 5_000, thread=2)
         analysis = tcprof.read(trace.write(tmp_path))
-        assert analysis.iterations["counted"].tolist() == [False] + [True] * 6  # it is of another kind
-        assert measure_iterations(analysis, 0) is None
+        assert analysis.steps["counted"].tolist() == [False] + [True] * 6  # it is of another kind
+        assert measure_step_figures(analysis, 0) is None
         assert analysis.verdict
 
     def test_warm_up_is_left_out(self):
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
         typical = find_typical(analysis, 0)
-        rest = analysis.iterations[~analysis.iterations["warm_up"]]
-        assert measure_iterations(analysis, 0).count == len(rest) == 48
+        rest = analysis.steps[~analysis.steps["warm_up"]]
+        assert measure_step_figures(analysis, 0).count == len(rest) == 48
         assert typical.window_ns.value == rest["gpu_window_ns"].median()
         assert typical.tensor_active_pct.value == pytest.approx(rest["tensor_active_mean_pct"].median())
         assert typical.window_ns.low < typical.window_ns.value < typical.window_ns.high
@@ -90,7 +90,7 @@ class TestIterations:
     def test_rounded_samples_widen_the_interval(self, tmp_path):
         analysis = tcprof.read(step_trace(active=1).write(tmp_path))
         assert analysis.tensor_source == "rounded"
-        figures, found = measure_iterations(analysis, 0), find_typical(analysis, 0).tensor_active_pct
+        figures, found = measure_step_figures(analysis, 0), find_typical(analysis, 0).tensor_active_pct
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
 
@@ -98,7 +98,7 @@ class TestIterations:
         """The steps of two epochs, each to the next: between them the Tensor Cores do nothing."""
         analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
         rows = analysis.ranges[analysis.ranges["name"] == "step"]
-        figures = measure_iterations(analysis, 0)
+        figures = measure_step_figures(analysis, 0)
         assert len(rows) == 2
         active = rows["tensor_active_s"].sum() * 1e9 / figures.total_ns
         assert figures.tensor_active_pct == pytest.approx(100 * active, rel=0.01)
@@ -129,21 +129,21 @@ def products(*runs, name=""):
 
 
 class TestWhole:
-    """What is said of a recording is so of all of it, not of its iterations alone."""
+    """What is said of a recording is so of all of it, not of its steps alone."""
 
-    def test_one_kernel_again_and_again_is_no_iteration(self, tmp_path):
+    def test_one_kernel_again_and_again_is_no_step(self, tmp_path):
         analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3)).write(tmp_path))
-        assert analysis.iterations.empty
+        assert analysis.steps.empty
         (verdict,) = analysis.verdict
         assert "tensor kernels 45.9 % (Tensor Active" in verdict
         assert "No kernel" not in verdict
         assert "all-well" not in {each.rule for each in analysis.advice}
 
-    def test_what_iterations_do_not_hold_is_told(self, tmp_path):
+    def test_what_steps_do_not_hold_is_told(self, tmp_path):
         analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3), name="naive").write(tmp_path))
         (summary,) = summarize(analysis)
         outside = "45.9 % of the kernel time lies outside these steps (45.9 % in tensor kernels)."
-        assert len(analysis.iterations) == 6
+        assert len(analysis.steps) == 6
         assert "No kernel of a step uses the Tensor Cores." in summary.verdict
         assert summary.headline[-1] == outside
         assert "all-well" not in {each.rule for each in analysis.advice}
@@ -155,7 +155,7 @@ class TestWhole:
         outside = "40.0 % of the kernel time lies outside these steps (40.0 % in CUDA graphs recorded as a whole)."
         assert summary.headline[-1] == outside
 
-    def test_tensor_kernels_of_iterations_are_judged_by_these(self, tmp_path):
+    def test_tensor_kernels_of_steps_are_judged_by_these(self, tmp_path):
         """Warm-up and what comes later are no part of how busy the Tensor Cores were under them."""
         trace = products((TENSOR, 6), (PLAIN, 1))
         for at in range(6):
@@ -163,7 +163,7 @@ class TestWhole:
             trace.range("step", start - 20 * US, start - 5 * US)
         trace.kernel(TENSOR, 20_000 * US, 30_000 * US, launched=19_000 * US)
         analysis = tcprof.read(trace.write(tmp_path))
-        launched = analysis.kernel_instances[analysis.kernel_instances["iteration"] >= 0]
+        launched = analysis.kernel_instances[analysis.kernel_instances["step"] >= 0]
         active = 100 * launched["tensor_active_ns"].sum() / launched["duration_ns"].sum()
         assert f"(Tensor Active {format_pct(active)} while they ran)" in analysis.verdict[0]
 
@@ -222,7 +222,7 @@ class TestSentences:
         assert "unresolved 14.4 %" in said
 
     @pytest.mark.parametrize("name", HOSTILE[3:4], ids=lambda name: name[:5])
-    def test_name_of_the_iterations_is_one_short_line(self, tmp_path, name):
+    def test_name_of_the_steps_is_one_short_line(self, tmp_path, name):
         said = verdict_of(tmp_path, name=name)
         assert len(said) < 500
         assert not {"\n", "\u202e", "\u2028"} & set(said)
@@ -296,7 +296,7 @@ class TestCapture:
 
 
 class TestFigures:
-    def test_of_iterations_have_window_and_interval(self):
+    def test_of_steps_have_window_and_interval(self):
         (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite"))
         found = {each.title: each for each in summary.figures}
         assert 5 <= len(found) <= 7
@@ -306,7 +306,7 @@ class TestFigures:
         assert found["Tensor Active"].interval
         assert "of the chip's peak" in found["Tensor FLOP/s"].caption
 
-    def test_rate_of_operations_is_over_the_iterations_windows(self):
+    def test_rate_of_operations_is_over_the_steps_windows(self):
         analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
         row = analysis.ranges.set_index("path").loc["step"]
         (rate,) = [each for each in summarize(analysis)[0].figures if each.title == "Tensor FLOP/s"]

@@ -1,4 +1,4 @@
-"""Warm-up is out of every figure per range and iteration, and the whole stays whole."""
+"""Warm-up is out of every figure per range and step, and the whole stays whole."""
 
 import pytest
 from builders import US, TraceBuilder, assert_rows
@@ -37,7 +37,7 @@ def test_it_is_out_of_every_figure_of_a_path(tmp_path):
     assert_rows(analysis.ranges, expected)
     assert analysis.timeline.set_index("path")["window_ns"].tolist() == [1_050_000, 1_050_000, 350_000, 0, 350_000]
     assert analysis.instances["left_out"].sum() == 2
-    assert analysis.iterations["warm_up"].sum() == 1
+    assert analysis.steps["warm_up"].sum() == 1
 
 
 def test_a_path_of_warm_up_alone_has_no_known_figures(tmp_path):
@@ -51,19 +51,18 @@ def test_it_may_be_chosen(tmp_path, warm_up, counted):
     analysis = tcprof.read(training().write(tmp_path), warm_up=warm_up)
     step = analysis.ranges.set_index("path").loc["epoch / step"]
     assert step["instance_count"] == counted
-    assert (~analysis.iterations["warm_up"]).sum() == counted
+    assert (~analysis.steps["warm_up"]).sum() == counted
     assert len(analysis.instances) == 1 + 2 * 8
 
 
-def test_the_iterations_that_are_named_have_their_own(tmp_path):
+def test_the_steps_that_are_named_have_their_own(tmp_path):
     trace, at = training(), 1_100 * US
     for length in (300, 50, 50, 50, 50, 50, 50):
         trace.range("validate", at, at + length * US).kernel("k", at + US, at + 20 * US, launched=at + 10)
         at += length * US
     path = trace.write(tmp_path)
     counts = {
-        name: tcprof.read(path, iteration=name).ranges.set_index("path")["instance_count"]
-        for name in ("step", "validate")
+        name: tcprof.read(path, step=name).ranges.set_index("path")["instance_count"] for name in ("step", "validate")
     }
     assert (counts["step"]["epoch / step"], counts["step"]["validate"]) == (7, 7)
     assert (counts["validate"]["epoch / step"], counts["validate"]["validate"]) == (8, 6)

@@ -23,7 +23,7 @@ from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import GroupSums, summarize_kernels
 from tcprof.analysis.kernels.verdicts import UNRESOLVED
 from tcprof.analysis.samples.clock import ENGINE_EARLY_NS, ENGINE_LATE_NS, align_samples, check_clocks
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.annotate.steps import DOMAIN, FORWARD
 from tcprof.frames import ACTIVITIES, GPUS, PATHS, SAMPLES
 
@@ -312,7 +312,7 @@ def measure_places(world: World, sampler: Sampler, folder: Path) -> pd.DataFrame
     counted = launched.assign(
         cycles=seen.cycles[row], passed=world.passed(seen.end[row]) - world.passed(seen.start[row])
     )
-    of_module = counted[are_counted(launched, analysis.iterations)].groupby("module")[["cycles", "passed"]].sum()
+    of_module = counted[are_counted(launched, analysis.steps)].groupby("module")[["cycles", "passed"]].sum()
     modules = analysis.modules.join(of_module)
     modules = modules[(modules["depth"] == 2) & (modules["phase"] == FORWARD)]
     found = modules.assign(what="module", true_pct=100 * modules["cycles"] / modules["passed"])

@@ -25,11 +25,11 @@ MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be 
 
 
 def make_account(
-    evidence: Evidence, fit: KernelFit, iterations: pd.DataFrame, iteration_of: Ints, kinds: pd.DataFrame
+    evidence: Evidence, fit: KernelFit, steps: pd.DataFrame, step_of: Ints, kinds: pd.DataFrame
 ) -> dict[str, Any]:
-    """What ``Analysis`` has from the fit: the account of all time, and of that of each module and kind of iteration.
+    """What ``Analysis`` has from the fit: the account of all time, and of that of each module and kind of step.
 
-    ``iteration_of`` has for each activity the row of its iteration, -1 for none.
+    ``step_of`` has for each activity the row of its step, -1 for none.
     """
     activities, paths = evidence.activities, evidence.hierarchy.paths
     peaks = partial(find_peaks, gpus=evidence.gpus, given_tflops=evidence.peak_tflops)
@@ -38,14 +38,14 @@ def make_account(
     launches = fit.kernel_instances.assign(
         kernel=kernel,
         range=ranges_of_activities(evidence.attribution, len(activities))[activity],
-        iteration=iteration_of[activity],
+        step=step_of[activity],
     )
-    of_path, named = _set_apart(launches, evidence, iterations)
+    of_path, named = _set_apart(launches, evidence, steps)
     apart = replace(fit, kernel_instances=of_path)
     assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
     return_freed_memory()
     useful = count_useful_flop(launches, kernels, evidence, assignment)
-    row = find_rows(launches, iterations, assignment)
+    row = find_rows(launches, steps, assignment)
     launches = KERNEL_INSTANCES.conform(launches.assign(module=row, useful_flop=useful))
     return_freed_memory()
 
@@ -60,24 +60,22 @@ def make_account(
         "kernels_by_path": by_path() if len(launches) > MOST_KEPT else Deferred(by_path),
         "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
         "ledger": keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
-        "kinds": add_rates_of_kinds(kinds, iterations, launches, kernels, activities["kind"]),
+        "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"]),
     }
     return_freed_memory()
-    modules = summarize_modules(fit, launches, kernels, activities["kind"], iterations, assignment)
+    modules = summarize_modules(fit, launches, kernels, activities["kind"], steps, assignment)
     return {**account, "modules": modules}
 
 
-def _set_apart(
-    launches: pd.DataFrame, evidence: Evidence, iterations: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The launches, those in warm-up and those in other kinds of iterations with a path each, which are the last."""
+def _set_apart(launches: pd.DataFrame, evidence: Evidence, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The launches, those in warm-up and those in other kinds of steps with a path each, which are the last."""
     paths, left_out = evidence.hierarchy.paths, evidence.instances[evidence.instances["left_out"]]
     keys = [
         rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
         for rows in (launches, left_out)
     ]
     apart = np.isin(keys[0], keys[1]) & (launches["range"] >= 0).to_numpy()
-    of_other_kind = np.append(~iterations["warm_up"].to_numpy(bool), False)[launches["iteration"].to_numpy()]
+    of_other_kind = np.append(~steps["warm_up"].to_numpy(bool), False)[launches["step"].to_numpy()]
     names = [WARM_UP_PATH, OTHER_KINDS_PATH]
     own = pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1})
     path_id = launches["path_id"].where(~apart, len(paths) + of_other_kind)

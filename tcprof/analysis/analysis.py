@@ -19,10 +19,10 @@ from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER, add_to_ranges, find_ordered_iterations
-from tcprof.analysis.steps.iterations import find_iterating_paths, find_left_out, set_outside_steps
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
 from tcprof.analysis.steps.kind_figures import summarize_kinds
-from tcprof.analysis.steps.kinds import count_iterations
+from tcprof.analysis.steps.kinds import count_steps
+from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, set_outside_steps
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
@@ -49,7 +49,7 @@ WINDOWS = ("host", "gpu", "busy")
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
 # Where idle time is: unknown for a GPU whose work was not traced.
-_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct", "iterations": "idle_pct"}
+_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct", "steps": "idle_pct"}
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -57,9 +57,9 @@ _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "c
 class Analysis:
     """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
-    Figures per path, iteration and step are without warm-up and without other kinds of iterations than
-    the first; those of the whole capture and of ranges around the iterations have them. ``instances`` and
-    ``iterations`` hold all, with columns that mark these.
+    Figures per path and step are without warm-up and without other kinds of steps than
+    the first; those of the whole capture and of ranges around the steps have them. ``instances`` and
+    ``steps`` hold all, with columns that mark these.
     """
 
     recording: Recording
@@ -68,13 +68,13 @@ class Analysis:
     tensor_source: str  # where Tensor Active comes from: cycles, rounded or none
     gpus: Frame = Frame()
     samples: Frame = Frame()
-    # As they were recorded, in the order in which ``instances``, ``iterations`` and ``kernel_instances`` number them;
-    # after them the iterations from the kernels' order, if there are any.
+    # As they were recorded, in the order in which ``instances``, ``steps`` and ``kernel_instances`` number them;
+    # after them the steps from the kernels' order, if there are any.
     nvtx_ranges: Frame = Frame()
     ranges: Frame = Frame()  # one row for each GPU and path
     instances: Frame = Frame()
     # Of the path that iterates; where none does, what repeats in the order of the kernels; empty where nothing does.
-    iterations: Frame = Frame()
+    steps: Frame = Frame()
     kinds: Frame = Frame()  # of these; figures are over the first kind of each GPU
     paths: Frame = Frame()
     activities: Frame = Frame()
@@ -99,9 +99,9 @@ class Analysis:
         """What copies of the recording have in common, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
-    def counted_iterations(self, gpu: int) -> pd.DataFrame:
-        """The iterations of a GPU that figures are over."""
-        return self.iterations[(self.iterations["gpu"] == gpu) & self.iterations["counted"]]
+    def counted_steps(self, gpu: int) -> pd.DataFrame:
+        """The steps of a GPU that figures are over."""
+        return self.steps[(self.steps["gpu"] == gpu) & self.steps["counted"]]
 
     def whole_capture(self, gpu: int) -> pd.DataFrame:
         """The row of ``ranges`` for all of a GPU's capture; empty where it has none."""
@@ -134,7 +134,7 @@ def analyze(
     metrics: Iterable[str] = SAMPLE_METRICS,
     kernels: bool = True,
     warm_up: int | str | None = None,
-    iteration: str | None = None,
+    step: str | None = None,
     peak_tflops: float | None = None,
     kind: type[_Kind] = Analysis,  # type: ignore[assignment]  # mypy does not know defaults of type variables
 ) -> _Kind:
@@ -144,8 +144,8 @@ def analyze(
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read; the fit and the clock check add what they need.
-        warm_up: How many first iterations are warm-up, or ``all`` to count all; None: those that are found to be.
-        iteration: The range that iterates, see ``find_iterations``, or ``KERNEL_ORDER``; None: the one that is found.
+        warm_up: How many first steps are warm-up, or ``all`` to count all; None: those that are found to be.
+        step: The range that iterates, see ``find_marked_steps``, or ``KERNEL_ORDER``; None: the one that is found.
         peak_tflops: What FLOP are held against; None for the dense peak of each kernel's precision.
 
     Raises:
@@ -155,29 +155,29 @@ def analyze(
     recorded = _read(source, options["metrics"], kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
-    placed, instances, work, chosen = _place(recorded, used, iteration)
+    placed, instances, work, chosen = _place(recorded, used, step)
     hierarchy, attribution = placed.hierarchy, placed.attribution
     fit = _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    iterations, iteration_of = count_iterations(instances, hierarchy, attribution, activities, chosen, warm_up)
-    iterations = measure_steps(iterations, activities, samples)
-    instances = instances.assign(left_out=find_left_out(instances, iterations))
-    attribution = set_outside_steps(attribution, activities, instances, iterations)
+    steps, step_of = count_steps(instances, hierarchy, attribution, activities, chosen, warm_up)
+    steps = measure_steps(steps, activities, samples)
+    instances = instances.assign(left_out=find_left_out(instances, steps))
+    attribution = set_outside_steps(attribution, activities, instances, steps)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
     per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
-    kinds = summarize_kinds(iterations, instances, activities, tensor, hierarchy.paths["path"])
+    kinds = summarize_kinds(steps, instances, activities, tensor, hierarchy.paths["path"])
     outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
-    frames: dict[str, Any] = {"outside": outside, "iterations": iterations}
-    frames["step_summary"] = summarize_steps(iterations, activities, tensor, recorded.samples)
+    frames: dict[str, Any] = {"outside": outside, "steps": steps}
+    frames["step_summary"] = summarize_steps(steps, activities, tensor, recorded.samples)
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
-    frames |= _account(evidence, fit, [captures, per_path], iterations, iteration_of, kinds)
+    frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
     frames |= _hide_idle(frames, find_hardly_traced(samples, activities))
     return kind(
         window=window,
-        options={**options, "iteration": iteration, "peak_tflops": peak_tflops},
+        options={**options, "step": step, "peak_tflops": peak_tflops},
         **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},
         **{name: getattr(recorded, name) for name in _AS_READ},
         observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
@@ -220,17 +220,17 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
 
 
 def _place(
-    recorded: _Recorded, gpus: list[int], iteration: str | None
+    recorded: _Recorded, gpus: list[int], step: str | None
 ) -> tuple[_Recorded, pd.DataFrame, Work, str | list[int]]:
-    """The ranges with what belongs to them, and what iterates, see ``find_iterations``."""
+    """The ranges with what belongs to them, and what iterates, see ``find_marked_steps``."""
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
-    if iteration not in (None, KERNEL_ORDER):
-        return recorded, instances, work, iteration
-    chosen = [] if iteration else find_iterating_paths(instances, hierarchy.paths, activities)
-    ordered = None if chosen else find_ordered_iterations(recorded.api_calls, activities)
+    if step not in (None, KERNEL_ORDER):
+        return recorded, instances, work, step
+    chosen = [] if step else find_iterating_paths(instances, hierarchy.paths, activities)
+    ordered = None if chosen else find_detected_steps(recorded.api_calls, activities)
     if ordered is None:
-        return recorded, instances, work, iteration or chosen
+        return recorded, instances, work, step or chosen
     wider, attribution = add_to_ranges(ordered, hierarchy, attribution)
     instances, work = list_instances(wider, attribution, activities, gpus)
     placed = replace(recorded, hierarchy=wider, attribution=attribution)
@@ -250,8 +250,8 @@ def _account(
     evidence: Evidence,
     fit: "KernelFit | None",
     parts: list[pd.DataFrame],
-    iterations: pd.DataFrame,
-    iteration_of: Ints,
+    steps: pd.DataFrame,
+    step_of: Ints,
     kinds: pd.DataFrame,
 ) -> dict[str, Any]:
     return_freed_memory()
@@ -265,7 +265,7 @@ def _account(
         from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account = make_account(evidence, fit, iterations, iteration_of, kinds)
+        account = make_account(evidence, fit, steps, step_of, kinds)
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}

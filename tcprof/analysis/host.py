@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import OpenIntervals, StepFunction, open_times
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
 from tcprof.arrays import Bools, Ints, pick_rows
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
 

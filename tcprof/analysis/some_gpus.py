@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.deferred import Deferred
 
-_KEYS = {"activity": "activities", "kernel": "kernels", "iteration": "iterations", "module": "modules"}  # of launches
+_KEYS = {"activity": "activities", "kernel": "kernels", "step": "steps", "module": "modules"}  # of launches
 _Kind = TypeVar("_Kind", bound=Analysis)
 
 

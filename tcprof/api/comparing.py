@@ -70,7 +70,7 @@ def compare(
         labels: What the baseline and the other side are called in sentences, tables and figures.
         window: Windows that figures from samples are taken over, where files are given.
         mapping: New names of the baseline's ranges by old ones.
-        warm_up: Iterations that are left out, see ``read``, where files are given.
+        warm_up: Steps that are left out, see ``read``, where files are given.
 
     Raises:
         InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tcprof.findings.pricing.advice import Advice
     from tcprof.saved.cache import Cache
 
-_OPTIONS = ("window", "warm_up", "iteration", "peak_tflops")  # of commands, which change the figures
+_OPTIONS = ("window", "warm_up", "step", "peak_tflops")  # of commands, which change the figures
 
 
 class Judged:
@@ -118,7 +118,7 @@ def read(
     metrics: Iterable[str] | None = None,
     kernels: bool = True,
     warm_up: int | str | None = None,
-    iteration: str | None = None,
+    step: str | None = None,
     peak_tflops: float | None = None,
     cache: "Cache | None" = None,
 ) -> JudgedAnalysis:
@@ -130,9 +130,9 @@ def read(
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
         kernels: Whether to fit the kernels; without, a large recording is read in about half the time.
-        warm_up: How many first iterations are left out of the figures per range and iteration, or ``all`` to count all
-            iterations. None: those that are found to be warm-up.
-        iteration: The range that iterates, by its name or path. None: the one that is found.
+        warm_up: How many first steps are left out of the figures per range and step, or ``all`` to count all
+            steps. None: those that are found to be warm-up.
+        step: The range that iterates, by its name or path. None: the one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU and MFU. None: the dense one of each
             kernel's precision, at the boost clock.
         cache: Where the analysis is looked for first, and kept, such as ``tcprof.saved.cache.user_cache`` gives.
@@ -154,7 +154,7 @@ def read(
         "metrics": sorted(SAMPLE_METRICS if metrics is None else {*metrics}),
         "kernels": kernels,
         "warm_up": warm_up,
-        "iteration": iteration,
+        "step": step,
         "peak_tflops": peak_tflops,
     }
     source_type = find_type(Path(path))

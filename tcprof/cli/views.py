@@ -252,16 +252,16 @@ def modules(
     print_document(document, chosen, output, wide=wide, notes=notes)
 
 
-@app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --iteration step")
+@app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
 def timeline(
     recording: RecordingArgument,
     gpu: GpuOption = None,
     pattern: FilterOption = None,
     depth: DepthOption = None,
-    iteration: Annotated[
+    step: Annotated[
         str | None,
         typer.Option(
-            "--iteration",
+            "--step",
             metavar="NAME",
             help=(
                 "The range that is one step; by default, the outermost with 5 or more instances and the most GPU time."
@@ -287,7 +287,7 @@ def timeline(
     from tcprof.views.recording.time import view_timeline
 
     chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, iteration=iteration, no_cache=no_cache)
+    analysis = read_recording(recording, warm_up=warm_up, step=step, no_cache=no_cache)
     rows = select_rows(analysis.timeline, gpu, pattern, depth)
     most = None if every or limit == 0 else limit
     fold = not every and pattern is None and most is not None

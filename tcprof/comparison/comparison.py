@@ -8,7 +8,7 @@ from typing import TypeVar
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.steps.iterations import counted_paths
+from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.kinds import join_kinds
 from tcprof.comparison.matching.places import (
@@ -21,7 +21,7 @@ from tcprof.comparison.matching.places import (
     join_facts,
     list_places,
     rename_paths,
-    share_iterations,
+    share_steps,
 )
 from tcprof.comparison.modules import compare_modules
 from tcprof.comparison.statistics.rows import list_rows
@@ -43,8 +43,8 @@ class Comparison:
     base: Side  # the baseline
     new: Side  # what is compared with it
     rows: pd.DataFrame  # one row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``
-    # The path of the iterations in ``rows``; empty where the sides have none in common, for the whole capture.
-    iteration_path: str
+    # The path of the steps in ``rows``; empty where the sides have none in common, for the whole capture.
+    step_path: str
     matching: Matching  # the kernels of a typical recording of each side, matched
     modules: pd.DataFrame  # the modules of both sides, see ``tcprof.frames.MODULE_CHANGES``
     # What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``; of typical recordings.
@@ -82,7 +82,7 @@ def compare(
     _refuse(base, new, allow_mismatch)
     base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
-    base, new = share_iterations(join_kinds(base), join_kinds(new), mapping)
+    base, new = share_steps(join_kinds(base), join_kinds(new), mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
     places = list_places(
         [
@@ -94,12 +94,12 @@ def compare(
     typical = base.typical, new.typical
     matching = match_kernels(*typical, mapping)
     measured = bool(is_measured(len(base.recordings), len(new.recordings)))
-    path = _iteration_path(typical, renamings)
+    path = _step_path(typical, renamings)
     return kind(
         base=base,
         new=new,
         rows=list_rows(base.recordings, new.recordings, places, renamings),
-        iteration_path=path,
+        step_path=path,
         matching=matching,
         modules=compare_modules(base.recordings, new.recordings, iterate=bool(path)),
         waterfall=explain_changes(*typical, matching),
@@ -109,10 +109,10 @@ def compare(
     )
 
 
-def _iteration_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
+def _step_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
     found = []
     for recording, renaming in zip(typical, renamings, strict=True):
-        paths = pd.DataFrame({"path": counted_paths(recording.iterations), "depth": 0})
+        paths = pd.DataFrame({"path": counted_paths(recording.steps), "depth": 0})
         found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
     return next((path for path in found[0] if path in found[1]), "")
 

@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.tree import ALL, NO_MODULE, make_tree
 from tcprof.analysis.samples.interval_estimates import Centers, find_means
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import TIMER_NS, WORK
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
@@ -37,7 +37,7 @@ _OF_TENSOR = {
 class MeasuredModules:
     """What one recording has of each place, which is a GPU, a module and a phase."""
 
-    time: Known  # kernel time per iteration
+    time: Known  # kernel time per step
     active: Known  # Tensor Active; its interval is that of the fit
     alike: Floats  # how many modules it stands for; 0 where it has none
     graphs: Bools  # whether CUDA graphs recorded as a whole ran in it
@@ -46,12 +46,12 @@ class MeasuredModules:
 def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: bool) -> pd.DataFrame:
     """Match modules whose paths differ only in the numbers of layers: ``tcprof.frames.MODULE_CHANGES``, as a tree.
 
-    ``iterate`` is whether both have the same iterations; else the whole captures are compared. Empty where a recording
-    names no modules, or its launches are known by other iterations than these.
+    ``iterate`` is whether both have the same steps; else the whole captures are compared. Empty where a recording
+    names no modules, or its launches are known by other steps than these.
     """
     recordings = (*base, *new)
-    in_iterations = (bool((each.kernel_instances["iteration"] >= 0).any()) for each in recordings)
-    if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_iterations):
+    in_steps = (bool((each.kernel_instances["step"] >= 0).any()) for each in recordings)
+    if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_steps):
         return MODULE_CHANGES.empty()
     folded = [fold_layers(each.modules) for each in recordings]
     places = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
@@ -83,12 +83,11 @@ def measure_modules(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIn
     place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
     alike = np.bincount(place, minlength=len(index)).astype(np.float64)
     counted = (
-        are_counted(analysis.kernel_instances, analysis.iterations)
-        & (analysis.kernel_instances["module"] >= 0).to_numpy()
+        are_counted(analysis.kernel_instances, analysis.steps) & (analysis.kernel_instances["module"] >= 0).to_numpy()
     )
     launched = analysis.kernel_instances[counted]
     around = _places_around(modules, index)
-    time = _time_per_iteration(launched, analysis.iterations, around, index)
+    time = _time_per_step(launched, analysis.steps, around, index)
     kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]
     used = around[np.unique(launched["module"].to_numpy()[kinds == "graph"])]
     work, none = np.full(len(index), WORK), np.zeros(len(index))
@@ -115,25 +114,23 @@ def _places_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
     return np.column_stack(found)
 
 
-def _time_per_iteration(
-    launched: pd.DataFrame, iterations: pd.DataFrame, around: Ints, index: pd.MultiIndex
-) -> Centers:
-    """The mean over the iterations of the kernel time at each place; 0 counts where an iteration has none."""
+def _time_per_step(launched: pd.DataFrame, steps: pd.DataFrame, around: Ints, index: pd.MultiIndex) -> Centers:
+    """The mean over the steps of the kernel time at each place; 0 counts where a step has none."""
     gpu_of_place = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for gpu, rows in launched.groupby("gpu"):
-        steady = iterations.index[(iterations["gpu"] == gpu) & iterations["counted"].astype(bool)].to_numpy()
+        steady = steps.index[(steps["gpu"] == gpu) & steps["counted"].astype(bool)].to_numpy()
         count = max(len(steady), 1)
-        number = np.searchsorted(steady, rows["iteration"].to_numpy()) if len(steady) else np.zeros(len(rows), int)
+        number = np.searchsorted(steady, rows["step"].to_numpy()) if len(steady) else np.zeros(len(rows), int)
         key = number * len(around) + rows["module"].to_numpy()
         cells, cell = np.unique(key, return_inverse=True)
         time = np.bincount(cell, rows["duration_ns"].to_numpy())
-        iteration, module = np.divmod(cells, len(around))
+        step, module = np.divmod(cells, len(around))
         places = np.flatnonzero(gpu_of_place == gpu)
         dense = np.zeros((count, len(index)))
         for column in around.T:
             inside = column[module] >= 0
-            np.add.at(dense, (iteration[inside], column[module[inside]]), time[inside])
+            np.add.at(dense, (step[inside], column[module[inside]]), time[inside])
         groups.append(np.tile(places, count))
         values.append(dense[:, places].ravel())
     return find_means(np.concatenate(groups), np.concatenate(values), len(index))

@@ -1,4 +1,4 @@
-"""What a change of the iterations' time, and of their Tensor Active, consists of: parts that add up to the whole."""
+"""What a change of the steps' time, and of their Tensor Active, consists of: parts that add up to the whole."""
 
 import itertools
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
 
 
 def _between_steps(analysis: Analysis, gpu: int) -> float:
-    steps = time_followed_steps(analysis.iterations, analysis.activities, gpu)
+    steps = time_followed_steps(analysis.steps, analysis.activities, gpu)
     known = steps[steps["counted"] & steps["step_ns"].notna()]
     return max(0.0, float((known["step_ns"] - known["gpu_window_ns"]).mean())) if len(known) else 0.0
 

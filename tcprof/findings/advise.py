@@ -10,13 +10,13 @@ from weakref import WeakKeyDictionary
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.finding import are_of_amd
-from tcprof.findings.iterations import MUCH_OUTSIDE_PCT, measure_outside
 from tcprof.findings.judged import find_saved
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
 from tcprof.findings.pricing.step import Step
 from tcprof.findings.rules import apply_rules, rules_of_findings
+from tcprof.findings.steps import MUCH_OUTSIDE_PCT, measure_outside
 
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 _WHOLE = 0.99  # of a price: what is lost of more is not told

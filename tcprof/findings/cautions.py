@@ -205,7 +205,7 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
         sentence = f"The recording has {what}: record with {how}, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
-        shown = "steps are detected from the kernels" if len(analysis.iterations) else _ONLY_THE_CAPTURE
+        shown = "steps are detected from the kernels" if len(analysis.steps) else _ONLY_THE_CAPTURE
         what = "NVTX ranges" if analysis.recording.recorder == "nsys" else "ranges"
         sentence = f"The recording has no {what}: {shown}"
         return [*absent, _caution("no-ranges", sentence=sentence)]

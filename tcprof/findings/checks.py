@@ -12,7 +12,7 @@ from tcprof.analysis.kernels.verdicts import RESOLVED
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS
 from tcprof.analysis.samples.clock import FEWEST_EDGES, LOWEST_AGREEMENT_PCT
 from tcprof.analysis.time.account import ACTIVITY_TIME, KERNEL_TIME
-from tcprof.findings.iterations import IterationFigures
+from tcprof.findings.steps import StepFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
@@ -40,13 +40,11 @@ class Check:
         return _MARKS[self.state][1]
 
 
-def list_checks(
-    analysis: Analysis, row: pd.Series, figures: IterationFigures | None, has_faults: bool
-) -> tuple[Check, ...]:
+def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None, has_faults: bool) -> tuple[Check, ...]:
     """What a reader must know before trusting the figures of one GPU, by its row of the whole capture."""
     gpu = int(row["gpu"])
     coverage = row["coverage_pct"] if figures is None else figures.coverage_pct
-    whose = "the capture" if figures is None else "the iterations' time"
+    whose = "the capture" if figures is None else "the steps' time"
     found = [_samples(analysis, gpu)]
     if analysis.tensor_source != "none":
         found.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))

@@ -18,12 +18,11 @@ from tcprof.analysis.ranges.summary import find_borders
 from tcprof.analysis.samples.borders import MOST_OFFSET_NS
 from tcprof.analysis.samples.clock import LOWEST_AGREEMENT_PCT
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.other_work import find_other_work
+from tcprof.findings.steps import StepFigures
 from tcprof.findings.verdict import measure_shares
 from tcprof.frames import (
     INSTANCES,
-    ITERATIONS,
     KERNEL_INSTANCES,
     KERNELS,
     KINDS,
@@ -31,6 +30,7 @@ from tcprof.frames import (
     MODULES,
     RANGES,
     STEP_SUMMARY,
+    STEPS,
 )
 from tcprof.sources import UNCLOSED, InvalidValues, Recording
 from tcprof.sources.remedies import Remedies
@@ -47,7 +47,7 @@ _MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of 
 _SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
 _SHOWN = 4
-_WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, ITERATIONS, LEDGER)
+_WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, STEPS, LEDGER)
 _WHOLE_PCT = 100.5  # counters of cycles read a little above 100
 _TIMES = "times"
 _OF_PEAK = ("mfu_pct", "hfu_pct", "tensor_peak_pct", "fma_pct", "dram_pct", "l1_pct", "l2_pct")
@@ -121,7 +121,7 @@ def _about_file(wrong: Sequence[InvalidValues], remedies: Remedies) -> list[Find
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=remedies.file)]
 
 
-def find_excess(analysis: Analysis, steps: Sequence[IterationFigures]) -> list[Finding]:
+def find_excess(analysis: Analysis, steps: Sequence[StepFigures]) -> list[Finding]:
     """Shares of more than the whole, whatever their source, with their cause: the one place that looks for them."""
     most = {
         column.name: (float(np.fmax.reduce(frame[column.name].to_numpy(), initial=0)), schema.name, column.title)

@@ -14,10 +14,10 @@ from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.iterations import IterationFigures, from_kernel_order, measure_iterations, pool_tensor_active
 from tcprof.findings.judged import Findings, GpuFindings, find_saved
 from tcprof.findings.recording_cost import measure_cost
-from tcprof.findings.verdict import judge_capture, judge_iterations
+from tcprof.findings.steps import StepFigures, from_kernel_order, measure_step_figures, pool_tensor_active
+from tcprof.findings.verdict import judge_capture, judge_steps
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
 from tcprof.untrusted import one_line
 
@@ -35,7 +35,7 @@ def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
 
 def _judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
-    figures_of = {int(gpu): measure_iterations(analysis, int(gpu)) for gpu in captures["gpu"]}
+    figures_of = {int(gpu): measure_step_figures(analysis, int(gpu)) for gpu in captures["gpu"]}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
     excess = find_excess(analysis, [each for each in figures_of.values() if each])
     faults, found = (*find_faults(analysis, untraced), *excess), []
@@ -46,7 +46,7 @@ def _judge(analysis: Analysis) -> Findings:
         if figures is None:
             headline, details = judge_capture(analysis, row, is_idle_known)
         else:
-            headline, details = judge_iterations(analysis, number, figures, is_idle_known)
+            headline, details = judge_steps(analysis, number, figures, is_idle_known)
         checks = list_checks(analysis, row, figures, bool(faults))
         found.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
@@ -66,16 +66,16 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
     return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))
 
 
-def describe_measured(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
+def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
     """What all figures of a GPU at a glance are over: its steps, or else the whole capture."""
     if figures is None:
         return "No steps were found: all figures here cover the whole capture."
     detected = from_kernel_order(analysis)
     covered = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
     of = "" if detected else f" of “{figures.name}”"
-    iterations = analysis.iterations[analysis.iterations["gpu"] == gpu]
-    warm_up = int(iterations["warm_up"].sum())
-    others = len(iterations) - warm_up - int(iterations["counted"].sum())
+    steps = analysis.steps[analysis.steps["gpu"] == gpu]
+    warm_up = int(steps["warm_up"].sum())
+    others = len(steps) - warm_up - int(steps["counted"].sum())
     parts = ((warm_up, "warm-up"), (others, "other kinds"))
     listed = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
     left_out = f"; {' and '.join(listed)} left out" if listed else ""
@@ -111,8 +111,8 @@ def measure_idle(analysis: Analysis, row: pd.Series) -> float:
     return 100 - 100 * float(busy_ns) / row["window_ns"] if row["window_ns"] > 0 else math.nan
 
 
-def say_where(analysis: Analysis, gpu: int, figures: IterationFigures | None) -> str:
-    """Tensor Active of the ranges that an iteration, or the capture, consists of; empty where these tell nothing."""
+def say_where(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:
+    """Tensor Active of the ranges that a step, or the capture, consists of; empty where these tell nothing."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["domain"] != OPS_DOMAIN)]
     whole = rows[rows["depth"] == 0] if figures is None else figures.rows
     inner = rows[rows["depth"] == 1] if figures is None else rows[rows["parent_id"].isin(whole["path_id"])]

@@ -12,8 +12,8 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.findings.checks import Check
 from tcprof.findings.finding import Finding, Severity, texts_of
-from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.steps import StepFigures
 
 _FRAMES = {"rows": "ranges", "time": "timeline"}  # fields that are rows of a frame of the analysis
 _Kind = TypeVar("_Kind")
@@ -28,7 +28,7 @@ class GpuFindings:
     details: tuple[str, ...]  # sentences that say more
     checks: tuple[Check, ...]
     # Of the steps that the verdict rests on; None where it rests on the whole capture
-    figures: IterationFigures | None
+    figures: StepFigures | None
     idle_is_known: bool = True  # whether the GPU did nothing where nothing was traced
 
     @property

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.patterns import function_name
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Ints
 from tcprof.errors import UsageError
 from tcprof.untrusted import one_line
@@ -37,7 +37,7 @@ def ncu_command(analysis: Analysis, kernel: int) -> tuple[str, ...]:
     function = functions[kernel]
     launched = analysis.kernel_instances
     of_kernel = (launched["kernel"] == kernel).to_numpy()
-    counted = of_kernel & are_counted(launched, analysis.iterations)
+    counted = of_kernel & are_counted(launched, analysis.steps)
     rows = np.flatnonzero(counted if counted.any() else of_kernel)
     if not function or not len(rows):
         return ()

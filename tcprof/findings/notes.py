@@ -9,12 +9,12 @@ from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
 from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
-from tcprof.analysis.steps.iterations import counted_paths
+from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_contradictions
 from tcprof.findings.finding import WINDOW_NAMES
-from tcprof.findings.iterations import from_kernel_order, share_of_compilation
+from tcprof.findings.steps import from_kernel_order, share_of_compilation
 from tcprof.frames import IN_NO_MODULE, LARGEST_UNCOVERED_PCT, OPS_DOMAIN, RANGES
 from tcprof.untrusted import one_line
 
@@ -42,9 +42,9 @@ _OPS_OF_NO_MODULE = (
 )
 
 
-def name_iterations(analysis: Analysis) -> str:
+def name_steps(analysis: Analysis) -> str:
     """The path that iterates, with how many are like it; empty where none does."""
-    paths = counted_paths(analysis.iterations)
+    paths = counted_paths(analysis.steps)
     if not paths:
         return ""
     return f"“{one_line(paths[0], 90)}”" + (f" and {len(paths) - 1} like it" if len(paths) > 1 else "")
@@ -52,13 +52,13 @@ def name_iterations(analysis: Analysis) -> str:
 
 def describe_warm_up(analysis: Analysis) -> str:
     """What is left out of the figures per range as warm-up, or as of another kind; empty if nothing is."""
-    iterations = analysis.iterations
-    others = int((~iterations["counted"] & ~iterations["warm_up"]).sum())
-    first = iterations[iterations["kind"] == iterations.groupby("gpu")["kind"].transform("min")]
+    steps = analysis.steps
+    others = int((~steps["counted"] & ~steps["warm_up"]).sum())
+    first = steps[steps["kind"] == steps.groupby("gpu")["kind"].transform("min")]
     by_gpu = first.groupby("gpu")["warm_up"].agg(["sum", "size"]).astype(int)
     told = ""
     if others:
-        count = units.format_things(others, "iteration")
+        count = units.format_things(others, "step")
         told = f"Figures per step cover one kind: {count} of other kinds {'is' if others == 1 else 'are'} excluded."
     if (share := share_of_compilation(analysis)) > 0:
         told = (
@@ -67,7 +67,7 @@ def describe_warm_up(analysis: Analysis) -> str:
         ).strip()
     if not by_gpu["sum"].any():
         return told
-    name = name_iterations(analysis)
+    name = name_steps(analysis)
     if len(by_gpu.drop_duplicates()) == 1:
         out, total = (units.format_count(count) for count in by_gpu.iloc[0])
         one = out == "1"
@@ -83,7 +83,7 @@ def describe_warm_up(analysis: Analysis) -> str:
 
 
 def describe_kernel_order(analysis: Analysis) -> str:
-    """What iterations from the kernels' order are; empty where a range iterates, or nothing does."""
+    """What steps from the kernels' order are; empty where a range iterates, or nothing does."""
     if not from_kernel_order(analysis):
         return ""
     return (
@@ -185,7 +185,7 @@ def why_no_kernels(analysis: Analysis) -> str:
 
 def describe_modules(analysis: Analysis) -> str:
     """What the figures of modules are over."""
-    name = name_iterations(analysis)
+    name = name_steps(analysis)
     if not name:
         return "Sums over all kernels of the recording."
     return f"Means per step of {name}, over the kernels that it launched; a module includes all modules in it."
@@ -232,7 +232,7 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
     for gpu, rows in analysis.modules[analysis.modules["depth"] == 0].groupby("gpu"):
         of_gpu = f"GPU {gpu}: " if analysis.modules["gpu"].nunique() > 1 else ""
         whole = rows.set_index("phase").loc[ALL]
-        steps, share = max(int(whole["iteration_count"]), 1), whole["useful_pct"]
+        steps, share = max(int(whole["step_count"]), 1), whole["useful_pct"]
         if pd.isna(whole["useful_flop"]):
             said.append(f"{of_gpu}{_describe_unknown(analysis, int(str(gpu)))}")
             continue
@@ -250,11 +250,11 @@ def describe_useful(analysis: Analysis) -> tuple[str, ...]:
 
 
 def describe_utilization(analysis: Analysis) -> tuple[str, ...]:
-    """MFU and HFU of each GPU where they are known: of the iterations, where nothing iterates of the capture."""
+    """MFU and HFU of each GPU where they are known: of the steps, where nothing iterates of the capture."""
     said, column = [], RANGES["hfu_pct"]
-    over = f"{WINDOW_NAMES[analysis.window]} of {name_iterations(analysis) or 'the whole capture'}"
+    over = f"{WINDOW_NAMES[analysis.window]} of {name_steps(analysis) or 'the whole capture'}"
     for gpu, of_gpu in analysis.ranges.groupby("gpu", sort=False):
-        paths = counted_paths(analysis.iterations[analysis.iterations["gpu"] == gpu])
+        paths = counted_paths(analysis.steps[analysis.steps["gpu"] == gpu])
         rows = of_gpu[of_gpu["path"].isin(paths) if paths else of_gpu["depth"] == 0].to_dict("records")
         if len(rows) == 1 and not pd.isna(rows[0]["mfu_pct"]):
             executed = column.format(rows[0]["hfu_pct"])

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.mean_iteration import Typical, find_median
+from tcprof.analysis.mean_step import Typical, find_median
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.findings.finding import Finding, Severity
@@ -53,7 +53,7 @@ def measure_cost(analysis: Analysis) -> RecordingCost | None:
     """What recording costs; None where the program was not run alone."""
     if analysis.unprofiled.empty:
         return None
-    warm_up = int(analysis.iterations.groupby("gpu")["warm_up"].sum().max()) if len(analysis.iterations) else 1
+    warm_up = int(analysis.steps.groupby("gpu")["warm_up"].sum().max()) if len(analysis.steps) else 1
     unprofiled, recorded = _of_one_kind(analysis.unprofiled), list_steps(analysis)
     if unprofiled.empty or recorded.empty or unprofiled["training"].iloc[0] != recorded["training"].iloc[0]:
         return None

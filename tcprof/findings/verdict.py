@@ -10,17 +10,17 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.finding import are_of_amd, class_in_sentence
-from tcprof.findings.iterations import (
+from tcprof.findings.recording_cost import measure_cost
+from tcprof.findings.steps import (
     CPU_BOUND,
     LAUNCH_BOUND,
     MUCH_OUTSIDE_PCT,
     WAITING_PCT,
-    IterationFigures,
+    StepFigures,
     are_graphs,
     find_bound,
     tell_kinds,
 )
-from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 from tcprof.untrusted import one_line
 
@@ -32,8 +32,8 @@ _SLOWED = " (recording adds to it)"
 Sentences = tuple[str, ...]
 
 
-def judge_iterations(
-    analysis: Analysis, gpu: int, figures: IterationFigures, is_idle_known: bool = True
+def judge_steps(
+    analysis: Analysis, gpu: int, figures: StepFigures, is_idle_known: bool = True
 ) -> tuple[Sentences, Sentences]:
     """The verdict on the steps of a GPU: two or three sentences, and further ones that say more.
 
@@ -87,7 +87,7 @@ def say_active(analysis: Analysis, mean_pct: float, coverage_pct: float, unit: s
     return f"Whether the Tensor Cores worked is unknown: {why}."
 
 
-def _say_why(analysis: Analysis, figures: IterationFigures) -> str:
+def _say_why(analysis: Analysis, figures: StepFigures) -> str:
     """Why the GPU was idle, where the times say it."""
     waits = _WAITS.get(find_bound(figures), "")
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
@@ -97,7 +97,7 @@ def _say_why(analysis: Analysis, figures: IterationFigures) -> str:
     return ""
 
 
-def _say_launches(figures: IterationFigures) -> Sentences:
+def _say_launches(figures: StepFigures) -> Sentences:
     """How many kernels a step launches, where that holds the GPU up."""
     if find_bound(figures) != LAUNCH_BOUND:
         return ()
@@ -105,7 +105,7 @@ def _say_launches(figures: IterationFigures) -> Sentences:
     return (f"A step launches {kernels} on average, which take longer to launch than to run.",)
 
 
-def tell_outside(figures: IterationFigures) -> Sentences:
+def tell_outside(figures: StepFigures) -> Sentences:
     """A sentence on what the steps do not hold: where it is much, or the only tensor kernels."""
     may_be_tensor = figures.outside_tensor_pct + figures.outside_graph_pct
     lacks_tensor = not figures.tensor_kernel_share_pct > 0 and may_be_tensor >= _NOTABLE_PCT
@@ -121,11 +121,11 @@ def tell_outside(figures: IterationFigures) -> Sentences:
 
 
 def _launches_in(analysis: Analysis, rows: pd.DataFrame) -> pd.DataFrame:
-    """The launches in rows of the time classes: those of iterations, without warm-up, or of the whole capture."""
-    launched, iterations = analysis.kernel_instances, analysis.iterations
+    """The launches in rows of the time classes: those of steps, without warm-up, or of the whole capture."""
+    launched, steps = analysis.kernel_instances, analysis.steps
     chosen = launched["gpu"] == rows["gpu"].iloc[0]
     if rows["depth"].iloc[0] > 0:
-        chosen &= launched["iteration"].isin(iterations.index[iterations["counted"]])
+        chosen &= launched["step"].isin(steps.index[steps["counted"]])
     return launched[chosen]
 
 

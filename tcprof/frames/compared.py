@@ -32,7 +32,7 @@ class Quantity:
         return self.column.name
 
     def format(self, row: Mapping[Any, Any]) -> str:
-        """The value in a row of the ranges, instances or iterations, with its unit."""
+        """The value in a row of the ranges, instances or steps, with its unit."""
         return self.column.format(row[self.name])
 
     @property
@@ -50,7 +50,7 @@ class Quantity:
 HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active", better="higher")
 HEADLINE_INTERVAL = ("tensor_active_low_pct", "tensor_active_high_pct")
 QUANTITIES = (
-    Quantity(STEPS["step_ns"], "step_time", better="lower"),  # of the iterations alone
+    Quantity(STEPS["step_ns"], "step_time", better="lower"),  # of the steps alone
     Quantity(RANGES["host_ns"], "host_time", better="lower"),
     Quantity(RANGES["gpu_window_ns"], "time", better="lower"),
     Quantity(RANGES["kernel_ns"], "kernel_time", better="lower"),

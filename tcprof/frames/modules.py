@@ -23,7 +23,7 @@ MODULES = Schema(
         Text("name", "The last part of the path."),
         Int("depth", "1 for a root, 0 for the rows of all kernels."),
         PHASE,
-        Int("iteration_count", "Steps that its figures cover; 0 without steps."),
+        Int("step_count", "Steps that its figures cover; 0 without steps."),
         Int("kernel_count", "Kernels launched in it.", title="Kernels"),
         Int("kernel_ns", "Sum of their durations.", title="Kernel time"),
         Int("own_kernel_ns", "Of this, of kernels that belong to no module in it."),

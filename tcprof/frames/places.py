@@ -1,4 +1,4 @@
-"""Frames of ranges: instances, paths, their summary, and the iterations, as ``tcprof.analysis`` gives them."""
+"""Frames of ranges: instances, paths, their summary, and the steps, as ``tcprof.analysis`` gives them."""
 
 from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, IntTime, Number, Schema, Text
 

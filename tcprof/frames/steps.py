@@ -102,7 +102,7 @@ KINDS = Schema(
             "where several kinds have one, the path, or the name with a number.",
             title="Kind",
         ),
-        Int("iteration_count", "Steps of the kind that are not warm-up.", title="Steps"),
+        Int("step_count", "Steps of the kind that are not warm-up.", title="Steps"),
         Int("warm_up_count", "Those that are.", title="Warm-up"),
         Float("total_ns", "Length of these steps together, each up to the next one.", title="Time"),
         Float("share_pct", "Its share of the time of all kinds.", title="Share"),

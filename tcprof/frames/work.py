@@ -16,7 +16,7 @@ KERNEL_INSTANCES = Schema(
         Int("kernel", "Row of its kernel in *kernels*."),
         Number("path_id", "Row of the path that it belongs to in *paths*; -1 for none."),
         Number("range", "Row of the innermost range of that path in *nvtx_ranges*; -1 for none."),
-        Number("iteration", "Row in *iterations* of the step that it belongs to; -1 for none."),
+        Number("step", "Row in *steps* of the step that it belongs to; -1 for none."),
         Number(
             "module",
             "Row in *modules* of the innermost module that it belongs to, in its phase; -1 where no range names a "

@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.samples.interval_estimates import Centers, bootstrap_interval, find_medians
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
 from tcprof.comparison.matching.places import KEYS, Renaming, list_places
 from tcprof.comparison.modules import fold_layers, measure_modules
 from tcprof.comparison.statistics.rows import MEDIAN, measure
@@ -76,7 +76,7 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
             low, high = (
                 np.where(first[name].notna(), first[name], end) for name, end in zip(own, (low, high), strict=True)
             )
-        count = kinds["iteration_count"].to_numpy()
+        count = kinds["step_count"].to_numpy()
         parts.append(_rows(metric, STEP, kinds, Centers(count, kinds[metric].to_numpy(), low, high, times.constant)))
     return parts
 
@@ -91,12 +91,12 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
     ranges = places.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
         subject=lambda rows: rows["path"]
     )
-    iterates = set(analysis.iterations["path"])
+    iterates = set(analysis.steps["path"])
     shown = ~ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]) & (ranges["depth"] > 0)
     chosen = ranges[shown].sort_values("gpu_window_ns", ascending=False, kind="stable").groupby("gpu").head(MOST).index
     known = np.isin(np.arange(len(ranges)), chosen)
     is_step = ranges["path"].isin(iterates).to_numpy() & (ranges["depth"] > 0).to_numpy()
-    is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.iterations["gpu"])).to_numpy()
+    is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.steps["gpu"])).to_numpy()
     count, value, low, high = (
         ranges[name].to_numpy() for name in ("instance_count", HEADLINE.name, *HEADLINE_INTERVAL)
     )
@@ -112,7 +112,7 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
 
 
 def _of_modules(analysis: Analysis) -> list[pd.DataFrame]:
-    """Kernel time per iteration and Tensor Active of modules, layers of a list together."""
+    """Kernel time per step and Tensor Active of modules, layers of a list together."""
     if analysis.modules.empty:
         return []
     modules = fold_layers(analysis.modules)

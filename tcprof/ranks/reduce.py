@@ -11,7 +11,7 @@ from tcprof.analysis.host import list_waits
 from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.kernels.untraced import find_busy_beyond
-from tcprof.analysis.mean_iteration import measure_mean_iteration
+from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
@@ -225,7 +225,7 @@ def _sm_shares(analysis: Analysis, gpu: int) -> Floats:
 
 
 def _measure_parts(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    mean = measure_mean_iteration(analysis, gpu)
+    mean = measure_mean_step(analysis, gpu)
     if mean is None:
         return RANK_PARTS.empty()
     parts = mean.parts.nlargest(MOST_PARTS, "time_ns")

@@ -142,16 +142,16 @@ def has_rows(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -
 
 
 def _check_instances(frame: pd.DataFrame, columns: Columns) -> bool:
-    """Windows are those of activities, and those of iterations are the iterations'."""
-    iterations = pd.MultiIndex.from_arrays([columns.column("iterations", name) for name in ("gpu", "range")])
-    repeated = frame[frame["range"].isin(columns.column("iterations", "range"))]
+    """Windows are those of activities, and those of steps are the steps'."""
+    steps = pd.MultiIndex.from_arrays([columns.column("steps", name) for name in ("gpu", "range")])
+    repeated = frame[frame["range"].isin(columns.column("steps", "range"))]
     windows = (repeated["gpu_end_ns"] - repeated["gpu_start_ns"]).set_axis(
         pd.MultiIndex.from_frame(repeated[["gpu", "range"]])
     )
     return (
         (frame["gpu_start_ns"].isna() == (frame["activity_count"] == 0)).all()
-        and iterations.isin(windows.index).all()
-        and np.array_equal(windows.reindex(iterations), columns.column("iterations", "gpu_window_ns"), equal_nan=True)
+        and steps.isin(windows.index).all()
+        and np.array_equal(windows.reindex(steps), columns.column("steps", "gpu_window_ns"), equal_nan=True)
     )
 
 
@@ -186,7 +186,7 @@ def _is_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDAr
     return bool((parent < number).all() and (depth == depths[parent] + 1).all())
 
 
-def _check_iterations(frame: pd.DataFrame, columns: Columns) -> bool:
+def _check_steps(frame: pd.DataFrame, columns: Columns) -> bool:
     """Each one's kind is among those of its GPU, unless there are none: then all are of one."""
     kinds = pd.MultiIndex.from_arrays([columns.column("kinds", name) for name in ("gpu", "kind")])
     own = pd.MultiIndex.from_frame(frame[["gpu", "kind"]])
@@ -194,7 +194,7 @@ def _check_iterations(frame: pd.DataFrame, columns: Columns) -> bool:
 
 
 _FURTHER: dict[str, Callable[[pd.DataFrame, Columns], bool]] = {
-    "iterations": _check_iterations,
+    "steps": _check_steps,
     "instances": _check_instances,
     "ranges": _check_ranges,
     "paths": _check_paths,

@@ -70,14 +70,14 @@ ROWS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "paths": {"parent_id": ("paths", ())},
     "ranges": {"path_id": ("paths", ("domain", "path", "name", "depth", "parent_id"))},
     "timeline": {"path_id": ("paths", ("domain", "path", "name", "depth", "parent_id"))},
-    "iterations": {"range": ("nvtx_ranges", ())},
+    "steps": {"range": ("nvtx_ranges", ())},
     "instances": {"range": ("nvtx_ranges", ()), "path_id": ("paths", ())},
     "kernel_instances": {
         "activity": ("activities", ("gpu",)),
         "kernel": ("kernels", ("gpu",)),
         "range": ("nvtx_ranges", ()),
         "path_id": ("paths", ()),
-        "iteration": ("iterations", ("gpu",)),
+        "step": ("steps", ("gpu",)),
         "module": ("modules", ("gpu",)),
     },
 }
@@ -89,7 +89,7 @@ class Options(TypedDict):
     metrics: list[str]
     kernels: bool
     warm_up: int | str | None
-    iteration: str | None
+    step: str | None
     peak_tflops: float | None
 
 

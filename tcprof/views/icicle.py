@@ -62,7 +62,7 @@ class Tree:
             self.longest[node] = max(self.longest[node], part.longest_ns)
 
     def add_between(self, root: Place, length_ns: float, start_ns: float) -> None:
-        """Add the time from one iteration to the next, if there is any, which begins after the rest."""
+        """Add the time from one step to the next, if there is any, which begins after the rest."""
         if not length_ns > 0:
             return
         around = {"launch_count": 0.0, "start_ns": start_ns, "gap_count": 0.0, "longest_ns": length_ns}

@@ -93,7 +93,7 @@ def test_links_lead_to_their_sections(visit, pages):
 @pytest.mark.parametrize(
     ("target", "first", "holds"),
     [
-        ("iterations-0", "series,x,y", '"base, Step time per step",0,'),
+        ("steps-0", "series,x,y", '"base, Step time per step",0,'),
         ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
     ],
 )
@@ -116,11 +116,11 @@ def test_hostile_names_are_shown_as_text(visit, pages):
     assert opened.locator("a[href^=http]").count() == 0
     assert opened.locator("svg a, svg foreignObject, svg .math").count() == 0
     opened.evaluate(
-        "() => { const plot = document.getElementById('iterations-0');"
+        "() => { const plot = document.getElementById('steps-0');"
         "const curve = plot.data.findIndex((trace) => trace.mode === 'lines+markers');"
         "Plotly.Fx.hover(plot, [{ curveNumber: curve, pointNumber: 3 }], 'xy'); }"
     )
-    assert "</script>" in opened.locator("#iterations-0 .hoverlayer").text_content()
+    assert "</script>" in opened.locator("#steps-0 .hoverlayer").text_content()
     assert opened.evaluate("window.hacked") is None
     assert opened.messages == []
 

@@ -165,7 +165,7 @@ def test_every_column_is_what_json_has(visit, run, pages, name):
         phases = {phase: of_phase.set_index("module") for phase, of_phase in rows.groupby("phase")}
         table = table[table.iloc[:, 0].isin(phases["all"].index)].reset_index(drop=True)
         assert set(table.iloc[:, 0]) == set(phases["all"].index), "each of those that are alike, too"
-        names, steps = table.iloc[:, 0], rows["iteration_count"].iloc[0]
+        names, steps = table.iloc[:, 0], rows["step_count"].iloc[0]
         frame = phases["all"].loc[names].reset_index()
         per_step = {c: frame[c] / steps for c in ("kernel_ns", "useful_flop", "tensor_flop", "lost_ns", "kernel_count")}
         active, kernel_ns = "tensor_active_pct", "kernel_ns"

@@ -1,4 +1,4 @@
-"""The mean iteration as a browser shows it: zoom, order, the places of a kernel, keyboard, names as text."""
+"""The mean step as a browser shows it: zoom, order, the places of a kernel, keyboard, names as text."""
 
 from pathlib import Path
 

@@ -73,7 +73,7 @@ def test_previous_next_longest_by_button_and_key_and_escape_closes(visit, pages)
         opened.keyboard.press(key)
         assert kind.text_content() == f"Range, instance {number} of 12"
     opened.keyboard.press("l")
-    steps = tcprof.read(TRANSFORMER).iterations
+    steps = tcprof.read(TRANSFORMER).steps
     longest = int(steps["gpu_window_ns"].reset_index(drop=True).idxmax()) + 1
     assert kind.text_content() == f"Range, instance {longest} of 12"
     opened.get_by_role("button", name="Least active").click()

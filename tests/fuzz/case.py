@@ -146,7 +146,7 @@ def choose_command(random: Random, path: Path, original: Path) -> list[str]:
             ("--no-kernels",),
         ),
         "kernels": ((), ("--by", "path"), ("--limit", "0"), ("--gpu", "0"), ("--filter", "gemm")),
-        "timeline": ((), ("--depth", "2"), ("--iteration", "step"), ("--gpu", "0")),
+        "timeline": ((), ("--depth", "2"), ("--step", "step"), ("--gpu", "0")),
         "show": ((), window, ("--limit", "3")),
         "modules": ((), ("--depth", "2"), ("--gpu", "0")),
         "advise": ((),),

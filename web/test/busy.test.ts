@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { busyPart } from "../src/timeline/busy";
 
 const sides = (spans: [number, number][]) => [0, 1].map((side) => Float64Array.from(spans, (span) => span[side]));
-const iterating = (iterations: [number, number][], ...spans: [number, number][]) => {
-  const [[start, end], [first, last]] = [spans, iterations].map(sides);
-  const details = { iterations: { start: first, end: last } };
+const iterating = (steps: [number, number][], ...spans: [number, number][]) => {
+  const [[start, end], [first, last]] = [spans, steps].map(sides);
+  const details = { steps: { start: first, end: last } };
   return { lanes: { work: { start, end } }, details } as unknown as Parameters<typeof busyPart>[0][number];
 };
 const gpu = (...spans: [number, number][]) => iterating([], ...spans);
@@ -22,7 +22,7 @@ test("a recording with work in most of it, or with none, is shown whole", () => 
   assert.deepEqual(busyPart([gpu()], [0, 10]), [0, 10]);
 });
 
-test("iterations are shown, whatever was copied long before them", () => {
+test("steps are shown, whatever was copied long before them", () => {
   const steps: [number, number][] = [[14, 14.4], [14.5, 14.6], [NaN, NaN], [14.7, 14.8]];
   const [start, end] = busyPart([iterating(steps, [2, 8], ...steps)], [0, 16]);
   assert.ok(start > 13.9 && start < 14 && end > 14.8 && end < 14.9, `${start} to ${end}`);

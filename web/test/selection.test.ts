@@ -10,7 +10,7 @@ const SELECTIONS: Selection[] = [
   { kind: "range", gpu: 3, name: HOSTILE, instance: 0 },
   { kind: "kernel", gpu: 0, name: "gemm<(int)4, 128> 1x2x3 · 64", instance: 12 },
   { kind: "module", gpu: 0, name: "Net.layers.0" },
-  { kind: "iteration", gpu: 2, number: 11 },
+  { kind: "step", gpu: 2, number: 11 },
   { kind: "finding", name: "idle" },
   { kind: "kernels", gpu: 0, ids: [0, 12, 7] },
   { kind: "modules", gpu: 1, ids: [3] },
@@ -33,7 +33,7 @@ test("a fragment is read by people, and holds nothing that ends it or an attribu
 
 test("what is no selection is none", () => {
   for (const text of ["", "#", "#part-kernels", "range=", "range=%zz", "window=2,1", "window=1", "window=a,b", "window=,1",
-    "iteration=-1", "iteration=1e3", "range=a&gpu=x", "kernels=", "kernels=1,x", "modules=-1", "other=1", "{", "{}", "[1]", '{"kind":"range"}', "{null"]) {
+    "step=-1", "step=1e3", "range=a&gpu=x", "kernels=", "kernels=1,x", "modules=-1", "other=1", "{", "{}", "[1]", '{"kind":"range"}', "{null"]) {
     assert.equal(parseSelection(text), null, text);
   }
   assert.deepEqual(fromFragment("view=1,0").view, null);

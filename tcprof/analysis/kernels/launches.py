@@ -25,7 +25,7 @@ from tcprof.chips import PIPES_PER_SM, Chip, find_chip
 from tcprof.frames import KERNEL_INSTANCES, KERNEL_KINDS
 
 # Columns of ``KERNEL_INSTANCES`` that the fit knows; what was launched where is added in tcprof.analysis.accounting.
-_OF_PLACE = ("kernel", "range", "iteration", "module", "useful_flop")
+_OF_PLACE = ("kernel", "range", "step", "module", "useful_flop")
 FITTED = replace(KERNEL_INSTANCES, columns=tuple(c for c in KERNEL_INSTANCES.columns if c.name not in _OF_PLACE))
 _LIBRARIES = ThreadpoolController()  # those that numpy and scipy have loaded: finding them takes as long as a small fit
 

@@ -9,7 +9,7 @@ from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.summary import GroupSums
 from tcprof.analysis.modules.assignment import ModuleAssignment
 from tcprof.analysis.modules.tree import ALL, OTHER_CODE, PHASES
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.analysis.time.range_metrics import (
     are_seen,
     range_rates,
@@ -24,13 +24,13 @@ _ROWS = (*PHASES, ALL)  # the phases of a module's rows
 _CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 
-def find_rows(launches: pd.DataFrame, iterations: pd.DataFrame, assignment: ModuleAssignment) -> Ints:
+def find_rows(launches: pd.DataFrame, steps: pd.DataFrame, assignment: ModuleAssignment) -> Ints:
     """For each launch its row in ``tcprof.frames.MODULES``, -1 for none: that of its module and phase on its GPU."""
     gpu, module, phase = _places(launches, assignment)
     if (phase == OTHER_CODE).all():
         return np.full(len(launches), -1, dtype=np.int64)
     is_row = np.zeros((int(gpu.max()) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=bool)
-    for key, inside in _keys_by_depth(launches, iterations, assignment):
+    for key, inside in _keys_by_depth(launches, steps, assignment):
         is_row[key[inside]] = True
     return np.where(is_row, np.cumsum(is_row) - 1, -1)[_keys(gpu, module, phase, assignment)]
 
@@ -40,7 +40,7 @@ def summarize_modules(
     launches: pd.DataFrame,
     kernels: pd.DataFrame,
     kinds: pd.Series,
-    iterations: pd.DataFrame,
+    steps: pd.DataFrame,
     assignment: ModuleAssignment,
 ) -> pd.DataFrame:
     """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
@@ -49,9 +49,9 @@ def summarize_modules(
         return MODULES.empty()
     values = pd.DataFrame(dict(values_of_launches(launches, kernels, kinds)))
     values = values.assign(kernel_count=1, **useful_of_launches(launches, kernels))
-    keys = _keys_by_depth(launches, iterations, assignment)
+    keys = _keys_by_depth(launches, steps, assignment)
     sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
-    counted = are_counted(launches, iterations)
+    counted = are_counted(launches, steps)
     # The time of the kernels that belong to each module itself, by the same keys.
     own = np.zeros((int(gpu.max(initial=0)) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=np.int64)
     for rows in (phase, np.full(len(phase), len(PHASES))):
@@ -59,12 +59,12 @@ def summarize_modules(
     place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
     on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
     gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
-    steady = iterations[iterations["counted"].astype(bool)].groupby("gpu").size()
+    steady = steps[steps["counted"].astype(bool)].groupby("gpu").size()
     frame = sums.assign(
         gpu=gpus,
         module_id=number - 1,
         phase=np.array(_ROWS, dtype=object)[row],
-        iteration_count=steady.reindex(gpus).fillna(0).to_numpy(),
+        step_count=steady.reindex(gpus).fillna(0).to_numpy(),
         own_kernel_ns=own[sums.index],
     )
     return _measure(frame, assignment.modules)
@@ -78,11 +78,11 @@ def _places(launches: pd.DataFrame, assignment: ModuleAssignment) -> tuple[Ints,
 
 
 def _keys_by_depth(
-    launches: pd.DataFrame, iterations: pd.DataFrame, assignment: ModuleAssignment
+    launches: pd.DataFrame, steps: pd.DataFrame, assignment: ModuleAssignment
 ) -> Iterator[tuple[Ints, Bools]]:
     """At each depth from 0, for a phase and for all: the key that each launch counts for, and whether it does."""
     gpu, innermost, phase = _places(launches, assignment)
-    counted = are_counted(launches, iterations)
+    counted = are_counted(launches, steps)
     for depth, module in enumerate(_levels(assignment, innermost)):
         for rows in (phase, np.full(len(phase), len(PHASES))):
             yield _keys(gpu, module, rows, assignment), counted & ((module >= 0) | (depth == 0))

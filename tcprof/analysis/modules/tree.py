@@ -258,7 +258,7 @@ def _sum(rows: pd.DataFrame) -> pd.DataFrame:
     rate = sums["tensor_flop"] / whole * 1e-3
     needed = (rows["useful_pct"] * rows["tensor_flop"]).groupby([rows["number"], rows["phase"]], sort=False)
     useful = needed.sum(min_count=1).where(needed.count() == by.size()) / sums["tensor_flop"]
-    count = rows["iteration_count"].iloc[0]
+    count = rows["step_count"].iloc[0]
     return sums.assign(
-        **means, tensor_tflops=rate, useful_pct=useful, gpu=rows["gpu"].iloc[0], iteration_count=count
+        **means, tensor_tflops=rate, useful_pct=useful, gpu=rows["gpu"].iloc[0], step_count=count
     ).reset_index()

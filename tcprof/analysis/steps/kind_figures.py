@@ -1,11 +1,11 @@
-"""What an iteration of each kind takes, and what it does, see ``tcprof.frames.KINDS``."""
+"""What a step of each kind takes, and what it does, see ``tcprof.frames.KINDS``."""
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.ranges.summary import Functions
-from tcprof.analysis.steps.iterations import name_kin
+from tcprof.analysis.steps.marked_steps import name_kin
 from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.analysis.time.range_metrics import range_rates, values_of_launches
 from tcprof.annotate.steps import INFERENCE
@@ -16,18 +16,18 @@ PREFILL, DECODE = "prefill", "decode"
 _SEVERAL = 2.0  # decode steps that follow each other, in the mean
 
 
-def name_phases(iterations: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "pd.Series[float]") -> "pd.Series[str]":
+def name_phases(steps: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "pd.Series[float]") -> "pd.Series[str]":
     """Prefill or decode for each GPU and kind that is known to be one, by these as the index.
 
     Known are the calls of a model that calls itself again and again, which ``tcprof.annotate`` marks: decode steps
-    follow each other, prefill comes alone before them, and has more ``kernel_ns`` an iteration.
+    follow each other, prefill comes alone before them, and has more ``kernel_ns`` a step.
     """
     known, found = set(paths), {}
     calls_of_models = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in known)}
     marked = {
         path for path in calls_of_models & known if path + SEPARATOR + path.removeprefix(f"{INFERENCE} ") in known
     }
-    for gpu, calls in iterations[iterations["path"].isin(marked)].groupby("gpu"):
+    for gpu, calls in steps[steps["path"].isin(marked)].groupby("gpu"):
         kind = calls.sort_values("number")["kind"].to_numpy()
         first = np.flatnonzero(np.append(True, np.diff(kind) != 0))
         run = pd.DataFrame({"kind": kind[first], "length": np.diff(np.append(first, len(kind)))})
@@ -48,34 +48,34 @@ _RATES = ("tensor_kernel_share_pct", "dram_pct")
 
 
 def summarize_kinds(
-    iterations: pd.DataFrame,
+    steps: pd.DataFrame,
     instances: pd.DataFrame,
     activities: pd.DataFrame,
     functions: Functions,
     paths: "pd.Series[str]",
 ) -> pd.DataFrame:
-    """One row for each GPU and kind of iteration, without what follows from the fit: see ``add_rates_of_kinds``.
+    """One row for each GPU and kind of step, without what follows from the fit: see ``add_rates_of_kinds``.
 
     Figures of steps are as in ``summarize_steps``, of which the first kind has just these.
     """
-    if iterations.empty:
+    if steps.empty:
         return KINDS.empty()
-    is_steady = ~iterations["warm_up"]
-    steady = iterations[is_steady]
-    kinds = iterations.groupby(_KEYS).agg(warm_up_count=("warm_up", "sum"))
-    kinds["iteration_count"] = steady_count = steady.groupby(_KEYS).size().reindex(kinds.index, fill_value=0)
+    is_steady = ~steps["warm_up"]
+    steady = steps[is_steady]
+    kinds = steps.groupby(_KEYS).agg(warm_up_count=("warm_up", "sum"))
+    kinds["step_count"] = steady_count = steady.groupby(_KEYS).size().reindex(kinds.index, fill_value=0)
     parts = []
-    for kind in iterations["kind"].unique().tolist():
-        of_kind = iterations.assign(counted=is_steady & (iterations["kind"] == kind))
+    for kind in steps["kind"].unique().tolist():
+        of_kind = steps.assign(counted=is_steady & (steps["kind"] == kind))
         figures = summarize_steps(of_kind, activities, functions)  # rounding widens intervals alone
         parts.append(figures.assign(kind=kind))
     figures = pd.concat(parts).set_index(_KEYS).reindex(kinds.index)
     columns = ["gpu", "range", "kernel_count"]
     mean = steady.merge(instances[columns], on=columns[:2]).groupby(_KEYS)[["kernel_count", "kernel_ns"]].mean()
     mean = mean.reindex(kinds.index)
-    phases = name_phases(iterations, paths, mean["kernel_ns"])
+    phases = name_phases(steps, paths, mean["kernel_ns"])
     found = kinds.assign(
-        name=_name_kinds(iterations, phases),
+        name=_name_kinds(steps, phases),
         # Of all steps together, as a program counts them: where a few steps are slow, the median says too much.
         tokens_per_second=1e9 * steady_count / figures["total_ns"].where(phases.reindex(kinds.index) == DECODE),
         step_time_ns=figures["step_ns"],
@@ -88,12 +88,12 @@ def summarize_kinds(
     return KINDS.conform(found.reset_index())
 
 
-def _name_kinds(iterations: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
+def _name_kinds(steps: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
     """The innermost names of kinds, by GPU and number; where several have one name, the path, or with a number."""
-    by = [iterations[key] for key in _KEYS]
-    names, paths = (each.groupby(by).first() for each in (name_kin(iterations), iterations["path"].astype(str)))
+    by = [steps[key] for key in _KEYS]
+    names, paths = (each.groupby(by).first() for each in (name_kin(steps), steps["path"].astype(str)))
     names = phases.reindex(names.index).fillna(names)
-    is_one = iterations["path"].groupby(by).nunique() == 1
+    is_one = steps["path"].groupby(by).nunique() == 1
     for better in (paths.where(is_one & ~names.index.isin(phases.index), names), None):
         twice = names.groupby([names.index.get_level_values("gpu"), names]).transform("size") > 1
         number = (names.groupby([names.index.get_level_values("gpu"), names]).cumcount() + 1).astype(str)
@@ -102,12 +102,12 @@ def _name_kinds(iterations: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Serie
 
 
 def add_rates_of_kinds(
-    kinds: pd.DataFrame, iterations: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, activities: pd.Series
+    kinds: pd.DataFrame, steps: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, activities: pd.Series
 ) -> pd.DataFrame:
     """The kinds with what their launches did to memory; ``activities`` has the kind of each activity."""
-    steady = np.append(~iterations["warm_up"].to_numpy(), False)[launches["iteration"].to_numpy()]
-    row: Ints = pd.MultiIndex.from_frame(kinds[_KEYS]).get_indexer(pd.MultiIndex.from_frame(iterations[_KEYS]))
-    of_launch = np.append(row, -1)[launches["iteration"].to_numpy()][steady]
+    steady = np.append(~steps["warm_up"].to_numpy(), False)[launches["step"].to_numpy()]
+    row: Ints = pd.MultiIndex.from_frame(kinds[_KEYS]).get_indexer(pd.MultiIndex.from_frame(steps[_KEYS]))
+    of_launch = np.append(row, -1)[launches["step"].to_numpy()][steady]
     sums = pd.DataFrame(
         {
             name: np.bincount(of_launch, values[steady], minlength=len(kinds))

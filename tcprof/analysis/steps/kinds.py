@@ -1,4 +1,4 @@
-"""Kinds of iterations: those of other work, such as prefill and decode, are told apart by the kernels that they launch.
+"""Kinds of steps: those of other work, such as prefill and decode, are told apart by the kernels that they launch.
 
 Two are of one kind where they launch the same kernels equally often, but for 10 % of what these usually take, in grids
 of about the same size. Sizes that grow step by step, as with a cache of keys and values, or that are all different, as
@@ -13,18 +13,18 @@ import pandas as pd
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy
-from tcprof.analysis.steps.iterations import (
+from tcprof.analysis.steps.marked_steps import (
     choose_warm_up,
-    find_iterations,
-    iterations_of_activities,
+    find_marked_steps,
     name_kin,
     set_kinds,
+    steps_of_activities,
 )
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS
 
 MOST_KINDS = 12  # on a recording; what is of none of them is of one more, which holds all others
-_SAME = 0.1  # of what an iteration's kernels usually take: in so much those of one kind may differ
+_SAME = 0.1  # of what a step's kernels usually take: in so much those of one kind may differ
 _GAP = 0.25  # between mean logarithms to base 2 of the threads of launches: a factor of 1.2
 _MAIN = 1 / 3  # of the time: where no kind has as much, kernels of the same work count as one
 _LONG = 2.0  # times what later ones take that launch the same: so long does a step take that tunes
@@ -34,13 +34,13 @@ _MOST_CELLS = 20_000_000
 
 @dataclass(frozen=True)
 class _Launches:
-    """What each iteration launches: a row for each different way, a column for each kernel."""
+    """What each step launches: a row for each different way, a column for each kernel."""
 
     count: Floats
     size: Floats  # mean logarithm to base 2 of the threads of a launch
     weight: Floats  # of each kernel, what a launch of it usually takes
-    row: Ints  # of each iteration
-    time: Floats  # of each row, what its iterations take
+    row: Ints  # of each step
+    time: Floats  # of each row, what its steps take
 
     def differ(self, one: int, rows: Ints) -> Floats:
         """The share of their work in which some rows differ from one."""
@@ -57,7 +57,7 @@ class _Launches:
         return more
 
 
-def count_iterations(
+def count_steps(
     instances: pd.DataFrame,
     hierarchy: Hierarchy,
     attribution: Attribution,
@@ -65,35 +65,35 @@ def count_iterations(
     wanted: str | list[int],
     warm_up: int | str | None,
 ) -> tuple[pd.DataFrame, Ints]:
-    """Iterations with the kind of each and their warm-up; and for each activity the row of its iteration, -1 for none.
+    """Steps with the kind of each and their warm-up; and for each activity the row of its step, -1 for none.
 
-    On each GPU the kind with most time is the first, those that occur but once follow the others. Iterations of ranges
+    On each GPU the kind with most time is the first, those that occur but once follow the others. Steps of ranges
     with different names are of different kinds.
     """
-    iterations = find_iterations(instances, hierarchy.paths, activities, wanted)
-    iteration_of = iterations_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), iterations)
-    kinds = _find_kinds(iterations, iteration_of, activities)
-    iterations = set_kinds(iterations, kinds) if kinds.any() else iterations
-    return choose_warm_up(iterations, warm_up), iteration_of
+    steps = find_marked_steps(instances, hierarchy.paths, activities, wanted)
+    step_of = steps_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), steps)
+    kinds = _find_kinds(steps, step_of, activities)
+    steps = set_kinds(steps, kinds) if kinds.any() else steps
+    return choose_warm_up(steps, warm_up), step_of
 
 
-def _find_kinds(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
+def _find_kinds(steps: pd.DataFrame, step_of: Ints, activities: pd.DataFrame) -> Ints:
     """Those of each GPU by themselves: what a rank does first may be what another one does all the time."""
-    kinds = np.zeros(len(iterations), dtype=np.int64)
-    for rows in iterations.groupby("gpu").indices.values():
-        place = np.full(len(iterations) + 1, -1)  # the last one is of what is in no iteration
+    kinds = np.zeros(len(steps), dtype=np.int64)
+    for rows in steps.groupby("gpu").indices.values():
+        place = np.full(len(steps) + 1, -1)  # the last one is of what is in no step
         place[rows] = np.arange(len(rows))
-        kinds[rows] = _find_kinds_of_gpu(iterations.iloc[rows], place[iteration_of], activities)
+        kinds[rows] = _find_kinds_of_gpu(steps.iloc[rows], place[step_of], activities)
     return kinds
 
 
-def _find_kinds_of_gpu(iterations: pd.DataFrame, iteration_of: Ints, activities: pd.DataFrame) -> Ints:
-    if len(iterations) < 2:
-        return np.zeros(len(iterations), dtype=np.int64)
-    rows = np.flatnonzero((iteration_of >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy())
-    window = iterations["gpu_window_ns"].fillna(0).to_numpy(np.float64)
-    kernels, inside = activities.iloc[rows], iteration_of[rows]
-    kin = pd.factorize(name_kin(iterations))[0].astype(np.int64)
+def _find_kinds_of_gpu(steps: pd.DataFrame, step_of: Ints, activities: pd.DataFrame) -> Ints:
+    if len(steps) < 2:
+        return np.zeros(len(steps), dtype=np.int64)
+    rows = np.flatnonzero((step_of >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy())
+    window = steps["gpu_window_ns"].fillna(0).to_numpy(np.float64)
+    kernels, inside = activities.iloc[rows], step_of[rows]
+    kin = pd.factorize(name_kin(steps))[0].astype(np.int64)
     name = kernels["name"].cat.codes.to_numpy(np.int64)
     launches = _launches(kernels, name, inside, window)
     kinds = _group(launches, kin)
@@ -103,10 +103,10 @@ def _find_kinds_of_gpu(iterations: pd.DataFrame, iteration_of: Ints, activities:
         coarse = _group(launches_by_work, kin)
         if coarse.max() < kinds.max():
             kinds, launches = coarse, launches_by_work
-    has_none = np.bincount(inside, minlength=len(iterations)) == 0
+    has_none = np.bincount(inside, minlength=len(steps)) == 0
     kinds = _number(np.where(has_none, -1, kinds), window)
     if launches is not None:
-        kinds = _number(_join_first(launches, kinds, kin, iterations), window)
+        kinds = _number(_join_first(launches, kinds, kin, steps), window)
     return np.minimum(kinds, MOST_KINDS)
 
 
@@ -122,14 +122,14 @@ def _number(kinds: Ints, window: Floats) -> Ints:
     return place[group]
 
 
-def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.DataFrame) -> Ints:
+def _join_first(launches: _Launches, kinds: Ints, kin: Ints, steps: pd.DataFrame) -> Ints:
     """The kinds, of which the first of each name has its tuning, too, and what differs once and not in much.
 
     Tuning comes before all others, holds what they do, and more, and takes longer than the one that launches the same
     later, if there is one: where it recurs, it is a kind.
     """
-    number, joined = iterations["number"].to_numpy(), kinds.copy()
-    window = iterations["gpu_window_ns"].to_numpy(np.float64)
+    number, joined = steps["number"].to_numpy(), kinds.copy()
+    window = steps["gpu_window_ns"].to_numpy(np.float64)
     for name in np.unique(kin):
         own = np.flatnonzero(kin == name)
         first = own[kinds[own] == kinds[own].min()]
@@ -147,11 +147,11 @@ def _join_first(launches: _Launches, kinds: Ints, kin: Ints, iterations: pd.Data
 
 
 def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -> _Launches | None:
-    """What iterations launch, by a number for each kernel; None where these are too many to compare."""
+    """What steps launch, by a number for each kernel; None where these are too many to compare."""
     of_category = [count_threads(str(each)) for each in kernels["launch_geometry"].cat.categories]
     threads = np.append(np.array(of_category, dtype=np.float64), np.nan)[kernels["launch_geometry"].cat.codes]
-    launched = pd.DataFrame({"iteration": inside, "name": name, "size": np.nan_to_num(np.log2(np.maximum(threads, 1)))})
-    sums = launched.groupby(["iteration", "name"])["size"].agg(["size", "mean"]).reset_index()
+    launched = pd.DataFrame({"step": inside, "name": name, "size": np.nan_to_num(np.log2(np.maximum(threads, 1)))})
+    sums = launched.groupby(["step", "name"])["size"].agg(["size", "mean"]).reset_index()
     length = (kernels["end_ns"] - kernels["start_ns"]).to_numpy(np.float64)
     names, column = np.unique(sums["name"].to_numpy(), return_inverse=True)
     often = np.bincount(name)
@@ -159,13 +159,13 @@ def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -
     sums = sums.assign(mean=sums["mean"].round(3))
     key = pd.util.hash_pandas_object(sums[["name", "size", "mean"]], index=False).to_numpy(np.uint64)
     mark = np.zeros(len(window), dtype=np.uint64)
-    np.add.at(mark, sums["iteration"].to_numpy(), key)
+    np.add.at(mark, sums["step"].to_numpy(), key)
     _, first, row = np.unique(mark, return_index=True, return_inverse=True)
     if len(first) * len(names) > _MOST_CELLS:
         return None
     shown = np.full(len(window), -1)
     shown[first] = np.arange(len(first))
-    place = shown[sums["iteration"].to_numpy()]
+    place = shown[sums["step"].to_numpy()]
     count, size = np.zeros((2, len(first), len(names)))
     count[place[place >= 0], column[place >= 0]] = sums["size"].to_numpy()[place >= 0]
     size[place[place >= 0], column[place >= 0]] = sums["mean"].to_numpy()[place >= 0]
@@ -187,7 +187,7 @@ def _split_by_size(size: Floats, often: Ints) -> Ints:
 
 
 def _group(launches: _Launches | None, kin: Ints) -> Ints:
-    """A number for the kind of each iteration; ``kin`` is the number of its range's name."""
+    """A number for the kind of each step; ``kin`` is the number of its range's name."""
     if launches is None:
         return kin
     group = np.full(len(launches.time), -1, dtype=np.int64)

@@ -12,7 +12,7 @@ from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
-_LONG, _VERY_LONG = 2.0, 10.0  # times the median from one iteration to the next
+_LONG, _VERY_LONG = 2.0, 10.0  # times the median from one step to the next
 
 
 def measure_steps(steps: pd.DataFrame, activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -45,9 +45,9 @@ def pick_started(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.dropna(subset="start_ns").sort_values("number")
 
 
-def time_followed_steps(iterations: pd.DataFrame, activities: pd.DataFrame, gpu: int) -> pd.DataFrame:
+def time_followed_steps(steps: pd.DataFrame, activities: pd.DataFrame, gpu: int) -> pd.DataFrame:
     """Pick a GPU's steps with work on it, without ``step_ns`` where something else follows: see ``are_followed``."""
-    timed = pick_started(rows_of_gpu(iterations, gpu)).reset_index(drop=True)
+    timed = pick_started(rows_of_gpu(steps, gpu)).reset_index(drop=True)
     start, end = (timed["start_ns"].to_numpy(np.float64) + more for more in (0, timed["gpu_window_ns"].to_numpy()))
     begun = np.sort(rows_of_gpu(activities, gpu)["start_ns"].to_numpy(np.int64))
     followed = are_followed(timed["number"].to_numpy(), timed["kind"].to_numpy(), start, end, begun)
@@ -55,12 +55,12 @@ def time_followed_steps(iterations: pd.DataFrame, activities: pd.DataFrame, gpu:
 
 
 def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
-    """Whether what comes after each interval on a GPU is the next iteration, and not something else before it.
+    """Whether what comes after each interval on a GPU is the next step, and not something else before it.
 
     Something else is other work, such as a test pass, or nothing for very long, such as the start of a loader.
 
     Args:
-        number: Numbers of the iterations; intervals are in order.
+        number: Numbers of the steps; intervals are in order.
         kind: Their kinds.
         start: When they start on the GPU.
         end: When their own work ends there.
@@ -91,7 +91,7 @@ def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
 
 
 def summarize_steps(
-    iterations: pd.DataFrame,
+    steps: pd.DataFrame,
     activities: pd.DataFrame,
     functions: Functions,
     samples: Samples | None = None,
@@ -101,11 +101,11 @@ def summarize_steps(
     Args:
         samples: What the functions are of: intervals hold its rounding, and the mean power is its. None for neither.
     """
-    if iterations.empty:
+    if steps.empty:
         return STEP_SUMMARY.empty()
     rows = []
-    for gpu in sorted(iterations["gpu"].unique().tolist()):
-        counted = time_followed_steps(iterations, activities, gpu)
+    for gpu in sorted(steps["gpu"].unique().tolist()):
+        counted = time_followed_steps(steps, activities, gpu)
         counted = counted[counted["counted"] & (counted["gpu_window_ns"] > 0)]
         if len(counted):
             rows.append(_summarize(gpu, counted, rows_of_gpu(activities, gpu), functions, samples))

@@ -89,16 +89,16 @@ class Gate:
 
 
 def judge_condition(
-    condition: Condition, rows: pd.DataFrame, iteration_path: str = "", caveats: Sequence[Caveat] = ()
+    condition: Condition, rows: pd.DataFrame, step_path: str = "", caveats: Sequence[Caveat] = ()
 ) -> Judgement:
     """Hold a condition against rows of a comparison, on all GPUs on which the path had work; the worst counts.
 
-    A condition that names no path is about ``iteration_path``. Everything that caveats touch is inconclusive.
+    A condition that names no path is about ``step_path``. Everything that caveats touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
     """
-    place = _with_work(_select_place(condition, rows, iteration_path))
+    place = _with_work(_select_place(condition, rows, step_path))
     gpu_count = place["gpu"].nunique()
     of_quantity = place[place["quantity"] == condition.quantity]
     if of_quantity.empty:
@@ -171,11 +171,11 @@ def _with_work(place: pd.DataFrame) -> pd.DataFrame:
     return place[place["gpu"].isin(busy)] if len(busy) else place
 
 
-def _select_place(condition: Condition, rows: pd.DataFrame, iteration_path: str) -> pd.DataFrame:
+def _select_place(condition: Condition, rows: pd.DataFrame, step_path: str) -> pd.DataFrame:
     """The rows of the path that a condition names; where several domains have it, those of the default one."""
     paths = rows["path"].unique().tolist()
     if condition.path is None:
-        wanted, at = iteration_path, 0
+        wanted, at = step_path, 0
         found = [path for path in paths if path == wanted]
     else:
         wanted, at = condition.path, condition.text.find("[") + 1

@@ -4,7 +4,7 @@
 
     QUANTITY ['[' PATH ']'] ('>' | '<' | '>=' | '<=') THRESHOLD
 
-    time > +5%                              the iterations' GPU window grew by over 5 %
+    time > +5%                              the steps' GPU window grew by over 5 %
     tensor_active[step / forward] < 30      Tensor Active of that path is below 30 %
     tensor_kernel_share < -2pt              the tensor kernels' share fell by over 2 points
     finding fp32-matmul                     the new side has this finding, see docs/advice.md
@@ -57,7 +57,7 @@ class Condition:
 
     text: str
     quantity: str  # quantity of the comparison's rows, such as gpu_window_ns
-    path: str | None  # path, or its last names, as given; None for that of the iterations
+    path: str | None  # path, or its last names, as given; None for that of the steps
     operator: str  # >, <, >= or <=
     bound: float  # with what it is compared: a ratio (1.05 for +5%), points, or a value in the quantity's own unit
     # What is compared: relative, the ratio of new value and baseline; points, their difference; absolute, the new value

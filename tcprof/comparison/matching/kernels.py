@@ -1,4 +1,4 @@
-"""The kernels of two recordings matched: by their place in the iteration, then by name."""
+"""The kernels of two recordings matched: by their place in the step, then by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _STATUSES = ("same", "renamed", "new", "removed")
 
 @dataclass(frozen=True)
 class Spans:
-    """The GPU windows of the iterations on one GPU, without warm-up, or the whole capture as one window."""
+    """The GPU windows of the steps on one GPU, without warm-up, or the whole capture as one window."""
 
     start: Ints  # ns
     end: Ints
@@ -41,13 +41,13 @@ class Spans:
 
 @dataclass(frozen=True)
 class Scope:
-    """The launches of one GPU that are compared, in order of iteration and of launch."""
+    """The launches of one GPU that are compared, in order of step and of launch."""
 
     spans: Spans
     row: Ints  # row of the launch in ``Analysis.kernel_instances``
-    iteration: Ints  # number of the iteration that it was launched in; -1 where it only runs in one's window
+    step: Ints  # number of the step that it was launched in; -1 where it only runs in one's window
     path: Ints  # its path, as an index of ``paths``
-    paths: npt.NDArray[np.object_]  # texts of paths: within the iteration, or of what was launched outside the path
+    paths: npt.NDArray[np.object_]  # texts of paths: within the step, or of what was launched outside the path
     duration: Ints
 
 
@@ -60,16 +60,16 @@ def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
 
 
 def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Spans]:
-    """The windows that are compared: the iterations' where both recordings have some on this GPU, else the captures."""
-    spans = _iteration_spans(base, gpu), _iteration_spans(new, gpu)
+    """The windows that are compared: the steps' where both recordings have some on this GPU, else the captures."""
+    spans = _step_spans(base, gpu), _step_spans(new, gpu)
     if all(len(each.start) for each in spans):
         return spans
     return _capture_span(base, gpu), _capture_span(new, gpu)
 
 
-def _iteration_spans(analysis: Analysis, gpu: int) -> Spans:
-    iterations = analysis.counted_iterations(gpu)
-    windows = _instances(analysis, gpu).reindex(iterations["range"])[["gpu_start_ns", "gpu_end_ns"]].dropna()
+def _step_spans(analysis: Analysis, gpu: int) -> Spans:
+    steps = analysis.counted_steps(gpu)
+    windows = _instances(analysis, gpu).reindex(steps["range"])[["gpu_start_ns", "gpu_end_ns"]].dropna()
     start, end = windows.to_numpy(np.int64).reshape(-1, 2).T
     return Spans(start, end, whole=False)
 
@@ -85,7 +85,7 @@ def _instances(analysis: Analysis, gpu: int) -> pd.DataFrame:
 
 
 def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str, str]) -> Scope:
-    """The kernels launched in the iterations of a GPU, and those that run in their windows wherever they are from."""
+    """The kernels launched in the steps of a GPU, and those that run in their windows wherever they are from."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start = activity["start_ns"].to_numpy()
@@ -94,30 +94,30 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
     if spans.whole:
         number, kept = np.zeros(len(launched), dtype=np.int64), np.ones(len(launched), dtype=bool)
     else:
-        number, counted, path = _iterations_of(analysis, gpu, launched, start, path)
+        number, counted, path = _steps_of(analysis, gpu, launched, start, path)
         kept = counted | (spans.overlap(start, end) > 0)
     order = np.lexsort((start, activity["correlation"], activity["process"], number))
     order = order[kept[order]]
     return Scope(
         spans=spans,
         row=launched.index.to_numpy(np.int64)[order],
-        iteration=number[order],
+        step=number[order],
         path=launched["path_id"].to_numpy()[order] % len(path),  # -1, for none, is the last
         paths=path,
         duration=launched["duration_ns"].to_numpy()[order],
     )
 
 
-def _iterations_of(
+def _steps_of(
     analysis: Analysis, gpu: int, launched: pd.DataFrame, start: Ints, path: npt.NDArray[np.object_]
 ) -> tuple[Ints, Bools, npt.NDArray[np.object_]]:
-    """The iteration of each launch, -1 for none and for warm-up; whether it has one; and paths within the iteration.
+    """The step of each launch, -1 for none and for warm-up; whether it has one; and paths within the step.
 
     A launch that belongs to a range of another domain, or to none, goes by the time at which it runs.
     """
-    iterations = analysis.iterations[analysis.iterations["gpu"] == gpu].sort_values("range")
-    instances = _instances(analysis, gpu).loc[iterations["range"]]
-    within = np.full(len(path), -1, dtype=np.int64)  # for each path the iterations' path that it lies in
+    steps = analysis.steps[analysis.steps["gpu"] == gpu].sort_values("range")
+    instances = _instances(analysis, gpu).loc[steps["range"]]
+    within = np.full(len(path), -1, dtype=np.int64)  # for each path the steps' path that it lies in
     depth = np.append(analysis.paths["depth"].to_numpy(), 0)
     relative = path.copy()
     for around in sorted(instances["path_id"].unique().tolist()):
@@ -126,15 +126,15 @@ def _iterations_of(
         prefix = path[around] + SEPARATOR
         relative[around:end] = [text.removeprefix(prefix) if text != path[around] else "" for text in path[around:end]]
     # Ranges are in order of thread and time, and on a thread instances of a path never overlap: it is the last before.
-    row = np.searchsorted(iterations["range"].to_numpy(), launched["range"].to_numpy(), side="right") - 1
+    row = np.searchsorted(steps["range"].to_numpy(), launched["range"].to_numpy(), side="right") - 1
     inside = within[launched["path_id"].to_numpy()] >= 0
     order = np.argsort(instances["gpu_start_ns"].to_numpy(), kind="stable")
     opened = np.searchsorted(instances["gpu_start_ns"].to_numpy()[order], start, side="right") - 1
     by_time = np.where(opened >= 0, order[opened], -1)
     by_time = np.where(start < instances["gpu_end_ns"].to_numpy()[by_time], by_time, -1)
     row = np.where(inside, row, by_time)
-    counted = (row >= 0) & iterations["counted"].to_numpy()[row]
-    return np.where(counted, iterations["number"].to_numpy()[row], -1), counted, relative
+    counted = (row >= 0) & steps["counted"].to_numpy()[row]
+    return np.where(counted, steps["number"].to_numpy()[row], -1), counted, relative
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Matching:
 
 
 def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | None = None) -> Matching:
-    """Match the kernels of ``Analysis.iterations`` GPU by GPU, without warm-up; else of the whole captures."""
+    """Match the kernels of ``Analysis.steps`` GPU by GPU, without warm-up; else of the whole captures."""
     rows = [np.full(len(side.kernel_instances), NONE, dtype=np.int64) for side in (base, new)]
     parts: list[pd.DataFrame] = []
     before = 0
@@ -191,8 +191,8 @@ def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) ->
     ):
         launched = analysis.kernel_instances["kernel"].to_numpy()[scope.row]
         codes = {"path": path[offsets[1] + scope.path], "kernel": kernel[offsets[0] + launched]}
-        side = pd.DataFrame({**codes, "iteration": scope.iteration})
-        sides.append(side.assign(occurrence=side.groupby(["path", "kernel", "iteration"]).cumcount()))
+        side = pd.DataFrame({**codes, "step": scope.step})
+        sides.append(side.assign(occurrence=side.groupby(["path", "kernel", "step"]).cumcount()))
     texts = [unique.get_level_values(level).to_numpy(dtype=object) for level in range(2)]
     return sides, Names(texts[0], texts[1], np.asarray(paths, dtype=object))
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.steps.iterations import counted_paths, find_left_out
-from tcprof.comparison.matching.places import Side, with_iterations
+from tcprof.analysis.steps.marked_steps import counted_paths, find_left_out
+from tcprof.comparison.matching.places import Side, with_steps
 
 
 def join_kinds(side: Side) -> Side:
@@ -13,11 +13,11 @@ def join_kinds(side: Side) -> Side:
 
 
 def _join(analysis: Analysis) -> Analysis:
-    iterations = analysis.iterations
-    is_step = iterations["path"].isin(counted_paths(iterations))
-    counted = is_step & ~iterations["warm_up"]
-    if (counted == iterations["counted"]).all():
+    steps = analysis.steps
+    is_step = steps["path"].isin(counted_paths(steps))
+    counted = is_step & ~steps["warm_up"]
+    if (counted == steps["counted"]).all():
         return analysis
-    iterations = iterations.assign(counted=counted, kind=iterations["kind"].where(~is_step, 0))
-    left_out = find_left_out(analysis.instances, iterations)
-    return with_iterations(analysis, iterations, instances=analysis.instances.assign(left_out=left_out))
+    steps = steps.assign(counted=counted, kind=steps["kind"].where(~is_step, 0))
+    left_out = find_left_out(analysis.instances, steps)
+    return with_steps(analysis, steps, instances=analysis.instances.assign(left_out=left_out))

@@ -12,7 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.iterations import counted_paths, find_iterations
+from tcprof.analysis.steps.marked_steps import counted_paths, find_marked_steps
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import KINDS
@@ -41,10 +41,8 @@ class Side:
 
     @property
     def typical(self) -> Analysis:
-        """The recording whose iterations last the median of all, which stands for the side in what cannot be pooled."""
-        medians = [
-            each.iterations.loc[each.iterations["counted"], "gpu_window_ns"].median() for each in self.recordings
-        ]
+        """The recording whose steps last the median of all, which stands for the side in what cannot be pooled."""
+        medians = [each.steps.loc[each.steps["counted"], "gpu_window_ns"].median() for each in self.recordings]
         order = np.argsort(np.nan_to_num(medians, nan=np.inf), kind="stable")
         return self.recordings[int(order[(len(order) - 1) // 2])]
 
@@ -118,7 +116,7 @@ class Renaming:
 
     # New names of ranges by old ones; an old one is a single name, or several that follow each other.
     mapping: Mapping[str, str] = field(default_factory=dict)
-    # For each path of the iterations, so renamed, the one name under which all of them are compared.
+    # For each path of the steps, so renamed, the one name under which all of them are compared.
     together: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -128,7 +126,7 @@ def find_renamings(
     """What the ranges of both sides are called: steps of ``epoch 0`` and ``epoch 1`` are those of ``epoch *``."""
     kin: dict[Kin, dict[str, None]] = {}
     for recording, names in [*((each, mapping) for each in base), *((each, {}) for each in new)]:
-        for path in counted_paths(recording.iterations):
+        for path in counted_paths(recording.steps):
             renamed = rename_path(path, names)
             kin.setdefault(_kin_of(renamed), {})[renamed] = None
     together = {path: _common_path([*alike]) for alike in kin.values() if len(alike) > 1 for path in alike}
@@ -236,14 +234,14 @@ def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place
         open_rows.append(row)
 
 
-def share_iterations(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
-    """The sides with the iterations of the same path, where there is one that both have.
+def share_steps(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
+    """The sides with the steps of the same path, where there is one that both have.
 
     Few steps do not repeat often enough to be found, or the layers within them are found.
     """
     found, known = [], []
     for side, own in ((base, mapping), (new, {})):
-        iterating = (_kin(counted_paths(each.iterations), own) for each in side.recordings)
+        iterating = (_kin(counted_paths(each.steps), own) for each in side.recordings)
         found.append(dict.fromkeys(kin for each in iterating for kin in each))
         known.append({kin for each in side.recordings for kin in _kin(each.paths["path"], own)})
     # The outermost, as in one recording: of steps and their layers it is the steps.
@@ -269,31 +267,31 @@ def _kin_of(path: str) -> Kin:
 
 
 def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Analysis:
-    """The recording with the instances of the paths that are so called as its iterations, if it has any."""
-    if chosen in _kin(counted_paths(analysis.iterations), mapping):
+    """The recording with the instances of the paths that are so called as its steps, if it has any."""
+    if chosen in _kin(counted_paths(analysis.steps), mapping):
         return analysis
     paths = analysis.paths
-    # A library's ranges of that name are no iterations.
+    # A library's ranges of that name are no steps.
     wanted = [
         path
         for path, kin, domain in zip(paths["path"], _kin(paths["path"], mapping), paths["domain"], strict=True)
         if kin == chosen and not domain
     ]
-    parts = [find_iterations(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
-    iterations = pd.concat(parts) if parts else analysis.steps.iloc[:0]
-    iterations = iterations[iterations["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
-    if iterations.empty:
+    parts = [find_marked_steps(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
+    steps = pd.concat(parts) if parts else analysis.steps.iloc[:0]
+    steps = steps[steps["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
+    if steps.empty:
         return analysis
-    iterations = iterations.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
-    number = iterations.groupby("gpu").cumcount()
-    instances = analysis.kernel_instances.assign(iteration=-1)  # which of these they are in is not known
-    return with_iterations(analysis, iterations.assign(number=number), kernel_instances=instances)
+    steps = steps.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
+    number = steps.groupby("gpu").cumcount()
+    instances = analysis.kernel_instances.assign(step=-1)  # which of these they are in is not known
+    return with_steps(analysis, steps.assign(number=number), kernel_instances=instances)
 
 
-def with_iterations(analysis: Analysis, iterations: pd.DataFrame, **others: pd.DataFrame) -> Analysis:
-    """The recording with these iterations, as of one kind, and with other frames where they change."""
+def with_steps(analysis: Analysis, steps: pd.DataFrame, **others: pd.DataFrame) -> Analysis:
+    """The recording with these steps, as of one kind, and with other frames where they change."""
     functions, observed = tensor_functions(analysis.samples), analysis.observed
     samples = Samples(analysis.samples, analysis.tensor_source, observed.shared_pipe, observed.lost_ns)
-    iterations = measure_steps(iterations, analysis.activities, analysis.samples)
-    summary = summarize_steps(iterations, analysis.activities, functions, samples)
-    return replace(analysis, iterations=iterations, kinds=KINDS.empty(), step_summary=summary, **others)
+    steps = measure_steps(steps, analysis.activities, analysis.samples)
+    summary = summarize_steps(steps, analysis.activities, functions, samples)
+    return replace(analysis, steps=steps, kinds=KINDS.empty(), step_summary=summary, **others)

@@ -1,6 +1,6 @@
-"""Which slot of a recording is which of another: places of kernels in a typical iteration, path by path.
+"""Which slot of a recording is which of another: places of kernels in a typical step, path by path.
 
-A *slot* is the n-th launch of a kernel in a path of a typical iteration. The slots of a path are aligned in order of
+A *slot* is the n-th launch of a kernel in a path of a typical step. The slots of a path are aligned in order of
 launch with those of the same path in the other recording; all launches follow their slot.
 """
 
@@ -19,7 +19,7 @@ from tcprof.arrays import Bools, Floats, Ints
 _STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
 _SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
-MOST_ALIGNED = 20_000  # launches of a path in an iteration; later launches follow their kernel's usual match
+MOST_ALIGNED = 20_000  # launches of a path in a step; later launches follow their kernel's usual match
 NONE = -1
 WINDOW = 2000  # elements that are aligned at once: time and memory grow with the square
 
@@ -87,20 +87,20 @@ def _common(base: Sequence[frozenset[str]], new: Sequence[frozenset[str]]) -> Fl
 
 
 def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
-    """The slots of a side: the launches of a typical iteration, path by path, and one for each kernel that it lacks.
+    """The slots of a side: the launches of a typical step, path by path, and one for each kernel that it lacks.
 
-    Typical is the sequence of kernels that most iterations have in a path; where all differ, one of median length.
-    Launches come by iteration (-1 for none), with codes of path and kernel, and ``occurrence`` of that kernel there.
+    Typical is the sequence of kernels that most steps have in a path; where all differ, one of median length.
+    Launches come by step (-1 for none), with codes of path and kernel, and ``occurrence`` of that kernel there.
 
     Returns:
-        path, kernel, occurrence, ``rank`` (where in its iteration the launch is), ``rare`` (whether no typical
-        iteration has it), and ``place`` and ``other``: path of the pair and the other side's kernel, -1 for none.
+        path, kernel, occurrence, ``rank`` (where in its step the launch is), ``rare`` (whether no typical
+        step has it), and ``place`` and ``other``: path of the pair and the other side's kernel, -1 for none.
     """
-    counted = launches[launches["iteration"] >= 0]
-    counted = counted.assign(rank=counted.groupby("iteration").cumcount())
-    # Launches are in order of iteration, so that a stable sort leaves each sequence in order of launch.
-    ordered = counted.sort_values(["path", "iteration"], kind="stable")
-    first = run_starts(ordered["path"].to_numpy(), ordered["iteration"].to_numpy())
+    counted = launches[launches["step"] >= 0]
+    counted = counted.assign(rank=counted.groupby("step").cumcount())
+    # Launches are in order of step, so that a stable sort leaves each sequence in order of launch.
+    ordered = counted.sort_values(["path", "step"], kind="stable")
+    first = run_starts(ordered["path"].to_numpy(), ordered["step"].to_numpy())
     length = np.diff(np.append(first, len(ordered)))
     typical = _typical(ordered["path"].to_numpy()[first], _hash(ordered["kernel"].to_numpy(), first, length), length)
     taken = np.minimum(length[typical], MOST_ALIGNED)
@@ -111,7 +111,7 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
     others = launches.assign(rank=0).drop_duplicates(keys)
     others = others[~pd.MultiIndex.from_frame(others[keys]).isin(known)].assign(occurrence=0)
     frame = pd.concat([slots.assign(rare=False), others.assign(rare=True)], ignore_index=True)
-    return frame.assign(place=frame["path"], other=NONE).drop(columns="iteration")
+    return frame.assign(place=frame["path"], other=NONE).drop(columns="step")
 
 
 def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:

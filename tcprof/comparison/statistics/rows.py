@@ -110,10 +110,10 @@ def _instance_places(instances: pd.DataFrame, paths: pd.DataFrame, index: pd.Mul
 
 
 def _step_times(analysis: Analysis, instances: pd.DataFrame) -> "pd.Series[float]":
-    """The step time of each instance that is an iteration."""
-    iterations, key = analysis.iterations, ["gpu", "range"]
-    gpus = iterations["gpu"].unique()
-    times = [time_followed_steps(iterations, analysis.activities, gpu)[[*key, "step_ns"]] for gpu in gpus]
+    """The step time of each instance that is a step."""
+    steps, key = analysis.steps, ["gpu", "range"]
+    gpus = steps["gpu"].unique()
+    times = [time_followed_steps(steps, analysis.activities, gpu)[[*key, "step_ns"]] for gpu in gpus]
     if not times:
         return pd.Series(np.nan, instances.index)
     known = pd.concat(times).set_index(key)["step_ns"]

@@ -133,7 +133,7 @@ def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
         if 0 < count < FEWEST_INSTANCES:
             few = units.format_things(count, "step")
             sentence = f"Only {few} in the {name}: too few for an interval or for warm-up"
-            yield _caution("few-iterations", sentence=sentence)
+            yield _caution("few-steps", sentence=sentence)
     common = [{*zip(side.first.ranges["domain"], side.first.ranges["path"], strict=True)} for side in sides]
     if not any(path for _, path in common[0] & common[1]):
         sentence = "The sides have no range in common: only the whole captures are compared"
@@ -142,7 +142,7 @@ def _about_ranges(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 def _count_steps(sides: tuple[Side, Side]) -> list[int]:
     """How many steps each side has on the GPU that has most of them."""
-    return [max(side.first.iterations.groupby("gpu").size(), default=0) for side in sides]
+    return [max(side.first.steps.groupby("gpu").size(), default=0) for side in sides]
 
 
 def _clock_under_load(side: Side) -> float:

@@ -22,7 +22,7 @@ _HAS_FAULT = {"base": "the baseline has a fault", "new": "the new recording has 
 
 @dataclass(frozen=True)
 class ComparedGpu:
-    """What the iterations of one GPU show."""
+    """What the steps of one GPU show."""
 
     gpu: int
     verdict: Verdict
@@ -38,7 +38,7 @@ class ComparedFindings:
     """A comparison, and what it says."""
 
     comparison: Comparison = field(repr=False, compare=False)
-    gpus: tuple[ComparedGpu, ...]  # of each GPU on which the iterations have work
+    gpus: tuple[ComparedGpu, ...]  # of each GPU on which the steps have work
     cautions: tuple[Finding, ...]  # what makes the sides hard to compare, gravest first
     base: tuple[Finding, ...]  # what was found in the recordings of the baseline: faults, then cautions
     new: tuple[Finding, ...]  # the same of the other side
@@ -116,7 +116,7 @@ def judge_gate(
     judgements = (
         judge_finding(each, named)
         if isinstance(each, FindingCondition)
-        else judge_condition(each, rows, comparison.iteration_path, findings.caveats)
+        else judge_condition(each, rows, comparison.step_path, findings.caveats)
         for each in conditions
     )
     return Gate(tuple(judgements), strict)

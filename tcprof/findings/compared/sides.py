@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcprof.comparison import Side
-from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import HEADLINE
 
 
@@ -21,7 +21,7 @@ class SideFigures:
 
 def measure_side(side: Side, gpu: int, iterates: bool = True) -> SideFigures:
     """The figures of a side over its steps, or where the comparison has none over the whole captures."""
-    measured = [measure_iterations(each, gpu) for each in side.recordings if iterates]
+    measured = [measure_step_figures(each, gpu) for each in side.recordings if iterates]
     steps = [each for each in measured if each is not None]
     if steps:
         active, idle = [each.tensor_active_pct for each in steps], [each.idle_pct for each in steps]

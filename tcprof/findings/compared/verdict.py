@@ -14,7 +14,7 @@ from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER, NOT_JUDGED
 from tcprof.comparison.waterfall import BETWEEN, COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
 from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.iterations import find_bound, measure_iterations
+from tcprof.findings.steps import find_bound, measure_step_figures
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 
@@ -25,7 +25,7 @@ Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON`
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the iterations of a GPU show, in whole sentences."""
+    """What the steps of a GPU show, in whole sentences."""
 
     head: str  # few words, which are read at a glance
     rest: str  # on the same line: the times that it is of, and what is said of these; may be empty
@@ -43,26 +43,26 @@ def side_names(comparison: Comparison) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def iteration_name(comparison: Comparison) -> str:
-    """What the compared unit is called: the innermost name of the iterations, or the capture."""
-    path = comparison.iteration_path
+def step_name(comparison: Comparison) -> str:
+    """What the compared unit is called: the innermost name of the steps, or the capture."""
+    path = comparison.step_path
     return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
 
 
 def name_mean(comparison: Comparison) -> str:
     """What is divided into parts: the mean of what is compared, or the whole capture."""
-    return f"{'mean ' if comparison.iteration_path else ''}{iteration_name(comparison)}"
+    return f"{'mean ' if comparison.step_path else ''}{step_name(comparison)}"
 
 
 def list_gpus(comparison: Comparison) -> list[int]:
-    """The GPUs on which the iterations have work; one that was only sampled has rows of the capture alone."""
+    """The GPUs on which the steps have work; one that was only sampled has rows of the capture alone."""
     rows = comparison.rows
-    return sorted({int(gpu) for gpu in rows.loc[rows["path"] == comparison.iteration_path, "gpu"]})
+    return sorted({int(gpu) for gpu in rows.loc[rows["path"] == comparison.step_path, "gpu"]})
 
 
 def find_row(comparison: Comparison, gpu: int, quantity: str) -> pd.Series:
-    """The row of a quantity of the iterations."""
-    rows, path = comparison.rows, comparison.iteration_path
+    """The row of a quantity of the steps."""
+    rows, path = comparison.rows, comparison.step_path
     found = rows[(rows["gpu"] == gpu) & (rows["quantity"] == quantity) & (rows["path"] == path)]
     return found.iloc[0]
 
@@ -103,7 +103,7 @@ def decisive(row: Row) -> Row:
 
 
 def judge_change(comparison: Comparison, gpu: int) -> Verdict:
-    """What the iterations of a GPU show; each sentence names its statistic.
+    """What the steps of a GPU show; each sentence names its statistic.
 
     A change that may be chance is one line; one that cannot be judged, as without an interval, is explained.
     """
@@ -133,7 +133,7 @@ def name_time(row: Row) -> str:
 def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """How the time changed: the head, its times, and further sentences."""
     row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
-    iterates, time = bool(comparison.iteration_path), name_time(row)
+    iterates, time = bool(comparison.step_path), name_time(row)
     shown = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
         return "Cannot compare: the time of a side is unknown.", f"{shown} {_times(row)}."
@@ -203,7 +203,7 @@ def _needed(row: Row) -> str:
 
 
 def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
-    iterates = bool(comparison.iteration_path)
+    iterates = bool(comparison.step_path)
     sides = (measure_side(side, gpu, iterates) for side in (comparison.base, comparison.new))
     base, new = (side.tensor_active_pct for side in sides)
     row = of_means(find_row(comparison, gpu, HEADLINE.name))
@@ -269,11 +269,11 @@ def _describe_part(part: pd.Series) -> str:
 
 def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """Says so where the CPU holds the GPU up, with the kernels launched; by the rule of the verdict on a recording."""
-    measured = [measure_iterations(side.typical, gpu) for side in (comparison.base, comparison.new)]
+    measured = [measure_step_figures(side.typical, gpu) for side in (comparison.base, comparison.new)]
     bounds = [find_bound(figures) if figures else "" for figures in measured]
     kernels = find_row(comparison, gpu, "kernel_count")
     # Whole graphs hide idle time, and launch what is not counted.
-    if not any(bounds) or not comparison.iteration_path or kernels["not_judged"] == WHOLE_GRAPHS:
+    if not any(bounds) or not comparison.step_path or kernels["not_judged"] == WHOLE_GRAPHS:
         return ()
     idle = [units.format_pct(measure_side(side, gpu).idle_pct) for side in (comparison.base, comparison.new)]
     counts = [units.format_count(kernels[side]) for side in ("base", "new")]

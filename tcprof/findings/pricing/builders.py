@@ -10,7 +10,7 @@ from tcprof.analysis.host import CALL_NS, LONG_NS
 from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import launches_of
-from tcprof.analysis.steps.iterations import counted_paths
+from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import Floats, Ints
 from tcprof.findings.finding import Severity
 from tcprof.findings.pricing.advice import LOW, Advice, Option, Subject
@@ -77,9 +77,9 @@ def about_ranges(step: Step, names: Iterable[str]) -> Subject:
     return Subject(ranges=tuple(dict.fromkeys(paths["path"][paths["name"].astype(str).isin(list(names))].astype(str))))
 
 
-def about_iteration(step: Step) -> Subject:
+def about_step(step: Step) -> Subject:
     """The step itself; nothing where nothing iterates."""
-    rows = step.analysis.iterations[step.analysis.iterations["gpu"] == step.gpu]
+    rows = step.analysis.steps[step.analysis.steps["gpu"] == step.gpu]
     return Subject(ranges=tuple(counted_paths(rows)))
 
 

@@ -28,7 +28,7 @@ _OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
 Levels: TypeAlias = Floats  # low, likely, high
 _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
 _AS_LONG = 0.01  # by which steps may differ
-CPU_BUSY = 0.8  # of a step: as in tcprof.findings.iterations
+CPU_BUSY = 0.8  # of a step: as in tcprof.findings.steps
 ALL, NONE = np.ones(3), np.zeros(3)
 _Pricing = Callable[[int, float, float], float]  # what is won by level, what tracing leaves, and the step without it
 

@@ -31,8 +31,8 @@ from tcprof.findings.pricing.advice import (
 )
 from tcprof.findings.pricing.builders import (
     TRY,
-    about_iteration,
     about_ranges,
+    about_step,
     are_pinned,
     make_advice,
     replays_graphs,
@@ -107,7 +107,7 @@ def launch_bound(step: Step) -> list[Advice]:
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     if surer and (option := step.remedies.unprofiled):
         surer += f" Record with --annotate modules {option}." if has_ops else f" Measure it with {option}."
-    about = about_iteration(step)
+    about = about_step(step)
     return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
 
 
@@ -291,5 +291,5 @@ def blocking_launches(step: Step) -> list[Advice]:
     )
     evidence = (f"{launches} of a step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
     options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
-    about = about_iteration(step)
+    about = about_step(step)
     return [make_advice(step, "blocking-launches", said, options, about, evidence, MEDIUM, _AGAIN)]

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from tcprof import units
 from tcprof.analysis.host import LAUNCHES
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.analysis.steps.iterations import FEWEST
+from tcprof.analysis.steps.marked_steps import FEWEST
 from tcprof.findings.pricing.advice import ALL_WORK, HIGH, Advice, Option, Subject, rule
-from tcprof.findings.pricing.builders import about_iteration, about_launches, make_advice, time_of
+from tcprof.findings.pricing.builders import about_launches, about_step, make_advice, time_of
 from tcprof.findings.pricing.multi_gpu import times_of_communication
 from tcprof.findings.pricing.step import Step
 from tcprof.sources.xla import MODULE
@@ -24,21 +24,21 @@ def _record_again(
     return make_advice(step, name, said, [Option(title, code)], about, confidence=HIGH, raise_confidence="")
 
 
-@rule("few-iterations", "no-iterations", of_recording=True)
-def few_iterations(step: Step) -> list[Advice]:
-    """Too few iterations to be sure of (`few-iterations`), or none (`no-iterations`)."""
+@rule("few-steps", "no-steps", of_recording=True)
+def few_steps(step: Step) -> list[Advice]:
+    """Too few steps to be sure of (`few-steps`), or none (`no-steps`)."""
     if not step.name:
         said = (
             "Mark the steps",
             f"No steps were found, so savings are of {ALL_WORK}",
             "With five or more steps after the warm-up, savings are of a step.",
         )
-        return [_record_again(step, "no-iterations", said, step.remedies.steps, Subject(), "name the steps")]
+        return [_record_again(step, "no-steps", said, step.remedies.steps, Subject(), "name the steps")]
     if step.count >= FEWEST:
         return []
     steps = units.format_things(step.count, "step follows", "steps follow")
     said = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
-    return [_record_again(step, "few-iterations", said, step.remedies.more_steps, about_iteration(step))]
+    return [_record_again(step, "few-steps", said, step.remedies.more_steps, about_step(step))]
 
 
 _WITHOUT_GRAPHS = (
@@ -79,4 +79,4 @@ def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
         "slows each launch",
         "Whether an unprofiled run waits for the CPU is unknown.",
     )
-    return [_record_again(step, "idle-or-tracer", said, ("tcprof profile --unprofiled ...",), about_iteration(step))]
+    return [_record_again(step, "idle-or-tracer", said, ("tcprof profile --unprofiled ...",), about_step(step))]

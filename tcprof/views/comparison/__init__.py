@@ -159,7 +159,7 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judge
         "warnings": findings.warnings,
         "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},
         "sides": [{"side": each.role, "gpu": gpu, **vars(figures)} for each, gpu, figures in measure_sides(comparison)],
-        "iteration_path": comparison.iteration_path,
+        "step_path": comparison.step_path,
         "spread": comparison.spread,
         "rows": rows,
         "modules": comparison.modules,

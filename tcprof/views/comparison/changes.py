@@ -9,7 +9,7 @@ from tcprof.analysis.modules.tree import ALL
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.verdicts import INCONCLUSIVE
 from tcprof.comparison.waterfall import part_of_kernel
-from tcprof.findings.compared.verdict import iteration_name
+from tcprof.findings.compared.verdict import step_name
 from tcprof.findings.notes import are_resolved
 from tcprof.frames import KERNEL_CHANGES, MODULE_CHANGES, Schema
 from tcprof.untrusted import one_line
@@ -43,7 +43,7 @@ MEANING = (
 
 
 def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOST_MODULES) -> Table:
-    """The modules whose time per iteration changed most, each with what it lies in."""
+    """The modules whose time per step changed most, each with what it lies in."""
     rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
     above = dict(zip(rows["module_id"], rows["module"], strict=True))
     resolved = {f"{side}_resolved": are_resolved(rows, f"{side}_") for side in _SIDES}
@@ -51,7 +51,7 @@ def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOS
     kept = rows if most is None else keep_largest(rows, rows["difference_ns"].abs(), most)
     return Table(
         name=f"modules-{gpu}",
-        title=f"Modules, per {iteration_name(comparison)}",
+        title=f"Modules, per {step_name(comparison)}",
         first="Module",
         headings=_HEADINGS,
         rows=tuple(_module_row(row) for row in kept.to_dict("records")),
@@ -144,13 +144,13 @@ _STATUSES = (
 
 
 def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = None) -> Table:
-    """The kernels that were matched, renamed, are new or gone, those whose time per iteration changed most first."""
+    """The kernels that were matched, renamed, are new or gone, those whose time per step changed most first."""
     changes = comparison.matching.changes
     rows = changes[changes["gpu"] == gpu]
     kept = rows.head(most) if most else rows
     return Table(
         name=f"kernels-{gpu}",
-        title=f"Kernels, by change per {iteration_name(comparison)}",
+        title=f"Kernels, by change per {step_name(comparison)}",
         first="Kernel",
         headings=tuple(
             Heading.of(
@@ -181,7 +181,7 @@ def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
         if len(side.recordings) > 1
     ]
     return (
-        f"Per {iteration_name(comparison)}, those whose time changed most first.",
+        f"Per {step_name(comparison)}, those whose time changed most first.",
         f"Matched kernels have {base} of the baseline's kernel time, and {new} of the other side's.",
         *([f"They are those of one typical recording of a side: {', '.join(named)}."] if named else []),
         _STATUSES,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from tcprof.comparison import Comparison
 from tcprof.comparison.comparison import MEASURED
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
-from tcprof.findings.compared.verdict import iteration_name
+from tcprof.findings.compared.verdict import step_name
 from tcprof.views.comparison.changes import (
     MEANING,
     MOST_KERNELS,
@@ -59,7 +59,7 @@ class _Place:
 
     @property
     def unit(self) -> str:
-        return iteration_name(self.comparison)
+        return step_name(self.comparison)
 
     @property
     def kernels(self) -> str:

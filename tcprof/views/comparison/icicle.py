@@ -9,7 +9,7 @@ import numpy as np
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
+from tcprof.analysis.mean_step import MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
@@ -20,7 +20,7 @@ from tcprof.comparison.modules import fold_name
 from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
 from tcprof.comparison.waterfall import BETWEEN, TIME
 from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.compared.verdict import decisive, is_shown, iteration_name, judged_row, side_names
+from tcprof.findings.compared.verdict import decisive, is_shown, judged_row, side_names, step_name
 from tcprof.findings.finding import class_title
 from tcprof.findings.notes import are_resolved
 from tcprof.frames import HEADLINE
@@ -81,7 +81,7 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, tables: Mapping
     blocks = _find_modules(comparison, gpu) if by == MODULES else _find_ranges(comparison, gpu)
     trees = [_grow(comparison, gpu, side, mean, blocks, by) for side, mean in zip((0, 1), means, strict=True)]
     data = _pack(comparison, gpu, trees, blocks)
-    unit, count = iteration_name(comparison), [mean.count for mean in means]
+    unit, count = step_name(comparison), [mean.count for mean in means]
     data |= {
         "unit": f"of the {unit}",
         "colors": paint_scale(COLORS),
@@ -101,12 +101,12 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, tables: Mapping
     )
 
 
-def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanIteration] | None:
-    """The mean iterations where both sides have some on a GPU, else all that each did, as the parts of time have it."""
-    found = [measure_mean_iteration(each, gpu) for each in sides]
+def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanStep] | None:
+    """The mean steps where both sides have some on a GPU, else all that each did, as the parts of time have it."""
+    found = [measure_mean_step(each, gpu) for each in sides]
     if any(mean is not None and not mean.count for mean in found):
-        whole = (replace(each, iterations=each.iterations.iloc[:0]) for each in sides)
-        found = [measure_mean_iteration(each, gpu) for each in whole]
+        whole = (replace(each, steps=each.steps.iloc[:0]) for each in sides)
+        found = [measure_mean_step(each, gpu) for each in whole]
     known = [mean for mean in found if mean is not None and len(mean.parts)]
     return known if len(known) == len(sides) else None
 
@@ -128,14 +128,12 @@ def _find_ranges(comparison: Comparison, gpu: int) -> dict[str, _Block]:
     return {path: _Block((base, new)) for path, base, new in zip(rows["path"], rows["base"], rows["new"], strict=True)}
 
 
-def _grow(
-    comparison: Comparison, gpu: int, side: int, mean: MeanIteration, blocks: Mapping[str, _Block], by: str
-) -> Tree:
+def _grow(comparison: Comparison, gpu: int, side: int, mean: MeanStep, blocks: Mapping[str, _Block], by: str) -> Tree:
     """The blocks of one side: modules or ranges in each other, then classes of time."""
     own = (comparison.base, comparison.new)[side]
     active = own.typical.kernels["tensor_active_pct"].to_numpy(np.float64)
     whole = measure_side(own, gpu, bool(mean.count)).tensor_active_pct
-    tree, root = Tree(), Place("range", iteration_name(comparison), whole, comparison.iteration_path)
+    tree, root = Tree(), Place("range", step_name(comparison), whole, comparison.step_path)
     chains = (
         _module_chains(own.typical, gpu, mean)
         if by == MODULES
@@ -154,7 +152,7 @@ def _grow(
     return tree
 
 
-def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
+def _module_chains(analysis: Analysis, gpu: int, mean: MeanStep) -> list[tuple[Place, ...]]:
     """For each part the modules that it lies in, or the phase where it lies in none."""
     rows = analysis.modules[analysis.modules["gpu"] == gpu].to_dict("index")
     modules = {row["module_id"]: row for row in rows.values() if row["module_id"] >= 0}
@@ -173,7 +171,7 @@ def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tu
     return chain_places(inner, outer, {key: place_of(key) for key in list_around(inner, outer)})
 
 
-def _range_chains(analysis: Analysis, mean: MeanIteration, renaming: Renaming) -> list[tuple[Place, ...]]:
+def _range_chains(analysis: Analysis, mean: MeanStep, renaming: Renaming) -> list[tuple[Place, ...]]:
     """For each part the ranges that it lies in, within those that iterate, as the comparison calls them."""
     paths = rename_paths(analysis.paths, renaming)["path"].tolist()
     ends = {"", *(str(paths[path]) for path in mean.paths)}
@@ -263,7 +261,7 @@ def _describe(
     comparison: Comparison, gpu: int, data: Mapping[str, Any], by: str, is_named: bool, iterates: bool
 ) -> list[str]:
     """What cannot be shown, and why."""
-    unit = iteration_name(comparison)
+    unit = step_name(comparison)
     what = [KINDS.index(kind) for kind in ("module", "range")]
     matched = [
         min(side["time"][block] for side in data["sides"]) > 0

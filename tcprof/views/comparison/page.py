@@ -14,7 +14,6 @@ from tcprof.untrusted import one_line
 from tcprof.views.comparison import name_findings, title_sides
 from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.gate import view_gate
-from tcprof.views.comparison.iterations import MOST_POINTS, figure_iterations
 from tcprof.views.comparison.sides import (
     ShownSide,
     compare_provenance,
@@ -23,6 +22,7 @@ from tcprof.views.comparison.sides import (
     shared_gpus,
     shown_sides,
 )
+from tcprof.views.comparison.steps import MOST_POINTS, figure_steps
 from tcprof.views.document import Commands, Document, Figure, Notes, Section, Summary
 from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
@@ -30,13 +30,13 @@ WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, a
 HARD = "differs"  # the section on what makes the sides hard to compare
 TRUST = "trust-"  # what the names of the sections on each side's figures begin with
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
-_ITERATIONS = (
+_STEPS = (
     "Each line is a recording, each symbol a step. Open symbols are warm-up, which all figures leave out; arrows lie "
     "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of the "
     "steps. Drag to zoom in all strips at once, double-click to see all again."
 )
 _BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
-_NO_ITERATIONS = "The sides have no steps to draw: no range has five instances with work on this GPU."
+_NO_STEPS = "The sides have no steps to draw: no range has five instances with work on this GPU."
 _NO_GPU = "– No GPU has steps or ranges on all sides, so there is nothing to draw. “tcprof report” shows each side."
 _MOST_REPORTS = 3  # of a side
 _LONGEST_ARGUMENT = 160
@@ -72,7 +72,7 @@ def view_comparison_page(
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
     faults, _ = name_findings(findings)
-    steps = {gpu: _view_iterations(comparisons, gpu) for gpu in shared_gpus(comparisons)}
+    steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
     return Document(
@@ -111,14 +111,14 @@ def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tables)
 
 
-def _view_iterations(comparisons: Sequence[Comparison], gpu: int) -> Section:
+def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
     recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
-    has_blocks = any((each.iterations["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
+    has_blocks = any((each.steps["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
     caption = "Time and Tensor Active of each step, all sides overlaid"
-    notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_iterations, comparisons, gpu)
-    parts = Notes((_ITERATIONS,)), Figure(f"iterations-{gpu}", caption, make, notes, _NO_ITERATIONS)
-    return Section(f"iterations-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
+    notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_steps, comparisons, gpu)
+    parts = Notes((_STEPS,)), Figure(f"steps-{gpu}", caption, make, notes, _NO_STEPS)
+    return Section(f"steps-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
 
 
 def _view_side(shown: ShownSide, count: int, reports: Sequence[str], steps: Mapping[int, Section]) -> ComparedSide:

@@ -1,4 +1,4 @@
-"""The quantities of the iterations that are compared, and the changes of all ranges."""
+"""The quantities of the steps that are compared, and the changes of all ranges."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import of_means
 from tcprof.comparison.statistics.verdicts import HIGHER, INCONCLUSIVE, LOWER
 from tcprof.findings.compared.verdict import Row as ComparedRow
-from tcprof.findings.compared.verdict import find_row, is_shown, iteration_name, mean_differs
+from tcprof.findings.compared.verdict import find_row, is_shown, mean_differs, step_name
 from tcprof.frames import COMPARISON, HEADLINE, LISTED_QUANTITIES, Quantity
 from tcprof.untrusted import one_line
 from tcprof.views.paths import LEFT_OUT, LONGEST_NAME, keep_longest, path_rows
@@ -34,9 +34,9 @@ CHANGE_HEADINGS = (
 
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
-    """The iterations' quantities: both values, the change with its interval, p and the verdict."""
+    """The steps' quantities: both values, the change with its interval, p and the verdict."""
     rows = tuple(quantity_row(*each) for each in _known(comparison, gpu))
-    first = f"Per {iteration_name(comparison)}"
+    first = f"Per {step_name(comparison)}"
     return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
 
 

@@ -12,11 +12,11 @@ from tcprof.findings.compared.sides import SideFigures, measure_side
 from tcprof.findings.compared.verdict import (
     decisive,
     find_row,
-    iteration_name,
     judged_row,
     list_gpus,
     name_time,
     side_names,
+    step_name,
 )
 from tcprof.frames import HEADLINE
 from tcprof.views.comparison.quantities import change_mark
@@ -94,7 +94,7 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def list_left_out(side: Side) -> list[str]:
-    """Iterations that are no ranges, and warm-up; said once for recordings of which the same is said."""
+    """Steps that are no ranges, and warm-up; said once for recordings of which the same is said."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up)
     return list(filter(None, dict.fromkeys(each(recording) for each in describe for recording in side.recordings)))
 
@@ -106,7 +106,7 @@ def title_of(comparison: Comparison, gpu: int) -> str:
 
 
 def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
-    """The GPUs on which the iterations of all sides have work."""
+    """The GPUs on which the steps of all sides have work."""
     return sorted(set.intersection(*(set(list_gpus(each)) for each in comparisons)))
 
 
@@ -117,7 +117,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     """
     grouped: dict[tuple[int, str, str], list[Comparison]] = {}
     for gpu, each in product(shared_gpus(comparisons), comparisons):
-        what = f"Median {iteration_name(each)}" if each.iteration_path else "Capture"
+        what = f"Median {step_name(each)}" if each.step_path else "Capture"
         grouped.setdefault((gpu, str(judged_row(each, gpu)["quantity"]), what), []).append(each)
     tables: list[Table] = []
     for (gpu, quantity, what), alike in grouped.items():
@@ -139,7 +139,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
 
 def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigures]]:
     """Both sides with the figures of each GPU that the table of sides shows."""
-    iterates = bool(comparison.iteration_path)
+    iterates = bool(comparison.step_path)
     return [
         (shown, gpu, measure_side(shown.side, gpu, iterates))
         for gpu in shared_gpus([comparison])
@@ -149,7 +149,7 @@ def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigu
 
 def _side_row(shown: ShownSide, gpu: int, quantity: str) -> Row:
     time, side = find_row(shown.comparison, gpu, quantity), shown.role
-    figures = measure_side(shown.side, gpu, bool(shown.comparison.iteration_path))
+    figures = measure_side(shown.side, gpu, bool(shown.comparison.step_path))
     shares = [Cell(units.format_pct(each), sort_key(each)) for each in (figures.tensor_active_pct, figures.idle_pct)]
     count = Cell(units.format_count(figures.step_count or None), sort_key(figures.step_count or math.nan))
     change = [_NONE] * 2

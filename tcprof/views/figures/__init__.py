@@ -199,12 +199,12 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
 
 
 def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
-    """An axis of the numbers of iterations, from 0 on."""
+    """An axis of the numbers of steps, from 0 on."""
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],
         **AXIS,
         "tickformat": ",d",
         **({"dtick": 1} if last < most_ticks else {"nticks": most_ticks}),  # else numbers would come twice
-        "title": {"text": "iteration", "standoff": 6},
+        "title": {"text": "step", "standoff": 6},
     }

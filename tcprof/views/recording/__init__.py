@@ -85,7 +85,7 @@ def describe_source(analysis: Analysis) -> str:
 
 
 def describe_base(analysis: Analysis) -> tuple[str, ...]:
-    """What an iteration is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
+    """What a step is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up, describe_outside)
     return tuple(filter(None, (each(analysis) for each in describe)))
 

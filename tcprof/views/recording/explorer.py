@@ -11,7 +11,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import SEPARATOR
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities
 from tcprof.annotate.steps import NAMES, STEP
 from tcprof.findings.finding import class_title
@@ -78,7 +78,7 @@ def _read_launches(analysis: Analysis) -> pd.DataFrame:
         module_id=np.append(analysis.modules["module_id"].to_numpy(np.int64), -1)[module],
         phase=np.where(module >= 0, of_module, of_path),
         time_class=classes[launched["activity"].to_numpy()],
-        steady=(module >= 0) & are_counted(launched, analysis.iterations),
+        steady=(module >= 0) & are_counted(launched, analysis.steps),
     )
 
 
@@ -166,7 +166,7 @@ def _parents(rows: Sequence[Row]) -> list[int]:
 def _by_module(analysis: Analysis, launches: pd.DataFrame, table: Table, single: Table, note: str) -> Grouping:
     of_gpu = analysis.modules[(analysis.modules["gpu"] == table.gpu) & (analysis.modules["depth"] == 0)]
     whole = of_gpu[of_gpu["phase"] == ALL].iloc[0]
-    steps = max(int(whole["iteration_count"]), 1)
+    steps = max(int(whole["step_count"]), 1)
     mine = launches[launches["steady"] & (launches["gpu"] == table.gpu)]
     below = _below(_places(analysis, mine, "module_id", steps, whole["kernel_ns"] / steps), analysis, table.headings)
     lines: list[Line] = []

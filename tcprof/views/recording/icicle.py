@@ -1,4 +1,4 @@
-"""The mean iteration as an icicle: ranges or modules, then time classes, then kernels."""
+"""The mean step as an icicle: ranges or modules, then time classes, then kernels."""
 
 import math
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import short_name
-from tcprof.analysis.mean_iteration import MeanIteration, measure_mean_iteration
+from tcprof.analysis.mean_step import MeanStep, measure_mean_step
 from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.findings.finding import class_title
-from tcprof.findings.iterations import measure_iterations
+from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 from tcprof.views.document import Icicle
@@ -32,16 +32,16 @@ EXPLAINED = (
 
 
 def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:
-    """The mean iteration of each GPU, or all its work where nothing iterates; none where no work was recorded."""
+    """The mean step of each GPU, or all its work where nothing iterates; none where no work was recorded."""
     found = []
     for gpu in analysis.gpus["gpu"].tolist():
-        mean = measure_mean_iteration(analysis, int(gpu))
+        mean = measure_mean_step(analysis, int(gpu))
         if mean is not None and not mean.parts.empty:
             found.append(_icicle(analysis, int(gpu), mean))
     return tuple(found)
 
 
-def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
+def _icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
     modules = {MODULES: _module_chains(analysis, gpu, mean)} if (mean.parts["module"] >= 0).any() else {}
     named = {**modules, RANGES: _range_chains(analysis, gpu, mean)}
     return Icicle(
@@ -58,7 +58,7 @@ def _icicle(analysis: Analysis, gpu: int, mean: MeanIteration) -> Icicle:
     )
 
 
-def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tuple[Place, ...]]) -> Tree:
+def _grow(analysis: Analysis, gpu: int, mean: MeanStep, chains: Sequence[tuple[Place, ...]]) -> Tree:
     kernels, links = analysis.kernels, kernel_names(analysis.kernels)
     names = [one_line(short_name(name), LONGEST) for name in kernels["name"]]
     active = kernels["tensor_active_pct"].to_numpy(np.float64)
@@ -78,8 +78,8 @@ def _grow(analysis: Analysis, gpu: int, mean: MeanIteration, chains: Sequence[tu
     return tree
 
 
-def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> Place:
-    figures = measure_iterations(analysis, gpu)
+def _root(analysis: Analysis, gpu: int, mean: MeanStep) -> Place:
+    figures = measure_step_figures(analysis, gpu)
     if figures is not None and mean.count:
         count = f"mean of {units.format_count(mean.count)}"
         selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
@@ -87,7 +87,7 @@ def _root(analysis: Analysis, gpu: int, mean: MeanIteration) -> Place:
     return Place("range", "All work on the GPU", float(analysis.whole_capture(gpu)[HEADLINE.name].iloc[0]))
 
 
-def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
+def _range_chains(analysis: Analysis, gpu: int, mean: MeanStep) -> list[tuple[Place, ...]]:
     of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
     active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
@@ -103,7 +103,7 @@ def _range_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tup
     return chain_places(inner, outer, {path: place_of(path) for path in list_around(inner, outer)})
 
 
-def _module_chains(analysis: Analysis, gpu: int, mean: MeanIteration) -> list[tuple[Place, ...]]:
+def _module_chains(analysis: Analysis, gpu: int, mean: MeanStep) -> list[tuple[Place, ...]]:
     """For each part its phase, and the modules that it lies in."""
     modules: pd.DataFrame = analysis.modules[analysis.modules["gpu"] == gpu]
     keys = zip(modules["module_id"], modules["phase"], strict=True)

@@ -1,7 +1,7 @@
-"""The kinds of iterations, one table for each GPU that has several."""
+"""The kinds of steps, one table for each GPU that has several."""
 
 from tcprof.analysis import Analysis
-from tcprof.findings.iterations import list_kinds
+from tcprof.findings.steps import list_kinds
 from tcprof.frames import KINDS
 from tcprof.untrusted import one_line
 from tcprof.views.recording import make_table
@@ -9,7 +9,7 @@ from tcprof.views.tables import Cell, Heading, Row, Table
 
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _COLUMNS = (
-    *("share_pct", "step_time_ns", "iteration_count", "tokens_per_second", "tensor_active_mean_pct", "gpu_idle_pct"),
+    *("share_pct", "step_time_ns", "step_count", "tokens_per_second", "tensor_active_mean_pct", "gpu_idle_pct"),
     *("kernel_count", "tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
 )
 

@@ -119,8 +119,8 @@ def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(analysis: Analysis) -> dict[int, int]:
-    """How many iterations the figures of each GPU are over; 0 where nothing iterates."""
-    counts: dict[int, int] = analysis.modules.drop_duplicates("gpu").set_index("gpu")["iteration_count"].to_dict()
+    """How many steps the figures of each GPU are over; 0 where nothing iterates."""
+    counts: dict[int, int] = analysis.modules.drop_duplicates("gpu").set_index("gpu")["step_count"].to_dict()
     return counts
 
 

@@ -25,7 +25,7 @@ from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_rooflines
 from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, MOST_POINTS, describe_iterations, figure_iteration_strip, list_ledger
+from tcprof.views.recording.time import MEANING, MOST_POINTS, describe_steps, figure_step_strip, list_ledger
 
 TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
 # Of a page: the verdict with a picture of a step in it, what stays in view, what is explored below it, and sources.
@@ -58,7 +58,7 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
         Section("consists", "What the time consists of", icicles, chapter=PICTURE),
         Section(TIMELINE, "Timeline", (), chapter=PANE),
         Section("table", "Modules, ranges and kernels", table, "Table", EXPLORE),
-        Section("iterations", "Steps", _iterations(analysis), chapter=EXPLORE),
+        Section("steps", "Steps", _steps(analysis), chapter=EXPLORE),
         Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline", EXPLORE),
         Section("ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", SOURCES),
         Section("provenance", "The recording", (Facts(provenance),), chapter=SOURCES),
@@ -75,15 +75,15 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     return make_document(analysis, findings, "report", parts, {}, title=title, warnings=warnings, base=base)
 
 
-def _iterations(analysis: Analysis) -> tuple[Part, ...]:
-    if not len(analysis.iterations):
+def _steps(analysis: Analysis) -> tuple[Part, ...]:
+    if not len(analysis.steps):
         return ()
-    most = int(analysis.iterations.groupby("gpu").size().max())
+    most = int(analysis.steps.groupby("gpu").size().max())
     step = units.format_count(-(-most // MOST_POINTS))
     thinned = f"Of every {step} steps the longest is drawn; bands and medians cover all of them."
-    notes = (*describe_iterations(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
+    notes = (*describe_steps(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
     caption = "GPU window and Tensor Active of each step"
-    strip = Figure("iterations", caption, lambda: figure_iteration_strip(analysis))
+    strip = Figure("steps", caption, lambda: figure_step_strip(analysis))
     return strip, *list_kind_tables(analysis), _aside(*notes)
 
 

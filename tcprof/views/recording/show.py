@@ -10,13 +10,13 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.range_folding import find_alike, fold_alike
 from tcprof.analysis.some_gpus import busiest_gpus
-from tcprof.analysis.steps.iterations import counted_paths
+from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
 from tcprof.findings.advise import advise
-from tcprof.findings.iterations import from_kernel_order
 from tcprof.findings.notes import describe_peaks, describe_utilization
 from tcprof.findings.pricing.advice import Advice
+from tcprof.findings.steps import from_kernel_order
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
 from tcprof.views.document import Document, Notes, Part, Section
@@ -141,7 +141,7 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int
 
     Whatever the ranges around the steps are called.
     """
-    steps = set(counted_paths(analysis.iterations))  # of the kind that figures are of
+    steps = set(counted_paths(analysis.steps))  # of the kind that figures are of
     path = dict(zip(rows["path_id"], rows["path"], strict=True))
     parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
     inner: dict[int, str] = {}

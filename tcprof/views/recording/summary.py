@@ -11,9 +11,9 @@ from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
 from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, class_title
-from tcprof.findings.iterations import IterationFigures
 from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
 from tcprof.findings.notes import name_peak
+from tcprof.findings.steps import StepFigures
 from tcprof.findings.verdict import describe_span, measure_shares
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
 from tcprof.views.document import Reading, Share, Summary
@@ -76,7 +76,7 @@ def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Sha
     return tuple(shares)
 
 
-def _step_figures(analysis: Analysis, row: pd.Series, figures: IterationFigures, idle: str) -> tuple[Reading, ...]:
+def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[Reading, ...]:
     """Means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
     over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)

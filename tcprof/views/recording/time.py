@@ -1,4 +1,4 @@
-"""Where the time of a recording went, what its figures rest on, and its iterations one by one."""
+"""Where the time of a recording went, what its figures rest on, and its steps one by one."""
 
 import math
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.mean_iteration import Typical, find_typical
+from tcprof.analysis.mean_step import Typical, find_typical
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings
 from tcprof.findings.checks import describe_clocks
-from tcprof.findings.notes import name_iterations
+from tcprof.findings.notes import name_steps
 from tcprof.frames import HEADLINE, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
@@ -49,7 +49,7 @@ MEANING = (
     "that applies. All GPU work in the window counts, whichever range launched it."
 )
 
-_NO_ITERATIONS = (
+_NO_STEPS = (
     "No steps were found: no range of the program with 5 instances holds most of the GPU's work, and the order of the "
     "kernels does not repeat."
 )
@@ -72,10 +72,10 @@ def view_timeline(
         fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
         with_notes: Whether it also has the ledger and what the figures are over.
     """
-    frames = {"rows": rows, "ledger": analysis.ledger, "iterations": analysis.iterations, "clocks": analysis.clocks}
+    frames = {"rows": rows, "ledger": analysis.ledger, "steps": analysis.steps, "clocks": analysis.clocks}
     base = describe_base(analysis)
     ledger = analysis.ledger if gpu is None else analysis.ledger[analysis.ledger["gpu"] == gpu]
-    notes = (describe_fit(analysis), MEANING, *describe_iterations(analysis), *describe_clocks(analysis.clocks), *base)
+    notes = (describe_fit(analysis), MEANING, *describe_steps(analysis), *describe_clocks(analysis.clocks), *base)
     remedies = list_remedies(analysis.ledger)
     remarks = (*remedies, *findings.remarks)
     tables = (*list_time(analysis, rows, limit, fold), *(list_ledger(analysis, ledger) if with_notes else ()))
@@ -145,12 +145,12 @@ def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
-    """What an iteration takes, in a line for each GPU: medians without warm-up."""
-    iterations, name, lines = analysis.iterations, name_iterations(analysis), []
-    for gpu, of_gpu in iterations.groupby("gpu", sort=True):
+def describe_steps(analysis: Analysis) -> tuple[str, ...]:
+    """What a step takes, in a line for each GPU: medians without warm-up."""
+    steps, name, lines = analysis.steps, name_steps(analysis), []
+    for gpu, of_gpu in steps.groupby("gpu", sort=True):
         rest = of_gpu[of_gpu["counted"]]
-        where = f"GPU {gpu}: " if iterations["gpu"].nunique() > 1 else ""
+        where = f"GPU {gpu}: " if steps["gpu"].nunique() > 1 else ""
         host, window, kernels = (
             units.format_ns(rest[column].median()) for column in ("host_ns", "gpu_window_ns", "kernel_ns")
         )
@@ -159,11 +159,11 @@ def describe_iterations(analysis: Analysis) -> tuple[str, ...]:
             f"{window}, kernel time {kernels}, Tensor Active of the window "
             f"{units.format_pct(rest[_ACTIVE].median())}."
         )
-    return tuple(lines) or (_NO_ITERATIONS,)
+    return tuple(lines) or (_NO_STEPS,)
 
 
 _ACTIVE = "window_active_pct"
-MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more iterations the longest of each group is drawn
+MOST_POINTS = 1000  # of a GPU, about one for each pixel; of more steps the longest of each group is drawn
 TIME_COLOR = "#1F7FC4"
 _WARM_UP_COLOR = "rgba(128,128,128,0.14)"
 _HIGHEST = 2.0  # warm-up above this many times the longest of the others is drawn at the edge
@@ -177,33 +177,33 @@ _GPU_COLORS = ("#1F7FC4", "#C7609A", "#A9790B", "#2AA3A3", "#8A6F5C", "#7A8CA3",
 _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "hexagon", "pentagon")
 
 
-def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
-    """The GPU window of each iteration, and below it its mean Tensor Active, where that is known.
+def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
+    """The GPU window of each step, and below it its mean Tensor Active, where that is known.
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """
-    iterations = analysis.iterations[analysis.iterations["gpu_window_ns"] > 0]
+    steps = analysis.steps[analysis.steps["gpu_window_ns"] > 0]
     strips = [("gpu_window_ns", "GPU window of each step", "window_ns", TIME_COLOR)]
-    if iterations[_ACTIVE].notna().any():
+    if steps[_ACTIVE].notna().any():
         strips.append((_ACTIVE, "Tensor Active, mean", "tensor_active_pct", TENSOR_COLOR))
     inner = len(strips) * (_STRIP + _GAP) - _GAP
-    several = iterations["gpu"].nunique() > 1
+    several = steps["gpu"].nunique() > 1
     head = _TOP + _LEGEND * several
     figure = PlotlyFigure().update_layout(**base_layout(inner + head + _BOTTOM, head, _BOTTOM), showlegend=several)
-    if iterations.empty:
+    if steps.empty:
         return figure
     figure.update_layout(legend={**LEGEND, "yref": "container", "yanchor": "top"})
     for place, (column, title, quantity, color) in enumerate(strips):
         axis, axis_name = axis_names("y", place)
         high = 1 - place * (_STRIP + _GAP) / inner
         scale = 1e-9 if column.endswith("_ns") else 1.0
-        top = _highest(iterations[column], iterations["warm_up"]) * scale
+        top = _highest(steps[column], steps["warm_up"]) * scale
         domain = [max(high - _STRIP / inner, 0), high]
         ticks = {"ticksuffix": " %", "nticks": 5} if column.endswith("_pct") else unit_ticks(0, top, "s")
         shared = {**AXIS, "anchor": "x", "fixedrange": True, "domain": domain, "range": [0, 1.08 * top]}
         figure.update_layout({axis_name: {**shared, **ticks}})
         figure.add_title(title, high)
-        for number, (gpu, rows) in enumerate(iterations.groupby("gpu", sort=True)):
+        for number, (gpu, rows) in enumerate(steps.groupby("gpu", sort=True)):
             figures = find_typical(analysis, int(str(gpu)))
             own = _GPU_COLORS[number % len(_GPU_COLORS)] if several else color
             if figures is not None:
@@ -211,9 +211,9 @@ def figure_iteration_strip(analysis: Analysis) -> PlotlyFigure:
             points = _points(_thinned(rows), column, scale, top, number)
             group = {"legendgroup": f"GPU {gpu}", "showlegend": several and place == 0}
             figure.data.append(points.set(group, yaxis=axis, marker={"color": own}))
-    _mark_warm_up(figure, iterations)
-    drawn = pd.concat([_thinned(rows) for _, rows in iterations.groupby("gpu", sort=True)])
-    across = number_axis(axis, int(iterations["number"].max()))
+    _mark_warm_up(figure, steps)
+    drawn = pd.concat([_thinned(rows) for _, rows in steps.groupby("gpu", sort=True)])
+    across = number_axis(axis, int(steps["number"].max()))
     return figure.update_layout(meta=as_table(drawn, _COLUMNS), xaxis=across)
 
 
@@ -223,7 +223,7 @@ def _highest(values: "pd.Series[float]", warm_up: "pd.Series[bool]") -> float:
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
-    """Few enough iterations: the longest of neighbours."""
+    """Few enough steps: the longest of neighbours."""
     step = -(-len(rows) // MOST_POINTS)
     if step <= 1:
         return rows
@@ -241,7 +241,7 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
         mode="markers",
         name=f"GPU {rows['gpu'].iloc[0]}",
         marker={"size": 7 if len(rows) < 300 else 4, "symbol": np.where(warm_up, shapes + "-open", shapes)},
-        customdata=[link("iteration", str(each), gpu) for each, gpu in zip(rows["number"], rows["gpu"], strict=True)],
+        customdata=[link("step", str(each), gpu) for each, gpu in zip(rows["number"], rows["gpu"], strict=True)],
         meta={"selects": True},
         hovertext=[_describe(row) for row in rows.to_dict("records")],
     )
@@ -266,8 +266,8 @@ def _add_median(figure: PlotlyFigure, found: Typical, scale: float, axis: str, c
         figure.add_shape(type="rect", y0=found.low * scale, y1=found.high * scale, **band, **across)
 
 
-def _mark_warm_up(figure: PlotlyFigure, iterations: pd.DataFrame) -> None:
-    warm_up = iterations.loc[iterations["warm_up"], "number"]
+def _mark_warm_up(figure: PlotlyFigure, steps: pd.DataFrame) -> None:
+    warm_up = steps.loc[steps["warm_up"], "number"]
     if warm_up.empty:
         return
     last = float(warm_up.max()) + 0.5

@@ -21,8 +21,8 @@ export function stepsOf(subjects: Subjects, subject: Subject): Steps {
   const select = (place: number): Selection | null => {
     if (place < 0 || place >= instances.length) return null;
     if (selection.kind === "range" || selection.kind === "kernel") return { ...selection, instance: place };
-    const { number } = subject.gpu.details.iterations;
-    return selection.kind === "iteration" ? { ...selection, number: number[place] } : null;
+    const { number } = subject.gpu.details.steps;
+    return selection.kind === "step" ? { ...selection, number: number[place] } : null;
   };
   return {
     previous: at < 0 ? null : select(at - 1),
@@ -39,23 +39,23 @@ function windowSteps(selection: Selection & { kind: "window" }): Steps {
 }
 
 function longestOf(subjects: Subjects, { selection, gpu, instances }: Subject): number {
-  const { iterations } = gpu.details;
+  const { steps } = gpu.details;
   return placeOfLeast(instances, (bar) => {
     const span = selection.kind === "range" ? subjects.windowOf(gpu, bar)
-      : spanOf(selection.kind === "kernel" ? gpu.lanes.work : iterations, bar);
+      : spanOf(selection.kind === "kernel" ? gpu.lanes.work : steps, bar);
     return span.start - span.end;
   });
 }
 
 /** The place of the instance with the lowest Tensor Active, of those of which it is known; -1 where it is of none. */
 function leastActiveOf({ selection, gpu, instances }: Subject): number {
-  const { lanes: { host, work }, details: { iterations }, curves } = gpu;
+  const { lanes: { host, work }, details: { steps }, curves } = gpu;
   const curve = curves.get("Tensor Active");
   return placeOfLeast(instances, (bar) => {
     if (selection.kind === "range") return host.percents.tensor_active_mean_pct[bar];
     if (selection.kind === "kernel") return work.percents.tensor_active_pct[bar];
     const [level] = curve?.levels ?? [];
-    return level ? meanWithin(level, level.curves[curve!.place](), curve!.step, iterations.start[bar], iterations.end[bar]) : NaN;
+    return level ? meanWithin(level, level.curves[curve!.place](), curve!.step, steps.start[bar], steps.end[bar]) : NaN;
   });
 }
 

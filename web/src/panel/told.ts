@@ -30,7 +30,7 @@ export function tell(subjects: Subjects, subject: Subject): Told {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
-  const noun = selection.kind === "iteration" ? "Step" : selection.kind[0].toUpperCase() + selection.kind.slice(1);
+  const noun = selection.kind === "step" ? "Step" : selection.kind[0].toUpperCase() + selection.kind.slice(1);
   const part = selection.kind === "range" ? ", instance" : selection.kind === "kernel" ? ", launch" : "";
   return {
     title: titleOf(subject),
@@ -46,13 +46,13 @@ function titleOf({ selection, finding, parts }: Subject): string {
   if (finding) return finding.title;
   if ("ids" in selection) return `${formatCount(parts?.length ?? 0)} ${selection.kind}`;
   if (selection.kind === "window") return `${formatSeconds(selection.end - selection.start)} from ${formatMoment(selection.start)}`;
-  return selection.kind === "iteration" ? `Step ${selection.number}` : selection.name;
+  return selection.kind === "step" ? `Step ${selection.number}` : selection.name;
 }
 
 function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {
   switch (subject.selection.kind) {
     case "window": return windowFacts(subject);
-    case "iteration": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
+    case "step": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
     case "range": return subject.at < 0 ? pathFacts(subject) : instanceFacts(subjects, subject);
     case "kernel": return subject.at < 0 ? kernelFacts(subjects, subject) : launchFacts(subjects, subject);
     case "finding": case "kernels": return severalFacts(subject);

@@ -1,24 +1,24 @@
 /** Where in a recording the GPUs have work. */
-import type { Iterations } from "./details";
+import type { Steps } from "./details";
 import type { Lanes } from "./gpus";
 
 const REST = 0.01; // of all work: what lies before and behind may be without so much
 const SMALL = 1 / 3; // a part that is smaller is shown by itself
 const MARGIN = 0.04;
 
-const FEWEST = 3; // iterations that stand for what is looked for
+const FEWEST = 3; // steps that stand for what is looked for
 
 interface Busy {
   lanes: Pick<Lanes, "work">;
-  details: { iterations: Pick<Iterations, "start" | "end"> };
+  details: { steps: Pick<Steps, "start" | "end"> };
 }
 
-/** The part of a recording that has the iterations, or without these nearly all of the work, if it is small; else all of it.
+/** The part of a recording that has the steps, or without these nearly all of the work, if it is small; else all of it.
  *
  * A model that is copied to the GPU long before its first step may take as long as all steps.
  */
 export function busyPart(gpus: readonly Busy[], whole: readonly [number, number]): readonly [number, number] {
-  const iterating = gpus.map(({ details }) => spanOf(details.iterations)).filter((part) => part !== null);
+  const iterating = gpus.map(({ details }) => spanOf(details.steps)).filter((part) => part !== null);
   const parts = iterating.length ? iterating : gpus.map(({ lanes: { work } }) => coreOf(work)).filter((part) => part !== null);
   if (!parts.length) return whole;
   const start = Math.min(...parts.map(([from]) => from));
@@ -28,8 +28,8 @@ export function busyPart(gpus: readonly Busy[], whole: readonly [number, number]
   return isSmall ? [Math.max(start - margin, whole[0]), Math.min(end + margin, whole[1])] : whole;
 }
 
-/** From the start of the first iteration with work on the GPU to the end of the last one; null where there are few. */
-function spanOf({ start, end }: Busy["details"]["iterations"]): [number, number] | null {
+/** From the start of the first step with work on the GPU to the end of the last one; null where there are few. */
+function spanOf({ start, end }: Busy["details"]["steps"]): [number, number] | null {
   const [starts, ends] = [start, end].map((times) => times.filter(Number.isFinite));
   return starts.length < FEWEST ? null : [starts.reduce((a, b) => Math.min(a, b)), ends.reduce((a, b) => Math.max(a, b))];
 }

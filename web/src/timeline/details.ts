@@ -3,8 +3,8 @@ import type { PackedGpu, PackedModules, PackedTotals } from "./header";
 import type { WorkShare } from "./launching";
 import type { ReadArray } from "./unpack";
 
-/** Where iterations are on the CPU, and where their work is on the GPU, by start, in seconds. */
-export interface Iterations {
+/** Where steps are on the CPU, and where their work is on the GPU, by start, in seconds. */
+export interface Steps {
   number: Uint32Array;
   start: Float64Array;
   end: Float64Array;
@@ -22,7 +22,7 @@ export interface Totals {
 }
 
 export interface Details {
-  iterations: Iterations;
+  steps: Steps;
   /** When each bar of work was launched, in seconds; NaN where unknown. */
   launched: Float64Array;
   /** The innermost module of each bar of work; -1 for none. */
@@ -49,7 +49,7 @@ export function readDetails(read: ReadArray, packed: PackedGpu): Details {
   const { first, step, changes } = packed.launches;
   const launched = sumUp(read(changes, Float64Array)).map((value) => (value ? 1e-9 * (first + step * (value - 1)) : NaN));
   return {
-    iterations: readIterations(read, packed.iterations),
+    steps: readSteps(read, packed.steps),
     launched,
     moduleOf: Int32Array.from(read(packed.moduleOfWork, Uint32Array), (id) => id - 1),
     instances: readFigures(read, packed.instances),
@@ -60,7 +60,7 @@ export function readDetails(read: ReadArray, packed: PackedGpu): Details {
   };
 }
 
-function readIterations(read: ReadArray, packed: PackedGpu["iterations"]): Iterations {
+function readSteps(read: ReadArray, packed: PackedGpu["steps"]): Steps {
   const [start, hostStart] = [packed.start, packed.hostStart].map((number) => read(number, Float64Array, 1e-9));
   const ends = (starts: Float64Array, number: number) =>
     read(number, Float64Array, 1e-9).map((length, i) => starts[i] + length);

@@ -49,7 +49,7 @@ export interface PackedGpu {
   host: PackedRanges;
   windows: PackedRanges;
   work: PackedBars;
-  iterations: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
+  steps: Record<"number" | "start" | "length" | "hostStart" | "hostLength", ArrayNumber>;
   /** See tcprof/render/html/timeline/packing.py. */
   launches: { first: number; step: number; changes: ArrayNumber };
   /** The module of each bar of work, by its id and 1; 0 for none. */

@@ -77,7 +77,7 @@ export class Subjects {
       case "window": return this.#window(gpu, selection);
       case "range": return this.#range(gpu, selection);
       case "kernel": return this.#kernel(gpu, selection);
-      case "iteration": return this.#iteration(gpu, selection);
+      case "step": return this.#step(gpu, selection);
       case "module": return this.#module(gpu, selection);
       case "kernels": case "modules": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
     }
@@ -147,19 +147,19 @@ export class Subjects {
   }
 
   #module(gpu: Gpu, selection: Selection & { kind: "module" }): Subject | null {
-    const { modules, moduleOf, iterations } = gpu.details;
+    const { modules, moduleOf, steps } = gpu.details;
     const row = modules.names.indexOf(selection.name);
     if (row < 0) return null;
     const within = modulesWithin([modules.ids[row]], modules);
     const bars = placesOf(Uint8Array.from(moduleOf, (id) => Number(within.has(id))), 1);
-    const at = iterations.start.length >> 1;
-    const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= iterations.start[at] && gpu.lanes.work.end[bar] <= iterations.end[at]);
+    const at = steps.start.length >> 1;
+    const typical = bars.filter((bar) => gpu.lanes.work.start[bar] >= steps.start[at] && gpu.lanes.work.end[bar] <= steps.end[at]);
     const place = around(gpu.lanes.work, typical.length ? typical : bars);
     return { selection, gpu, id: modules.ids[row], place, ...NOWHERE, work: () => bars };
   }
 
-  #iteration(gpu: Gpu, selection: Selection & { kind: "iteration" }): Subject | null {
-    const { number, start, end, hostStart, hostEnd } = gpu.details.iterations;
+  #step(gpu: Gpu, selection: Selection & { kind: "step" }): Subject | null {
+    const { number, start, end, hostStart, hostEnd } = gpu.details.steps;
     const at = number.indexOf(selection.number);
     if (at < 0) return null;
     const host = { start: hostStart[at], end: hostEnd[at] };

@@ -176,10 +176,10 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
 
 
-def _add_iterations(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
-    """Where the iterations of a GPU did their work on it, of those that did any, and on the CPU."""
+def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
+    """Where the steps of a GPU did their work on it, of those that did any, and on the CPU."""
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
-    found = analysis.iterations[analysis.iterations["gpu"] == gpu].merge(analysis.instances[columns])
+    found = analysis.steps[analysis.steps["gpu"] == gpu].merge(analysis.instances[columns])
     timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
     start, end, host_start, host_end = (coarsen(timed[name].to_numpy(np.int64), bars) for name in columns[2:])
     return {
@@ -218,7 +218,7 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
         "percentStep": PERCENT_STEP / 10,
         "labels": dict(lanes.labels),
         "rows": STREAM_ROWS,
-        "iterations": _add_iterations(store, analysis, gpu, lanes.most),
+        "steps": _add_steps(store, analysis, gpu, lanes.most),
         "launches": add_launches(store, lanes.work),
         "moduleOfWork": store.add(lanes.work["module_id"].to_numpy(np.int64) + 1),
         "instances": add_instances(store, analysis, gpu, lanes.host),

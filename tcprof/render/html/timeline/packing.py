@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.steps.iterations import are_counted
+from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Floats, Ints
 from tcprof.views.paths import module_names
 
@@ -124,7 +124,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """The kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
     launched = analysis.kernel_instances
-    counts = (launched["gpu"] == gpu) & (launched["module"] >= 0) & are_counted(launched, analysis.iterations)
+    counts = (launched["gpu"] == gpu) & (launched["module"] >= 0) & are_counted(launched, analysis.steps)
     mine = launched[counts]
     module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
     phase = analysis.modules["phase"].to_numpy(object)[mine["module"].to_numpy()]

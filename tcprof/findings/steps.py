@@ -11,7 +11,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH, parse_name
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.arrays import Bools, rows_of_gpu
 from tcprof.findings.recording_cost import idle_alone, measure_cost
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
@@ -22,7 +22,7 @@ _MOST_NAMED = 3
 
 
 def list_kinds(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The kinds of iterations on a GPU; none where there are not several."""
+    """The kinds of steps on a GPU; none where there are not several."""
     kinds = analysis.kinds[analysis.kinds["gpu"] == gpu]
     return kinds if len(kinds) > 1 else kinds[:0]
 
@@ -54,22 +54,22 @@ def _lacked(first: dict[str, Any], other: dict[str, Any]) -> str:
 
 
 def _often(kind: dict[str, Any]) -> str:
-    count = kind["iteration_count"]
+    count = kind["step_count"]
     often = "only once" if count == 1 else f"{units.format_count(count)} steps"
     time = f" of {units.format_ns(kind['step_time_ns'])}" * (count > 1 and kind["step_time_ns"] > 0)
     return f"{often}{time}, {units.format_pct(kind['share_pct'])}"
 
 
-MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the iterations lack then is told
+MUCH_OUTSIDE_PCT = 10.0  # of the kernel time: what the steps lack then is told
 LAUNCH_BOUND, CPU_BOUND = "launch-bound", "CPU-bound"
 WAITING_PCT = 50.0  # idle share of the GPU windows from which the GPU does little but wait
-_KEEPS_UP = 0.8  # of the GPU window: an iteration that takes the CPU so long holds the GPU up
+_KEEPS_UP = 0.8  # of the GPU window: a step that takes the CPU so long holds the GPU up
 _LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes the CPU 5 to 40 µs
 
 
 @dataclass(frozen=True)
-class IterationFigures:
-    """The iterations of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``."""
+class StepFigures:
+    """The steps of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``."""
 
     name: str  # innermost name of their path, as one line of untrusted text
     rows: pd.DataFrame  # the rows of their paths in ``Analysis.ranges``
@@ -87,25 +87,25 @@ class IterationFigures:
     idle_pct: float  # share in which nothing runs on the GPU
     idle_alone_pct: float  # the same without what recording adds; as recorded where that is unknown
     window_ns: float  # mean time from first activity to last
-    # Mean time of an iteration on the CPU; unknown of those from the kernels' order, which reach from one to the next
+    # Mean time of a step on the CPU; unknown of those from the kernels' order, which reach from one to the next
     host_ns: float
-    kernel_count: float  # mean number of kernels launched in an iteration, each of which takes ``kernel_ns``
+    kernel_count: float  # mean number of kernels launched in a step, each of which takes ``kernel_ns``
     kernel_ns: float
     coverage_pct: float  # share that lies under samples
-    # Share of the GPU's kernel time that is in no iteration, not in one of warm-up either; NaN without a fit
+    # Share of the GPU's kernel time that is in no step, not in one of warm-up either; NaN without a fit
     outside_pct: float
     outside_tensor_pct: float  # likewise of tensor kernels in none
     outside_graph_pct: float  # likewise of CUDA graphs that were recorded as a whole
 
 
-def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
-    """The iterations of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
-    iterations = analysis.counted_iterations(gpu)
+def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
+    """The steps of a GPU; nothing where no path iterates there, or where all with work are, or lie in, warm-up."""
+    steps = analysis.counted_steps(gpu)
     summary = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     if summary.empty:
         return None
     instances = rows_of_gpu(analysis.instances, gpu)
-    row = pd.Index(instances["range"]).get_indexer(iterations.sort_values("number")["range"])
+    row = pd.Index(instances["range"]).get_indexer(steps.sort_values("number")["range"])
     paths = analysis.paths.loc[instances["path_id"].iloc[row].unique(), ["domain", "path", "name"]]
     rows = _rows_of(analysis.ranges, gpu, paths)
     if rows.empty:
@@ -116,7 +116,7 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
     share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
-    return IterationFigures(
+    return StepFigures(
         name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
         rows=rows,
         time=_rows_of(analysis.timeline, gpu, paths),
@@ -139,12 +139,12 @@ def measure_iterations(analysis: Analysis, gpu: int) -> IterationFigures | None:
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
-    """Shares of a GPU's kernel time that are in no iteration, of all, tensor kernels and graphs; NaN without a fit.
+    """Shares of a GPU's kernel time that are in no step, of all, tensor kernels and graphs; NaN without a fit.
 
     Without what XLA runs while it compiles, which is warm-up.
     """
     launched = rows_of_gpu(analysis.kernel_instances[~are_of_compilation(analysis)], gpu)
-    time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["iteration"] < 0).to_numpy()
+    time, is_outside = launched["duration_ns"].to_numpy(np.float64), (launched["step"] < 0).to_numpy()
     is_tensor, is_graph = (
         of_kernel.to_numpy(bool)[launched["kernel"].to_numpy()]
         for of_kernel in (analysis.kernels["tensor_kernel"], are_graphs(analysis.kernels))
@@ -176,8 +176,8 @@ def are_graphs(kernels: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def from_kernel_order(analysis: Analysis) -> bool:
-    """Whether the iterations are what repeats in the kernels' order, since no range iterates."""
-    return bool((analysis.iterations["path"] == KERNEL_ORDER).any())
+    """Whether the steps are what repeats in the kernels' order, since no range iterates."""
+    return bool((analysis.steps["path"] == KERNEL_ORDER).any())
 
 
 def _rows_of(frame: pd.DataFrame, gpu: int, paths: pd.DataFrame) -> pd.DataFrame:
@@ -207,7 +207,7 @@ def _ratio(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else math.nan
 
 
-def find_bound(figures: IterationFigures) -> str:
+def find_bound(figures: StepFigures) -> str:
     """Whether the launches of kernels, or else other work on the CPU, hold the GPU up; empty where neither is known to.
 
     The GPU is idle most of the steps without what recording is known to add, and the CPU is at work about as long as

@@ -1,4 +1,4 @@
-"""The mean iteration of a GPU, split to the nanosecond: each moment is of one range, one time class and one kernel.
+"""The mean step of a GPU, split to the nanosecond: each moment is of one range, one time class and one kernel.
 
 Of several activities at once, the first in ``TIME_CLASSES`` has the time, of one class what began first. Copies and
 idle time are of the innermost range whose window on the GPU they lie in.
@@ -20,20 +20,20 @@ _KEYS = ["path_id", "module", "time_class", "kernel"]
 
 
 @dataclass(frozen=True)
-class MeanIteration:
-    """The mean iteration of one GPU."""
+class MeanStep:
+    """The mean step of one GPU."""
 
-    count: int  # how many iterations it is the mean of; 0 for all that the GPU did, where nothing iterates
+    count: int  # how many steps it is the mean of; 0 for all that the GPU did, where nothing iterates
     length_ns: float  # its length
     paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
     # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
     # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, when it comes on
-    # average, after the iteration's start; of idle time ``gap_count``, and ``longest_ns``, the longest gap of all
+    # average, after the step's start; of idle time ``gap_count``, and ``longest_ns``, the longest gap of all
     parts: pd.DataFrame
 
 
-def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None:
-    """The mean of a GPU's iterations without warm-up; of all its work where nothing iterates, None without any."""
+def measure_mean_step(analysis: Analysis, gpu: int) -> MeanStep | None:
+    """The mean of a GPU's steps without warm-up; of all its work where nothing iterates, None without any."""
     mine = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
     if not len(mine):
         return None
@@ -51,7 +51,7 @@ def measure_mean_iteration(analysis: Analysis, gpu: int) -> MeanIteration | None
     idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
     parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
     parts[["time_ns", "launch_count", "gap_count"]] /= max(count, 1)
-    return MeanIteration(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
+    return MeanStep(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
 
 
 def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
-    rows = analysis.counted_iterations(gpu)
+    rows = analysis.counted_steps(gpu)
     columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
     found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
@@ -128,7 +128,7 @@ def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Typical:
-    """A median, such as over iterations, with its 95 % interval within this recording; NaN where unknown."""
+    """A median, such as over steps, with its 95 % interval within this recording; NaN where unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -136,22 +136,22 @@ class Typical:
 
 
 @dataclass(frozen=True)
-class TypicalIteration:
-    """The iterations of one GPU, without warm-up."""
+class TypicalStep:
+    """The steps of one GPU, without warm-up."""
 
-    window_ns: Typical  # from an iteration's first activity on the GPU to its last
+    window_ns: Typical  # from a step's first activity on the GPU to its last
     tensor_active_pct: Typical  # its mean Tensor Active; for rounded samples the interval allows for the rounding
 
 
-def find_typical(analysis: Analysis, gpu: int) -> TypicalIteration | None:
-    """What is typical of the iterations of a GPU; nothing where none but warm-up has work on it."""
-    iterations = analysis.counted_iterations(gpu)
-    rest = iterations[iterations["gpu_window_ns"] > 0].sort_values("number")
+def find_typical(analysis: Analysis, gpu: int) -> TypicalStep | None:
+    """What is typical of the steps of a GPU; nothing where none but warm-up has work on it."""
+    steps = analysis.counted_steps(gpu)
+    rest = steps[steps["gpu_window_ns"] > 0].sort_values("number")
     if not len(rest):
         return None
-    return TypicalIteration(
+    return TypicalStep(
         window_ns=find_median(rest["gpu_window_ns"]),
-        tensor_active_pct=_with_rounding(find_median(rest["window_active_pct"]), analysis, gpu, iterations),
+        tensor_active_pct=_with_rounding(find_median(rest["window_active_pct"]), analysis, gpu, steps),
     )
 
 
@@ -161,9 +161,9 @@ def find_median(values: "pd.Series[float]") -> Typical:
     return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
 
 
-def _with_rounding(found: Typical, analysis: Analysis, gpu: int, iterations: pd.DataFrame) -> Typical:
+def _with_rounding(found: Typical, analysis: Analysis, gpu: int, steps: pd.DataFrame) -> Typical:
     """A wider interval, if the samples were rounded: the range summary says how far that may have moved the mean."""
-    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(iterations["path"])]
+    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(steps["path"])]
     if analysis.tensor_source != "rounded" or math.isnan(found.value):
         return found
     low = np.fmin(found.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known

@@ -1,4 +1,4 @@
-"""Iterations: which path repeats, and which of its first instances are warm-up."""
+"""Steps: which path repeats, and which of its first instances are warm-up."""
 
 import re
 from dataclasses import replace
@@ -30,11 +30,11 @@ _LIBRARY = re.compile(
     rf"|{re.escape(OPS_DOMAIN)}|{re.escape(UNNAMED_DOMAIN)}-?\d+",
     re.IGNORECASE,
 )
-NARROWEST_BAND = 0.05  # of the median: iterations are never more alike than this
+NARROWEST_BAND = 0.05  # of the median: steps are never more alike than this
 ALL = "all"
 
 
-def find_iterations(
+def find_marked_steps(
     instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
 ) -> pd.DataFrame:
     """The instances of the path that iterates; empty where none does.
@@ -64,9 +64,9 @@ def find_iterations(
     return set_kinds(frame, np.zeros(len(frame), dtype=np.int64))
 
 
-def set_kinds(iterations: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
-    """The iterations with the kind of each, of which the first ones may be warm-up."""
-    frame = iterations.assign(kind=kinds).reset_index(drop=True)
+def set_kinds(steps: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
+    """The steps with the kind of each, of which the first ones may be warm-up."""
+    frame = steps.assign(kind=kinds).reset_index(drop=True)
     warm_up = np.zeros(len(frame), dtype=bool)
     for rows in frame.groupby(["gpu", "kind"]).indices.values():
         for column in ("host_ns", "gpu_window_ns"):
@@ -74,18 +74,16 @@ def set_kinds(iterations: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
     return _set_warm_up(frame, warm_up)
 
 
-def _set_warm_up(iterations: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
-    kind = iterations["kind"]
-    counted = (kind == kind.groupby(iterations["gpu"]).transform("min")) & ~warm_up
-    return iterations.assign(warm_up=warm_up, counted=counted)
+def _set_warm_up(steps: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
+    kind = steps["kind"]
+    counted = (kind == kind.groupby(steps["gpu"]).transform("min")) & ~warm_up
+    return steps.assign(warm_up=warm_up, counted=counted)
 
 
-def iterations_of_activities(
-    hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, iterations: pd.DataFrame
-) -> Ints:
-    """For each activity the row of the iteration that it belongs to, of several the last; -1 for none."""
+def steps_of_activities(hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, steps: pd.DataFrame) -> Ints:
+    """For each activity the row of the step that it belongs to, of several the last; -1 for none."""
     found = np.full(len(gpu), -1, dtype=np.int64)
-    for number, of_gpu in iterations.groupby("gpu"):
+    for number, of_gpu in steps.groupby("gpu"):
         inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
         inside[of_gpu["range"].to_numpy()] = of_gpu.index
         for rows in hierarchy.levels[1:]:
@@ -96,12 +94,12 @@ def iterations_of_activities(
 
 
 def set_outside_steps(
-    attribution: Attribution, activities: pd.DataFrame, instances: pd.DataFrame, iterations: pd.DataFrame
+    attribution: Attribution, activities: pd.DataFrame, instances: pd.DataFrame, steps: pd.DataFrame
 ) -> Attribution:
-    """The attribution in which work of no range is told apart that ran before all iterations of its GPU, or after."""
-    if iterations.empty:
+    """The attribution in which work of no range is told apart that ran before all steps of its GPU, or after."""
+    if steps.empty:
         return attribution
-    windows = instances[instances["range"].isin(iterations["range"])].groupby("gpu")
+    windows = instances[instances["range"].isin(steps["range"])].groupby("gpu")
     code, start = attribution.cause.codes.copy(), activities["start_ns"]
     free = code == CAUSES.index(NO_RANGE)
     code[free & (start < activities["gpu"].map(windows["gpu_start_ns"].min()))] = CAUSES.index(BEFORE_STEPS)
@@ -223,45 +221,45 @@ def _is_warm_up(duration: Floats) -> Bools:
     return warm_up
 
 
-def choose_warm_up(iterations: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
-    """The iterations with so many first ones on each GPU as warm-up, none for ``all``; None leaves those found.
+def choose_warm_up(steps: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
+    """The steps with so many first ones on each GPU as warm-up, none for ``all``; None leaves those found.
 
     Raises:
         UsageError: It is neither a number, as text or not, nor ``all`` nor None.
     """
     if given is None:
-        return iterations
+        return steps
     try:
         count = 0 if given == ALL else int(given)
     except ValueError:
         count = -1
     if count < 0:
         raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
-    return _set_warm_up(iterations, (iterations["number"] < count).to_numpy())
+    return _set_warm_up(steps, (steps["number"] < count).to_numpy())
 
 
-def counted_paths(iterations: pd.DataFrame) -> list[str]:
-    """The paths of the iterations that figures are over, or of all where there is none."""
-    counted = iterations[iterations["counted"]]
-    return sorted((iterations if counted.empty else counted)["path"].astype(str).unique())
+def counted_paths(steps: pd.DataFrame) -> list[str]:
+    """The paths of the steps that figures are over, or of all where there is none."""
+    counted = steps[steps["counted"]]
+    return sorted((steps if counted.empty else counted)["path"].astype(str).unique())
 
 
-def name_kin(iterations: pd.DataFrame) -> "pd.Series[str]":
-    """The innermost name of each iteration's path: steps of epochs that have names are kin."""
-    return iterations["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
+def name_kin(steps: pd.DataFrame) -> "pd.Series[str]":
+    """The innermost name of each step's path: steps of epochs that have names are kin."""
+    return steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
 
 
-def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Whether each instance is an iteration that no figure of its path is over, or lies in one by its time on the CPU.
+def find_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
+    """Whether each instance is a step that no figure of its path is over, or lies in one by its time on the CPU.
 
     These are those of warm-up, and those of another kind than the first one of their path.
     """
-    first_kind = iterations.groupby(["gpu", "path"])["kind"].transform("min")
-    is_out = (iterations["warm_up"] | (iterations["kind"] != first_kind)).to_numpy()
+    first_kind = steps.groupby(["gpu", "path"])["kind"].transform("min")
+    is_out = (steps["warm_up"] | (steps["kind"] != first_kind)).to_numpy()
     found = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
     gpu, place, start, end = (instances[name].to_numpy() for name in names)
-    of_gpu, outer = (iterations[name].to_numpy()[is_out] for name in ("gpu", "range"))
+    of_gpu, outer = (steps[name].to_numpy()[is_out] for name in ("gpu", "range"))
     for number in np.unique(of_gpu):
         rows = np.flatnonzero((gpu == number) & np.isin(place, outer[of_gpu == number]))
         rows = rows[np.argsort(start[rows], kind="stable")]
@@ -271,10 +269,10 @@ def find_left_out(instances: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
     return found
 
 
-def are_counted(launched: pd.DataFrame, iterations: pd.DataFrame) -> Bools:
-    """Which launches lie in iterations that figures are over; all, where nothing iterates."""
-    if iterations.empty:
+def are_counted(launched: pd.DataFrame, steps: pd.DataFrame) -> Bools:
+    """Which launches lie in steps that figures are over; all, where nothing iterates."""
+    if steps.empty:
         return np.ones(len(launched), dtype=bool)
-    is_counted = np.append(iterations["counted"].to_numpy(bool), False)  # what is in none, -1, is the last
-    counted: Bools = is_counted[launched["iteration"].to_numpy()]
+    is_counted = np.append(steps["counted"].to_numpy(bool), False)  # what is in none, -1, is the last
+    counted: Bools = is_counted[launched["step"].to_numpy()]
     return counted

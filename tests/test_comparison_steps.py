@@ -28,12 +28,12 @@ def steps(count, *, layers=0, name="step", epoch=None, kernel=40_000):
 
 
 @pytest.mark.parametrize("swapped", [False])
-def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
+def test_4_steps_are_the_steps_of_20(tmp_path, swapped):
     sides = analyzed(steps(20), tmp_path, "a.sqlite"), analyzed(steps(4, kernel=80_000), tmp_path, "b.sqlite")
     comparison = compare(*sides[:: -1 if swapped else 1])
-    assert comparison.iteration_path == "step"
+    assert comparison.step_path == "step"
     few = comparison.base if swapped else comparison.new
-    assert few.first.iterations["number"].tolist() == [0, 1, 2, 3]
+    assert few.first.steps["number"].tolist() == [0, 1, 2, 3]
     rows = comparison.rows
     row = rows[(rows["path"] == "step") & (rows["quantity"] == "kernel_ns")].iloc[0]
     assert sorted([row["base"], row["new"]]) == [39_990, 79_990]
@@ -42,6 +42,6 @@ def test_4_steps_are_the_iterations_of_20(tmp_path, swapped):
     time = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"].iloc[0]
     assert max(time["base"], time["new"]) == STEP  # of a step, not of the whole capture
     assert "Only 4 steps in the " in " ".join(judge_comparison(comparison).warnings)
-    judged = judge_condition(parse_condition("kernel_time > +5%"), rows, comparison.iteration_path)
+    judged = judge_condition(parse_condition("kernel_time > +5%"), rows, comparison.step_path)
     assert (judged.path, judged.verdict) == ("step", "inconclusive")
     assert judged.reason == row["not_judged"]

@@ -1,4 +1,4 @@
-"""Figures of the iterations that are compared: laid over each other, and each side by itself."""
+"""Figures of the steps that are compared: laid over each other, and each side by itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.arrays import Bools, Floats
 from tcprof.comparison import Comparison
-from tcprof.findings.compared.verdict import find_row, iteration_name, time_row
+from tcprof.findings.compared.verdict import find_row, step_name, time_row
 from tcprof.frames import HEADLINE, quantity_of
 from tcprof.views.comparison.sides import LONGEST_NAME, ShownSide, shown_sides
 from tcprof.views.figures import (
@@ -26,22 +26,22 @@ from tcprof.views.figures import (
     unit_ticks,
 )
 
-MOST_POINTS = 1000  # of a recording; of more iterations blocks are drawn
+MOST_POINTS = 1000  # of a recording; of more steps blocks are drawn
 
 
 @dataclass(frozen=True)
 class Series:
-    """One quantity of the iterations of one recording, thinned where there are very many."""
+    """One quantity of the steps of one recording, thinned where there are very many."""
 
     name: str  # the side's name, with the recording's where it has several, as plotly may show it
-    x: Floats  # numbers of the iterations, or of each block's first one
+    x: Floats  # numbers of the steps, or of each block's first one
     y: Floats  # seconds or percent; of a block the median
     warm_up: Bools
-    block: int  # iterations in a block; 1 where each is drawn
+    block: int  # steps in a block; 1 where each is drawn
 
 
 def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
-    rows = recording.iterations[recording.iterations["gpu"] == gpu]
+    rows = recording.steps[recording.steps["gpu"] == gpu]
     block = max(1, -(-len(rows) // MOST_POINTS))
     column = "window_active_pct" if column == HEADLINE.name else column  # as time is that of the GPU windows
     frame = pd.DataFrame({"x": rows["number"], "y": rows[column].astype(float) * scale, "warm_up": rows["warm_up"]})
@@ -66,22 +66,22 @@ class Panel:
     scale: float  # what makes seconds or percent of it
     is_percent: bool
     sides: list[tuple[ShownSide, list[Series]]]
-    last: float  # the largest number of an iteration
+    last: float  # the largest number of a step
     low: float
     high: float  # its upper end; warm-up may lie above
 
 
 def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
-    """Time and Tensor Active of the iterations of all sides that have them in common with the baseline.
+    """Time and Tensor Active of the steps of all sides that have them in common with the baseline.
 
-    Without iterations there is nothing, and without Tensor Active only time.
+    Without steps there is nothing, and without Tensor Active only time.
     """
-    found = [each for each in comparisons if each.iteration_path]
+    found = [each for each in comparisons if each.step_path]
     if not found:
         return []
-    sides = [shown for shown in shown_sides(comparisons) if shown.comparison.iteration_path or shown.number == 0]
+    sides = [shown for shown in shown_sides(comparisons) if shown.comparison.step_path or shown.number == 0]
     sides[0] = replace(sides[0], comparison=found[0])
-    per = f"per {label(iteration_name(found[0]), LONGEST_NAME)}"
+    per = f"per {label(step_name(found[0]), LONGEST_NAME)}"
     quantities = [(str(time_row(found[0], gpu)["quantity"]), 1e-9)]  # with what makes seconds or percent of it
     if any(find_row(each, gpu, HEADLINE.name)[["base", "new"]].notna().any() for each in found):
         quantities.append((HEADLINE.name, 1.0))
@@ -135,8 +135,8 @@ _STRIP, _TITLE, _TOP, _BOTTOM = 190, 26, 40, 46  # pixels
 _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zeroline": False}
 
 
-def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
-    """The iterations of all sides laid over each other, on one axis of numbers, with their distributions beside.
+def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
+    """The steps of all sides laid over each other, on one axis of numbers, with their distributions beside.
 
     Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
     """
@@ -155,7 +155,7 @@ def figure_iterations(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigu
                 _add_series(figure, panel, shown, series, axes)
             _add_distribution(figure, panel, shown, several, place, axes[1])
     if panels:
-        for shown, _ in panels[0].sides:  # no iteration stands for a side, since the first one may be warm-up
+        for shown, _ in panels[0].sides:  # no step stands for a side, since the first one may be warm-up
             marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
             entry = {"name": label(shown.name, LONGEST_NAME), "legendgroup": str(shown.number)}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, **entry)
@@ -203,7 +203,7 @@ def _named(shown: ShownSide, panel: Panel, what: str) -> str:
 
 
 def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
-    """The iterations of one recording; an arrow at the upper edge stands for each that lies above the axis."""
+    """The steps of one recording; an arrow at the upper edge stands for each that lies above the axis."""
     form = units.format_pct if panel.is_percent else units.format_seconds
     texts = [
         f"<b>{series.name}</b><br>step {x:,.0f}"

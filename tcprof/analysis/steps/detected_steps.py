@@ -1,8 +1,8 @@
-"""Iterations of programs that open no range around them: what repeats in the order in which kernels are launched.
+"""Steps of programs that open no range around them: what repeats in the order in which kernels are launched.
 
 They enter the analysis as ranges, in a domain that no program has. The order is that of the launches on the CPU, since
 streams overlap differently in each step; where most of these are not recorded, that of the starts on the GPU. An
-iteration reaches to the start of the next one's first kernel, or if something else follows to its last kernel's end.
+step reaches to the start of the next one's first kernel, or if something else follows to its last kernel's end.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
 from tcprof.frames.schema import CATEGORY
 
-KERNEL_ORDER = "step (detected)"  # what the iterations are called
+KERNEL_ORDER = "step (detected)"  # what the steps are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
 _TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
 _TO_DEVICE = "host to device"
@@ -24,17 +24,17 @@ _MUCH_LONGER = 1.1
 
 
 @dataclass(frozen=True)
-class OrderedIterations:
-    """Iterations from the kernels' order, in order of GPU and time."""
+class DetectedSteps:
+    """Steps from the kernels' order, in order of GPU and time."""
 
-    ranges: pd.DataFrame  # the iterations as ranges on the CPU, see ``tcprof.frames.NVTX_RANGES``
+    ranges: pd.DataFrame  # the steps as ranges on the CPU, see ``tcprof.frames.NVTX_RANGES``
     gpu_start: Ints  # starts on the GPU in ns
     gpu_end: Ints  # ends on the GPU in ns
     activity: Ints  # rows of the activities that belong to one
-    iteration: Ints  # the iteration that each of these belongs to
+    step: Ints  # the step that each of these belongs to
 
     def set_windows(self, instances: pd.DataFrame, ranges: int) -> pd.DataFrame:
-        """Instances, of which those after so many ranges are the iterations and have these windows on the GPU."""
+        """Instances, of which those after so many ranges are the steps and have these windows on the GPU."""
         rows = np.flatnonzero(instances["range"] >= ranges)
         number = instances["range"].to_numpy()[rows] - ranges
         start, end = (instances[name].to_numpy(copy=True) for name in ("gpu_start_ns", "gpu_end_ns"))
@@ -42,14 +42,14 @@ class OrderedIterations:
         return instances.assign(gpu_start_ns=start, gpu_end_ns=end)
 
 
-def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) -> OrderedIterations | None:
-    """The iterations from the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
+def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame) -> DetectedSteps | None:
+    """The steps from the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
     launch = launches_of(launches, activities)
     launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
     thread = np.append(launches["thread"].to_numpy(), 0)[launch]
     length = (activities["end_ns"] - activities["start_ns"]).where(activities["kind"].isin(KERNEL_KINDS), 0)
     spent = length.groupby([activities["gpu"], activities["process"]]).sum()
-    found: list[OrderedIterations] = []
+    found: list[DetectedSteps] = []
     for gpu, of_gpu in spent.groupby(level="gpu"):
         process = of_gpu.idxmax()[1]
         rows = np.flatnonzero((activities["gpu"] == gpu) & (activities["process"] == process))
@@ -59,14 +59,14 @@ def find_ordered_iterations(launches: pd.DataFrame, activities: pd.DataFrame) ->
         one = _of_one_gpu(activities.iloc[rows], time, thread[rows])
         if one is not None:
             before = sum(len(each.ranges) for each in found)
-            found.append(replace(one, activity=rows[one.activity], iteration=one.iteration + before))
+            found.append(replace(one, activity=rows[one.activity], step=one.step + before))
     if not found:
         return None
-    columns = [[getattr(each, name) for each in found] for name in ("gpu_start", "gpu_end", "activity", "iteration")]
-    return OrderedIterations(NVTX_RANGES.concat(each.ranges for each in found), *map(np.concatenate, columns))
+    columns = [[getattr(each, name) for each in found] for name in ("gpu_start", "gpu_end", "activity", "step")]
+    return DetectedSteps(NVTX_RANGES.concat(each.ranges for each in found), *map(np.concatenate, columns))
 
 
-def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIterations | None:
+def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedSteps | None:
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     order = np.lexsort((start, time))
@@ -77,7 +77,7 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
     if not len(first):
         return None
     follows = np.append(stop[:-1] == first[1:], False)
-    inside = np.ravel(np.column_stack((first, stop)))  # each second part is what lies between two iterations
+    inside = np.ravel(np.column_stack((first, stop)))  # each second part is what lies between two steps
     last_end = np.maximum.reduceat(np.append(end[kernels], 0), inside)[::2]
     following = np.append(first[1:], first[-1])
     begin = start[kernels[first]]
@@ -86,8 +86,8 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
     of_kernel = np.searchsorted(first, np.arange(len(kernels)), side="right") - 1
     of_other = np.searchsorted(time[kernels[first]], time[others], side="right") - 1
     in_one = np.append(np.arange(len(kernels)) < stop[of_kernel], time[others] < host_end[of_other])
-    iteration = np.append(of_kernel, of_other)
-    in_one &= iteration >= 0
+    step = np.append(of_kernel, of_other)
+    in_one &= step >= 0
     ranges = pd.DataFrame(
         {
             "process": activities["process"].to_numpy()[kernels[first]],
@@ -99,12 +99,12 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> OrderedIt
             "start_end": False,
         }
     ).assign(sizes="", output_sizes="")
-    return OrderedIterations(
+    return DetectedSteps(
         ranges=NVTX_RANGES.conform(ranges),
         gpu_start=begin,
         gpu_end=np.maximum(np.where(follows, start[kernels[following]], last_end), begin),
         activity=np.append(kernels, others)[in_one],
-        iteration=iteration[in_one],
+        step=step[in_one],
     )
 
 
@@ -122,9 +122,9 @@ def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints,
 
 
 def add_to_ranges(
-    found: OrderedIterations, hierarchy: Hierarchy, attribution: Attribution
+    found: DetectedSteps, hierarchy: Hierarchy, attribution: Attribution
 ) -> tuple[Hierarchy, Attribution]:
-    """The hierarchy and the attribution with the iterations, which come last; causes stay, as these are no ranges."""
+    """The hierarchy and the attribution with the steps, which come last; causes stay, as these are no ranges."""
     count, added = len(hierarchy.ranges), len(found.ranges)
     columns: dict[str, object] = {
         name: np.append(hierarchy.ranges[name], found.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
@@ -150,7 +150,7 @@ def add_to_ranges(
     pairs = replace(
         attribution,
         activity=np.append(attribution.activity, found.activity),
-        range=np.append(attribution.range, count + found.iteration),
+        range=np.append(attribution.range, count + found.step),
         counted=np.append(attribution.counted, np.zeros_like(found.activity)),
         inherited=np.append(attribution.inherited, np.zeros(len(found.activity), dtype=bool)),
     )

@@ -7,7 +7,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis.ranges.nesting import OTHERS
-from tcprof.analysis.steps.inferred_steps import KERNEL_ORDER
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.findings import describe_warm_up
 
 
@@ -17,7 +17,7 @@ def read(trace, tmp_path):
 
 def iterating(analysis):
     """The paths of ranges that iterate; without one, what repeats in the order of the kernels does."""
-    paths = analysis.iterations["path"].unique().tolist()
+    paths = analysis.steps["path"].unique().tolist()
     return [path for path in paths if path != KERNEL_ORDER]
 
 
@@ -35,7 +35,7 @@ def test_the_outermost_range_that_repeats(tmp_path):
     for start in range(0, 70_000, 10_000):
         trace.range("step", start, start + 9_000).range("forward", start + 1, start + 5_000)
         trace.kernel("k", start + 20, start + 4_000, launched=start + 10)
-    found = read(trace, tmp_path).iterations
+    found = read(trace, tmp_path).steps
     assert found["path"].unique().tolist() == ["epoch / step"]
     assert found["number"].tolist() == list(range(7))
     assert found["host_ns"].tolist() == [9_000] * 7
@@ -46,7 +46,7 @@ def test_of_several_the_one_with_most_time_on_the_gpu(tmp_path):
     trace = TraceBuilder().gpu()
     end = loop(trace, "load", 0, [2_000] * 9)
     loop(trace, "train", end, [8_000] * 6)
-    found = read(trace, tmp_path).iterations
+    found = read(trace, tmp_path).steps
     assert found["path"][found["counted"]].unique().tolist() == ["train"]
 
 
@@ -55,7 +55,7 @@ def test_steps_of_epochs_with_names_of_their_own_belong_together(tmp_path):
     trace.range("epoch 0", 0, 30_000).range("epoch 1", 30_000, 60_000)
     loop(trace, "step", 0, [6_000] * 5)
     loop(trace, "step", 30_000, [6_000] * 5)
-    found = read(trace, tmp_path).iterations
+    found = read(trace, tmp_path).steps
     assert found["path"].tolist() == ["epoch 0 / step"] * 5 + ["epoch 1 / step"] * 5
     assert found["number"].tolist() == list(range(10))
 
@@ -69,13 +69,13 @@ def test_four_instances_do_not_iterate(tmp_path):
 def test_the_first_slow_ones_are_warm_up(tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "step", 0, [90_000, 30_000, 10_000, 10_100, 9_900, 10_050, 30_000, 10_000, 9_950])
-    assert read(trace, tmp_path).iterations["warm_up"].tolist() == [True, True] + [False] * 7
+    assert read(trace, tmp_path).steps["warm_up"].tolist() == [True, True] + [False] * 7
 
 
 def test_five_are_left_to_tell_what_is_usual(tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "step", 0, [90_000, 80_000, 70_000, 60_000, 50_000, 40_000])
-    assert read(trace, tmp_path).iterations["warm_up"].sum() <= 1
+    assert read(trace, tmp_path).steps["warm_up"].sum() <= 1
 
 
 def test_each_gpu_numbers_its_own(tmp_path):
@@ -84,12 +84,12 @@ def test_each_gpu_numbers_its_own(tmp_path):
         trace.range("step", start, start + 9_000)
         trace.kernel("k", start + 20, start + 4_000, launched=start + 10)
         trace.kernel("k", start + 20, start + 4_000, launched=start + 10, device=1)
-    found = read(trace, tmp_path).iterations
+    found = read(trace, tmp_path).steps
     assert found.groupby("gpu")["number"].apply(list).to_dict() == {0: list(range(6)), 1: list(range(6))}
 
 
 @pytest.mark.parametrize("domain", ["NCCL", "com.nvidia.nccl.proxy", "libcudf"])
-def test_a_range_of_a_library_is_no_iteration(domain, tmp_path):
+def test_a_range_of_a_library_is_no_step(domain, tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, "cub::DeviceRadixSort", 0, [8_000] * 12, domain)
     assert iterating(read(trace, tmp_path)) == []
@@ -112,8 +112,8 @@ def test_a_step_of_jax_is_the_compiled_program_with_most_time(tmp_path):
         )
         trace.kernel("gemm", start + 1_500, start + 9_000, launched=start + 1_200)
     analysis = read(trace, tmp_path)
-    assert analysis.iterations["path"].unique().tolist() == ["XLA module jit_train"]
-    assert len(analysis.iterations) == 20
+    assert analysis.steps["path"].unique().tolist() == ["XLA module jit_train"]
+    assert len(analysis.steps) == 20
     assert "XLA module jit_train / jvp(dense)/dot, gemm.2" in analysis.paths["path"].tolist()
 
 
@@ -133,7 +133,7 @@ def test_what_xla_tries_as_it_compiles_is_no_step_and_one_row(tmp_path):
         trace.graph(start + 1_500, start + 9_000, launched=start + 1_200)
     analysis = read(trace, tmp_path)
     assert analysis.paths["path"].tolist() == ["XLA compilation", "XLA module jit_step"]
-    assert analysis.iterations["path"].tolist() == ["XLA module jit_step"] * 6
+    assert analysis.steps["path"].tolist() == ["XLA module jit_step"] * 6
     assert analysis.instances["path_id"].value_counts().to_dict() == {0: 1 + 2 * 100, 1: 6}
 
 
@@ -156,21 +156,21 @@ def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
     assert read(trace, tmp_path).paths["name"].tolist() == [name]
 
 
-def test_unlike_names_that_were_folded_into_one_are_no_iteration(tmp_path):
+def test_unlike_names_that_were_folded_into_one_are_no_step(tmp_path):
     trace = TraceBuilder().gpu()
     loop(trace, OTHERS, 0, [10_000] * 8)
     assert iterating(read(trace, tmp_path)) == []
 
 
-def test_a_domain_of_the_program_counts_where_the_default_one_has_no_iterations(tmp_path):
+def test_a_domain_of_the_program_counts_where_the_default_one_has_no_steps(tmp_path):
     trace = TraceBuilder().gpu()
     end = loop(trace, "step", 0, [8_000] * 6, "my trainer")
-    assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["step"]
+    assert read(trace, tmp_path).steps["path"].unique().tolist() == ["step"]
     loop(trace, "default", end, [9_000] * 6)
-    assert read(trace, tmp_path).iterations["path"].unique().tolist() == ["default"]
+    assert read(trace, tmp_path).steps["path"].unique().tolist() == ["default"]
 
 
-def test_a_range_that_holds_little_of_the_work_is_no_iteration(tmp_path):
+def test_a_range_that_holds_little_of_the_work_is_no_step(tmp_path):
     """A forward pass alone: the kernels of the backward pass are in no range."""
 
     def forward(share):
