@@ -53,7 +53,7 @@ def test_a_saved_analysis_has_the_same_steps(analysis, tmp_path):
 def test_where_nothing_iterates_there_are_none():
     analysis = tcprof.read(FIXTURES / "wmma.sqlite")
     assert analysis.steps.empty
-    assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "kind"]
+    assert analysis.steps.columns.tolist()[:3] == ["gpu", "number", "range"]
 
 
 def loop(tmp_path, periods, other=(), name="run", copies=False):

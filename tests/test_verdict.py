@@ -84,7 +84,7 @@ class TestSteps:
         rest = analysis.steps[~analysis.steps["warm_up"]]
         assert measure_step_figures(analysis, 0).count == len(rest) == 48
         assert typical.window_ns.value == rest["gpu_window_ns"].median()
-        assert typical.tensor_active_pct.value == pytest.approx(rest["tensor_active_mean_pct"].median())
+        assert typical.tensor_active_pct.value == pytest.approx(rest["window_active_pct"].median())
         assert typical.window_ns.low < typical.window_ns.value < typical.window_ns.high
 
     def test_rounded_samples_widen_the_interval(self, tmp_path):

@@ -23,7 +23,7 @@ from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, fi
 from tcprof.analysis.steps.kind_figures import summarize_kinds
 from tcprof.analysis.steps.kinds import count_steps
 from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, set_outside_steps
-from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
+from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
     GPUS,
@@ -161,8 +161,7 @@ def analyze(
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    steps, step_of = count_steps(instances, hierarchy, attribution, activities, chosen, warm_up)
-    steps = measure_steps(steps, activities, samples)
+    steps, step_of = count_steps(instances, hierarchy, attribution, activities, samples, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, steps))
     attribution = set_outside_steps(attribution, activities, instances, steps)
     captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)

@@ -1,7 +1,7 @@
 """Frames of what repeats: the steps, what they take, and their kinds."""
 
 from tcprof.frames.places import SUMS
-from tcprof.frames.schema import GPU, Bool, Float, Int, Schema, Text
+from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, Schema, Text
 
 MEAN_POWER = Float(
     "power_w",
@@ -32,7 +32,7 @@ STEPS = Schema(
             "host_ns",
             "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
         ),
-        Float("start_ns", "Its first activity on the GPU, unknown if it has none."),
+        FloatTime("gpu_start_ns", "Its first activity on the GPU, unknown if it has none."),
         Float(
             "step_ns",
             "Time to the next step's first activity, whatever runs between them. Unknown, as are the figures over it, "

@@ -92,7 +92,7 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
 
 
 def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    low = steps["start_ns"].to_numpy(np.int64)
+    low = steps["gpu_start_ns"].to_numpy(np.int64)
     high = low + steps["step_ns"].to_numpy().astype(np.int64)
     activities = rows_of_gpu(analysis.activities, gpu)
     time_class = classes_of_activities(analysis.activities, analysis.kernel_instances, analysis.kernels)

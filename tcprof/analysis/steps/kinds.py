@@ -20,6 +20,7 @@ from tcprof.analysis.steps.marked_steps import (
     set_kinds,
     steps_of_activities,
 )
+from tcprof.analysis.steps.step_summary import measure_steps
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.frames import KERNEL_KINDS
 
@@ -62,6 +63,7 @@ def count_steps(
     hierarchy: Hierarchy,
     attribution: Attribution,
     activities: pd.DataFrame,
+    samples: pd.DataFrame,
     wanted: str | list[int],
     warm_up: int | str | None,
 ) -> tuple[pd.DataFrame, Ints]:
@@ -74,7 +76,7 @@ def count_steps(
     step_of = steps_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), steps)
     kinds = _find_kinds(steps, step_of, activities)
     steps = set_kinds(steps, kinds) if kinds.any() else steps
-    return choose_warm_up(steps, warm_up), step_of
+    return measure_steps(choose_warm_up(steps, warm_up), activities, samples), step_of
 
 
 def _find_kinds(steps: pd.DataFrame, step_of: Ints, activities: pd.DataFrame) -> Ints:

@@ -57,7 +57,6 @@ def find_marked_steps(
         number=ordered.groupby("gpu").cumcount(),
         path=paths["path"].to_numpy()[ordered["path_id"].to_numpy()],
         host_ns=host,
-        start_ns=ordered["gpu_start_ns"],
         gpu_window_ns=window,
         window_active_pct=ordered["tensor_active_mean_pct"],
     )

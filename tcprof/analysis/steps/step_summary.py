@@ -21,10 +21,10 @@ def measure_steps(steps: pd.DataFrame, activities: pd.DataFrame, samples: pd.Dat
     parts = []
     for gpu, rows in steps.groupby("gpu"):
         timed = pick_started(rows)
-        length = timed["start_ns"].diff().shift(-1)
+        length = timed["gpu_start_ns"].diff().shift(-1)
         timed = timed[(timed["number"].diff().shift(-1) == 1) & (length > 0)]
         length = length[timed.index].astype(np.int64)
-        start = timed["start_ns"].to_numpy(np.int64)
+        start = timed["gpu_start_ns"].to_numpy(np.int64)
         end = start + length.to_numpy()
         work = rows_of_gpu(activities, gpu)
         busy_ns = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy()).integral(start, end)
@@ -42,13 +42,13 @@ def measure_steps(steps: pd.DataFrame, activities: pd.DataFrame, samples: pd.Dat
 
 def pick_started(steps: pd.DataFrame) -> pd.DataFrame:
     """Pick the steps of one GPU that have work on it, in their order."""
-    return steps.dropna(subset="start_ns").sort_values("number")
+    return steps.dropna(subset="gpu_start_ns").sort_values("number")
 
 
 def time_followed_steps(steps: pd.DataFrame, activities: pd.DataFrame, gpu: int) -> pd.DataFrame:
     """Pick a GPU's steps with work on it, without ``step_ns`` where something else follows: see ``are_followed``."""
     timed = pick_started(rows_of_gpu(steps, gpu)).reset_index(drop=True)
-    start, end = (timed["start_ns"].to_numpy(np.float64) + more for more in (0, timed["gpu_window_ns"].to_numpy()))
+    start, end = (timed["gpu_start_ns"].to_numpy(np.float64) + more for more in (0, timed["gpu_window_ns"].to_numpy()))
     begun = np.sort(rows_of_gpu(activities, gpu)["start_ns"].to_numpy(np.int64))
     followed = are_followed(timed["number"].to_numpy(), timed["kind"].to_numpy(), start, end, begun)
     return timed.assign(step_ns=timed["step_ns"].where(followed))
@@ -119,7 +119,7 @@ def _summarize(
     functions: Functions,
     samples: Samples | None,
 ) -> dict[str, float]:
-    start, step_ns = steps["start_ns"].to_numpy(np.int64), steps["step_ns"]
+    start, step_ns = steps["gpu_start_ns"].to_numpy(np.int64), steps["step_ns"]
     last = start + steps["gpu_window_ns"].to_numpy(np.int64)
     end = np.where(step_ns.notna(), start + step_ns.fillna(0), last).astype(np.int64)
     to_next = step_ns.dropna().to_numpy(np.float64)
