@@ -65,10 +65,10 @@ def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
 
 def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
     rows = analysis.counted_steps(gpu)
-    columns = ["gpu", "range", "path_id", "gpu_start_ns", "gpu_end_ns"]
+    columns = ["gpu", "range", "path_id", "gpu_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
     found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
-    start, end = (found[name].to_numpy(np.float64).astype(np.int64) for name in columns[3:])
+    start, end = (found[name].to_numpy(np.float64).astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
     return tuple(int(path) for path in found["path_id"].unique()), start, end
 
 

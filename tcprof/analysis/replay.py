@@ -140,7 +140,7 @@ def _without(began: Ints, ended: Ints, time: Ints) -> Floats:
 def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
     """Name and number of the steps that count, and from when to when they are on the GPU and on the CPU."""
     rows = analysis.steps[(analysis.steps["gpu"] == gpu) & ~analysis.steps["warm_up"]]
-    columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
+    columns = ["gpu", "range", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
     found = found[found["gpu_window_ns"] > 0]
     number, kind, counted = (found[name].to_numpy() for name in ("number", "kind", "counted"))
