@@ -41,7 +41,7 @@ SERIES = Schema(
         Text("metric", "Which figure, as the frame that it is from calls it."),
         Text(
             "scope",
-            "What it is of: step, a kind of steps; range, all its instances; module; or capture, where nothing "
+            "What it is of: step, one kind of steps; range, all its instances; module; or capture, where nothing "
             "iterates.",
         ),
         Text("subject", "Name of the kind, path of the range or of the module; empty for a capture."),
@@ -65,7 +65,7 @@ POINTS = Schema(
         Signed("value", "The figure, in the unit of its series."),
         Signed("low", "Lower end of its 95 % interval within the run; unknown for fewer than 5 steps or instances."),
         Signed("high", "Its upper end."),
-        Int("n", "Steps, instances or steps that it is over."),
+        Int("n", "Steps or instances that it is over."),
     ),
     key=("series_id", "run_id"),
 )
