@@ -7,6 +7,9 @@ Halves are of recordings in ``fixtures/``, or in a folder: the steps from one to
 ways as there are. Repeats are synthetic, with the variation between runs that tcprof assumes: see
 ``benchmarks/comparison.py``, which also has what real repeats showed. Real repeats are recordings of one name in two
 folders, or a file and another one. A build fails on a change in either direction.
+
+Pairs are of synthetic programs of 5 to 20 steps, with 1 or 3 recordings a side: 400 without and 400 with a change,
+which is from half to twice the time. Where the verdict or a row of a table is sure, the gate has to fail.
 """
 
 import argparse
@@ -17,20 +20,32 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from accuracy import FIXTURES, Rows, table, write
-from programs import PROGRAMS, make_recording
+from programs import PROGRAMS, make_recording, make_steps
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.comparison import compare
+from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import Condition, parse_condition
 from tcprof.comparison.matching.places import find_renamings, list_places, rename_paths
-from tcprof.comparison.statistics.rows import list_rows
+from tcprof.comparison.statistics.rows import MEDIAN, list_rows, sure_statistics
+from tcprof.findings.compared.verdict import judge_change
+from tcprof.frames import quantity_of
 
 QUANTITIES = ("step_time", "time", "kernel_time", "tensor_active", "host_time")
 HALVES, REPEATS = 500, 752  # comparisons at most of halves, and of synthetic repeats
 FEWEST_STEPS = 10  # of a recording that is halved
 CONDITIONS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +0%", "< -0%")] for name in QUANTITIES}
+SHAPES = ((5, 1), (6, 3), (12, 1), (20, 3))  # steps, and recordings a side
+PAIRS = 400
+CLAIMS = {
+    "pairs": ("count", "d"),
+    "gate fails, %": ("false_pct", ".1f"),
+    "verdict is sure": ("sure", "d"),
+    "its gate fails": ("failed", "d"),
+    "other sure rows": ("rows", "d"),
+    "their gates fail": ("rows_failed", "d"),
+}
 MARGINS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +3%", "< -3%")] for name in QUANTITIES}
 
 
@@ -107,6 +122,54 @@ def of_repeats() -> Iterator[tuple[str, str, str, str]]:
                     yield f"repeats, {count} a side", name, *verdicts
 
 
+def of_pairs() -> Rows:
+    """How often the verdict on pairs of programs is sure, and other rows are, and whether gates then fail."""
+    rows: Rows = []
+    for number, changed in enumerate((False, True)):
+        counts = dict.fromkeys(("count", "sure", "failed", "rows", "rows_failed", "false"), 0)
+        for pair in range(PAIRS):
+            generator = np.random.default_rng([11, number, pair])
+            shift = float(np.exp2(generator.uniform(-1, 1))) if changed else 1.0
+            count, repeats = SHAPES[pair % len(SHAPES)]
+            program = PROGRAMS[pair // len(SHAPES) % len(PROGRAMS)]
+            base, new = (
+                Side(name, tuple(make_steps(program, generator, factor, count) for _ in range(repeats)))
+                for name, factor in (("base", 1.0), ("new", shift))
+            )
+            for name, value in _judge_pair(compare(base, new)).items():
+                counts[name] += value
+        share = 100 * counts["false"] / counts["count"]
+        rows.append((("changed" if changed else "unchanged",), {**counts, "false_pct": share}))
+    return rows
+
+
+def _judge_pair(comparison: Comparison) -> dict[str, int]:
+    """What the verdict and the rows of the steps claim, and whether a gate within what they claim fails."""
+    rows, path = comparison.rows, comparison.step_path
+    sure = " takes " in judge_change(comparison, 0).head
+    either = [judge_condition(each, rows, path).verdict == "fail" for each in CONDITIONS["step_time"]]
+    claims = [row for _, row in rows[rows["path"] == path].iterrows() if sure_statistics(row)]
+    gates = [judge_condition(parse_condition(text), rows, path).verdict for row in claims for text in _within(row)]
+    return {
+        "count": 1,
+        "sure": sure,
+        "failed": sure and any(either),
+        "rows": len(gates),
+        "rows_failed": gates.count("fail"),
+        "false": any(either),
+    }
+
+
+def _within(row: pd.Series) -> Iterator[str]:
+    """Conditions half as far from no change as the near end of an interval that is sure."""
+    prefix, quantity = ("" if MEDIAN in sure_statistics(row) else "mean_"), quantity_of(row["quantity"])
+    ends, operator = ("low", ">") if row[f"{prefix}verdict"] == "higher" else ("high", "<")
+    if not np.isnan(ratio := row[f"{prefix}ratio_{ends}"]):
+        yield f"{quantity.gate_name} {operator} {50 * (ratio - 1):+.9f}%"
+    if quantity.in_points:
+        yield f"{quantity.gate_name} {operator} {row[f'{prefix}difference_{ends}'] / 2:+.9f}pt"
+
+
 def summarize(found: pd.DataFrame) -> Rows:
     """The rate of false failures of each kind and quantity."""
     rows: Rows = []
@@ -133,8 +196,11 @@ def main() -> None:
     columns = {"comparisons": ("count", "d"), "any change, %": ("any", ".1f"), "over 3 %, %": ("margin", ".1f")}
     text = table(("of", "figure"), columns, summarize(found))
     print(text)
+    of_claims = table(("pairs",), CLAIMS, of_pairs())
+    print(of_claims)
     if options.write:
         write(options.write, "gates", text)
+        write(options.write, "verdicts and gates", of_claims)
 
 
 if __name__ == "__main__":

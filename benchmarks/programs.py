@@ -9,6 +9,8 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
+from tcprof.analysis.steps.marked_steps import find_marked_steps
+from tcprof.comparison.matching.places import with_steps
 from tcprof.comparison.statistics import estimates
 from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
 from tcprof.sources import Recording
@@ -57,6 +59,7 @@ def make_recording(
     shift: float = 1.0,
     pairs: int = 1000,
     spread: float = estimates.WORK,
+    steps: int = STEPS_EACH,
 ) -> Analysis:
     """One run of so many programs of a kind, each as a path of its own.
 
@@ -66,14 +69,15 @@ def make_recording(
         shift: What the time under kernels and that of waiting are multiplied by.
         pairs: Number of paths.
         spread: Deviation of runs' logarithm, of the time under kernels.
+        steps: How many each has, one right after the other.
     """
     parts = [(program.busy_ns, spread), (program.waiting_ns, estimates.WAITING)]
     busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
-    factor = _draw_factors(program, generator, pairs)
+    factor = _draw_factors(program, generator, (steps, pairs))
     late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))
-    window = np.round((busy + waiting) * (factor + late)).ravel()
-    path = np.tile(np.arange(pairs), STEPS_EACH)
-    start = np.repeat(np.arange(STEPS_EACH), pairs) * 1_000_000_000
+    windows = np.round((busy + waiting) * (factor + late))
+    window, start = windows.ravel(), (np.cumsum(windows, axis=0) - windows).ravel()
+    path = np.tile(np.arange(pairs), steps)
     kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
     active_ns = 0.3 * np.broadcast_to(program.busy_ns, window.shape)
     instances = pd.DataFrame(
@@ -82,7 +86,7 @@ def make_recording(
             "range": np.arange(len(path)),
             "path_id": path,
             "host_start_ns": start,
-            "host_end_ns": start + window + 1000,
+            "host_end_ns": start + window,
             "gpu_start_ns": start,
             "gpu_end_ns": start + window,
             "activity_count": 1,
@@ -97,15 +101,21 @@ def make_recording(
     return _wrap(INSTANCES.conform(instances), pairs)
 
 
-def _draw_factors(program: Program, generator: np.random.Generator, pairs: int) -> npt.NDArray[np.float64]:
+def make_steps(program: Program, generator: np.random.Generator, shift: float, count: int) -> Analysis:
+    """One run of a program whose path is that of the steps."""
+    run = make_recording(program, generator, shift, 1, steps=count)
+    return with_steps(run, find_marked_steps(run.instances, run.paths, run.activities, [0]))
+
+
+def _draw_factors(program: Program, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
     """How many times as long as usual each step takes: a row for each step, a column for each path."""
-    steps = generator.normal(0, 1, (STEPS_EACH, pairs))
+    steps = generator.normal(0, 1, shape)
     for before, step in itertools.pairwise(steps):
         step *= np.sqrt(1 - program.correlation**2)
         step += program.correlation * before
     factor: npt.NDArray[np.float64] = np.exp(program.deviation * steps)
     if program.every:
-        phase = np.arange(STEPS_EACH)[:, None] + generator.integers(0, program.every, pairs)
+        phase = np.arange(shape[0])[:, None] + generator.integers(0, program.every, shape[1])
         factor = factor + program.optimizer * (phase % program.every == 0)
     return factor
 

@@ -13,6 +13,7 @@ UNKNOWN = "–"
 UNRESOLVED = "unresolved"  # in place of an interval that says nothing
 _LEAST_NS = 0.0005  # what is less comes from rounding alone
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+_LEAST_RATIO = 0.001  # what is less reads so: a ratio of times is never 0
 _NEAR_ONE = 0.1  # ratios so near to 1 need three decimals
 _SELDOM = 0.95  # what happens less often than once
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -106,7 +107,11 @@ def _change_digits(value: float, in_points: bool) -> str:
     """The digits of a change; of a ratio near 1 so many that they show a difference."""
     if in_points:
         return _signed_percentage(value)
-    return f"{value:.3f}" if abs(value - 1) < _NEAR_ONE else _digits(value)
+    return f"{value:.3f}" if abs(value - 1) < _NEAR_ONE else _ratio_digits(value)
+
+
+def _ratio_digits(value: float) -> str:
+    return _digits(value) if value >= _LEAST_RATIO else f"<{_LEAST_RATIO}"
 
 
 def format_change(value: SupportsFloat | None, in_points: bool) -> str:
@@ -115,12 +120,20 @@ def format_change(value: SupportsFloat | None, in_points: bool) -> str:
     return UNKNOWN if number is None else _change_digits(number, in_points) + (" pt" if in_points else "x")
 
 
-def format_change_interval(low: SupportsFloat | None, high: SupportsFloat | None, in_points: bool) -> str:
-    """Both ends of a change's interval, beside which the change has the unit: "+8.0 to +9.3", "1.38 to 1.46"."""
-    ends = _known(low), _known(high)
-    if ends[0] is None or ends[1] is None:
-        return UNKNOWN
-    return " to ".join(_change_digits(end, in_points) for end in ends if end is not None)
+def format_change_interval(low: float, high: float, in_points: bool) -> str:
+    """The ends of a change's interval, beside which the change has the unit: "+8.0 to +9.3", "1.38 to 1.46"."""
+
+    def write(value: SupportsFloat | None) -> str:
+        return _change_digits(float(value or 0), in_points)
+
+    return describe_interval(low, high, write) or UNKNOWN
+
+
+def describe_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
+    """The ends of an interval that are known: "1.38x to 1.46x", "up to 1.46x", "1.38x or more"; empty for none."""
+    if _known(low) is None:
+        return "" if _known(high) is None else f"up to {write(high)}"
+    return f"{write(low)} or more" if _known(high) is None else f"{write(low)} to {write(high)}"
 
 
 def format_count(value: SupportsFloat | None) -> str:
@@ -165,7 +178,7 @@ def format_bytes(value: SupportsFloat | None) -> str:
 def format_ratio(value: SupportsFloat | None) -> str:
     """A ratio of two quantities: "1.42x"."""
     number = _known(value)
-    return UNKNOWN if number is None else f"{_digits(number)}x"
+    return UNKNOWN if number is None else f"{_ratio_digits(number)}x"
 
 
 def format_flops(value: SupportsFloat | None) -> str:

@@ -70,7 +70,7 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
     )  # the last, a long one, has no next one
     said = words(comparison)
     assert said.startswith("By the mean, new takes 1.08x as long (")
-    assert "Some steps take longer. The median step time is unchanged: 2.5" in said
+    assert "Some steps take longer. The median step time is inconclusive: 2.5" in said
     assert "The mean step changed by +225 µs: new kernels (" in said
     assert "0 ns → 225 µs." in said
     labels = [row.name for row in list_quantities(comparison, 0).rows]
@@ -78,7 +78,7 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
     assert list_quantities(comparison, 0).rows[labels.index("GPU window") + 1].depth == 2
     assert list_range_changes(comparison, comparison.rows, 0).rows[-1].cells[0].mark == "m"
     back = words(compare(*every_4th[::-1]))
-    assert "By the mean, new is 1.08x faster (" in back
+    assert "By the mean, new takes 0.923x as long (" in back
     assert "Some steps take less time." in back
 
 
@@ -86,8 +86,7 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
 def test_the_gate_sees_it(every_4th, bound, verdict):
     comparison = compare(*every_4th)
     judged = judge_condition(parse_condition(f"time > {bound}"), comparison.rows, "step")
-    assert judged.verdict == verdict
-    assert judged.decided_by == ("both" if verdict == "pass" else "mean")
+    assert (judged.verdict, judged.decided_by) == (verdict, "mean")
 
 
 @pytest.mark.slow
@@ -172,7 +171,7 @@ def test_every_format_says_why_it_cannot_tell(lossy, output, run):
     document = done.err if output == "csv" else done.out
     told = " ".join(document.split()).replace("\\", "")
     assert "the new recording has a fault: Kernels may be missing" in told
-    assert (done.status, run(*args, "--strict").status) == (0, 1)
+    assert (done.status, run(*args, "--strict").status) == (5, 1)
     if output not in ("json", "junit"):
         assert "Gate inconclusive: of 2 conditions 1 inconclusive, 1 pass." in told
     if output != "text":
@@ -200,7 +199,7 @@ def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
     shown = run("compare", *files[:2], *condition, "--format", "markdown").out
     assert "<b>" not in shown.replace("\\<b", "")
     wrong = run("compare", files[0], files[2], "--map", "step=stepp", *condition)
-    assert (wrong.status, "Gate passed" in wrong.out) == (0, False)
+    assert (wrong.status, "Gate passed" in wrong.out) == (5, False)
     assert "The new side has no range 'stepp', to which 'step' of the baseline was mapped" in " ".join(
         wrong.out.split()
     )

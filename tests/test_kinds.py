@@ -2,12 +2,15 @@
 
 import re
 
+import pandas as pd
 import pytest
 from builders import TraceBuilder
 
 import tcprof
 from tcprof.findings import judge
-from tcprof.frames import OTHER_KINDS_PATH
+from tcprof.frames import HISTORY_RUNS, OTHER_KINDS_PATH
+from tcprof.history.figures import list_points
+from tcprof.views.history import view_run
 
 DECODE = {"gemv": (400, 8), "attend": (100, 4), "norm": (100, 2)}  # of each kernel its time in ns and its blocks
 PREFILL = {"gemm": (3_000, 64), "attend": (500, 256), "norm": (500, 128)}
@@ -217,3 +220,15 @@ def test_a_first_step_that_is_like_those_of_another_gpu_is_no_kind_of_its_gpu(re
 def test_without_the_fit_kinds_are_the_same(read):
     trace = loop(([PREFILL] + [DECODE] * 9) * 3)
     assert kinds_of(read(trace, kernels=True)) == kinds_of(read(trace))
+
+
+@pytest.mark.parametrize("others", [[], [TRAIN | {"resize": (2_000, 64)}] * 3])
+def test_a_series_of_a_store_is_called_the_same_whether_a_few_steps_differ(read, others):
+    points = list_points(read(loop([TRAIN] * 20 + others)))
+    steps = points[points["scope"] == "step"]
+    assert steps["subject"].unique().tolist() == ["step", *(["step, kind 2"] if others else [])]
+    run = pd.Series(dict.fromkeys(HISTORY_RUNS.names, ""))
+    numbered = points.assign(series_id=range(len(points), 0, -1), fingerprint="")
+    columns = ["series_id", "value", "low", "high", "n"]
+    shown = view_run(run, numbered.drop(columns=columns[1:]), numbered[columns].sort_values("series_id"))
+    assert [shown.rows[name].iloc[0] for name in ("metric", "subject")] == ["step_ns", "step"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder
+from builders import FIXTURES, TraceBuilder
 from commands import Outcome
 
 import tcprof
@@ -137,7 +137,7 @@ WRITING = {
     "z.txt": ["show", "a.sqlite", "-o", "z.txt"],
     "trace.json": ["export", "a.sqlite", "--chrome-trace", "trace.json"],
     "trace.json.gz": ["export", "a.sqlite", "--chrome-trace", "trace.json.gz"],
-    "page.html": ["compare", "a.sqlite", "a.sqlite", "-o", "page.html"],
+    "page.html": ["compare", "a.sqlite", str(FIXTURES / "mlp_fp16.sqlite"), "-o", "page.html"],
     "list.txt": ["workloads", "-o", "list.txt"],
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import US, TraceBuilder
+from builders import FIXTURES, US, TraceBuilder
 
 import tcprof
 from tcprof.findings.recording_cost import measure_cost
@@ -110,7 +110,7 @@ def test_what_recording_costs_is_in_every_output(tmp_path, run):
     path, page = record(tmp_path), tmp_path / "page.html"
     write_unprofiled(path, make_steps(50 * US))
     run("report", path, "-o", page)
-    commands = [("show", path, "--notes"), ("compare", path, path)]
+    commands = [("show", path, "--notes"), ("compare", path, FIXTURES / "mlp_fp16.sqlite")]
     commands += [("ranges", path, "--format", kind) for kind in ("text", "json", "markdown")]
     done = [run(*command) for command in commands]
     outputs = [f"{each.out} {each.err}" for each in done] + [page.read_text(encoding="utf-8")]

@@ -68,6 +68,7 @@ def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
     twin = folder / given.parent.name / saved.name  # the sides of a comparison are called by their folder
     twin.parent.mkdir(parents=True)
     shutil.copy(saved, twin)
+    other = FIXTURES / f"mlp_{'fp32' if given.stem == 'mlp_fp16' else 'fp16'}.sqlite"
     for path in (given, twin):
         made = folder / path.suffix[1:]
         made.mkdir(parents=True)
@@ -75,7 +76,7 @@ def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
             run("report", path, "-o", made / "page.html"),
             run("export", path, "-o", made / "frames"),
             run("export", path, "--chrome-trace", made / "trace.json"),
-            run("compare", path, path, "--format", "json", "-o", made / "compare.html"),
+            run("compare", other, path, "--format", "json", "-o", made / "compare.html"),
         ]
         files = (each for each in sorted(made.rglob("*")) if each.is_file())
         lines = {each.relative_to(made): each.read_text("utf-8").splitlines() for each in files}

@@ -166,7 +166,8 @@ def test_sizes(value, text):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0x"), (1, "1.00x"), (1.416, "1.42x"), (24.054, "24.1x"), (0.0961, "0.096x")]
+    ("value", "text"),
+    [(0, "<0.001x"), (0.0004, "<0.001x"), (1, "1.00x"), (1.416, "1.42x"), (24.054, "24.1x"), (0.0961, "0.096x")],
 )
 def test_ratios(value, text):
     assert units.format_ratio(value) == text

@@ -1,7 +1,8 @@
 """The command line: one function a command, which parses, calls and prints; ``COMMANDS`` says where each is.
 
 Exit status: 0 done, 1 a gate failed, 2 wrong use, 3 the input lacks what is needed or an output cannot be written, 4
-nsys failed, 70 a defect of tcprof; ended by a signal, or by a reader that has gone, 128 and the signal's number.
+nsys failed, 5 a gate is inconclusive, 70 a defect of tcprof; ended by a signal, or by a reader that has gone, 128 and
+the signal's number.
 """
 
 import gc

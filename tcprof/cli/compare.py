@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,6 +44,7 @@ from tcprof.errors import NoRunError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
+from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
@@ -72,7 +74,8 @@ GateOption = Annotated[
     typer.Option(
         "--fail-if",
         metavar="CONDITION",
-        help="Exit with status 1 if this holds, such as 'time > +5%' or 'tensor_active\\[step / forward] < 30'.",
+        help="Exit with status 1 if this holds, 5 if it is inconclusive, such as 'time > +5%' or "
+        "'tensor_active\\[step / forward] < 30'.",
     ),
 ]
 GateFileOption = Annotated[
@@ -82,6 +85,9 @@ GateFileOption = Annotated[
         metavar="FILE",
         help="Read such conditions from \\[tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
     ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Also fail, with status 1, if a condition is inconclusive.")
 ]
 MismatchOption = Annotated[
     bool,
@@ -96,6 +102,7 @@ CompareFormatOption = Annotated[
     format_option(_FORMATS, "Output format, by default text; junit shows the conditions of --fail-if."),
 ]
 _JUNIT = "junit"
+_OWN_RECORDINGS = "Give each side recordings of its own."
 
 
 @app.command(
@@ -114,7 +121,7 @@ def compare(
     renamed: MapOption = None,
     fail_if: GateOption = None,
     gate_file: GateFileOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Also fail if a condition is inconclusive.")] = False,
+    strict: StrictOption = False,
     allow_mismatch: MismatchOption = False,
     no_cache: NoCacheOption = False,
     force: ForceOption = False,
@@ -184,6 +191,8 @@ def _compare_jobs(
 ) -> None:
     from tcprof.views.ranks import view_compared_jobs
 
+    if len(jobs) == 2 and jobs[0].rank_steps.equals(jobs[1].rank_steps):
+        raise UsageError(f"both sides are the same recordings of a job: {names[0]} and {names[1]}", _OWN_RECORDINGS)
     if len(jobs) != 2 or has_gate:
         why = "these are jobs of several ranks: compare two, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
@@ -208,12 +217,20 @@ def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRu
 def _read_sides(
     sides: Sequence[Path], names: Sequence[str], window: Window, warm_up: str | None, no_cache: bool
 ) -> "tuple[Sequence[Job], list[Side]]":
-    """The sides as jobs of several ranks, if all of them are, and as recordings."""
+    """The sides as jobs of several ranks, if all of them are, and as recordings, of which no two sides share one."""
+    from tcprof.comparison.matching.places import shared_recordings
+
     if jobs := as_jobs(sides):
         return jobs, []
     read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
     read = [replace(side, number=number) for number, side in enumerate(read)]
-    return as_jobs(sides, read), read
+    if jobs := as_jobs(sides, read):
+        return jobs, read
+    for one, other in combinations(read, 2):
+        if shared := shared_recordings(one, other):
+            files = " and ".join(dict.fromkeys(one_line(file) for file in shared[0]))
+            raise UsageError(f"two sides have the same recording: {files}", _OWN_RECORDINGS)
+    return [], read
 
 
 def _pass_without_baseline(

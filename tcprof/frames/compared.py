@@ -165,8 +165,8 @@ OF_MEDIANS = (
     Signed("difference_low", "Lower end of its interval."),
     Signed("difference_high", "Its upper end."),
     Float("ratio", "new / base; unknown where the baseline is 0."),
-    Float("ratio_low", "Lower end of its interval.", limits=UNBOUNDED),
-    Float("ratio_high", "Its upper end.", limits=UNBOUNDED),
+    Float("ratio_low", "Lower end of its interval; unknown where it would be 0.", limits=UNBOUNDED),
+    Float("ratio_high", "Its upper end; unknown where the baseline may be 0.", limits=UNBOUNDED),
     Float(
         "p_value",
         "How often two runs of one program would differ this much. With repeats, from Welch's t-test on the "
@@ -175,8 +175,8 @@ OF_MEDIANS = (
     ),
     Text(
         "verdict",
-        "higher or lower than the baseline; ~, inconclusive: p is 0.05 or more, or the interval includes "
-        "no change; =, all instances of both have one and the same value; empty where it cannot be judged.",
+        "higher or lower than the baseline; ~, inconclusive: p is 0.05 or more, or an interval includes no change, "
+        "and then both do; =, all instances of both have one and the same value; empty where it cannot be judged.",
     ),
     Float(
         "needed_count",

@@ -69,7 +69,7 @@ STEP_SUMMARY = Schema(
             "unknown where no step follows another.",
             title="Step time",
         ),
-        Float("step_low_ns", "Lower end of the median's 95 % interval in this recording; unknown for fewer than 5."),
+        Float("step_low_ns", "Lower end of the median's 95 % interval within the recording; unknown under 5 steps."),
         Float("step_high_ns", "Upper end of the median's 95 % interval."),
         Float("total_ns", "Length of all steps together; time that two of them share counts once."),
         Float("idle_ns", "Part of the total in which no work ran on the GPU.", title="GPU idle"),

@@ -7,8 +7,10 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.modules.tree import ALL
-from tcprof.analysis.samples.interval_estimates import Centers, bootstrap_interval, find_medians
+from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, Centers, bootstrap_interval, find_medians
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
+from tcprof.analysis.steps.kind_figures import NUMBERED
 from tcprof.comparison.matching.places import KEYS, Renaming, list_places
 from tcprof.comparison.modules import fold_layers, measure_modules
 from tcprof.comparison.statistics.rows import MEDIAN, measure
@@ -55,15 +57,18 @@ def _rows(metric: str, scope: str, places: pd.DataFrame, centers: Centers) -> pd
 
 def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
     """Step time, Tensor Active and GPU idle of each kind of steps, as ``tcprof show`` has them."""
-    kinds = analysis.kinds.rename(columns={"name": "subject"})
+    kinds = analysis.kinds
     if kinds.empty:
         return []
+    # Whether a recording has steps of other kinds as well must not change what those of the first are called.
+    plain = [name.rpartition(SEPARATOR)[2].removesuffix(f"{NUMBERED}1") for name in kinds["name"]]
+    kinds = kinds.assign(subject=kinds["name"].where(kinds["kind"] > 0, plain))
     steps = analysis.steps
     steps = steps[~steps["warm_up"] & steps["step_ns"].notna()]
     index = pd.MultiIndex.from_frame(kinds[["gpu", "kind"]])
     at = index.get_indexer(pd.MultiIndex.from_frame(steps[["gpu", "kind"]])).astype(np.int64)
     length, size = steps["step_ns"].to_numpy(), len(kinds)
-    times = find_medians(at, length, size)
+    times = find_medians(at, length, size, FEWEST_STEP_TIMES)
     parts = [_rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy()))]
     first = analysis.step_summary.assign(kind=0).set_index(["gpu", "kind"]).reindex(index)
     for metric, column, own in (

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
-from tcprof.history.figures import METRICS
+from tcprof.history.figures import METRICS, STEP
 from tcprof.history.run import SPLITTING
 from tcprof.untrusted import one_line
 from tcprof.views.document import Document, Facts, Notes
@@ -48,6 +48,7 @@ def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFram
         if column.name != "content" and known[column.name] is not None
     )
     figures = points.merge(series.drop(columns="fingerprint"), on="series_id", validate="many_to_one")
+    figures = _put_steps_first(figures)
     headings = (
         Heading("Figure", words=True),
         Heading("Value", after=("95 % interval",), columns=("value", "low", "high")),
@@ -58,6 +59,15 @@ def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFram
     table = Table("figures", "Figures", "Part", headings, rows)
     data = {"run": known, "figures": figures}
     return Document("history", (Facts(facts), table), data=data, rows=figures, if_empty="The run has no figures.")
+
+
+def _put_steps_first(figures: pd.DataFrame) -> pd.DataFrame:
+    """Figures with those of the steps before others, the step time first, and of several kinds the most frequent."""
+    order = {name: place for place, name in enumerate(METRICS)}
+    rank = figures["metric"].map(order).where(figures["scope"] == STEP).fillna(len(order))
+    count = figures["n"].where(figures["scope"] == STEP, 0)
+    by = pd.DataFrame({"rank": rank, "count": -count}).sort_values(["rank", "count"], kind="stable").index
+    return figures.loc[by].reset_index(drop=True)
 
 
 def _row(row: Mapping[Any, Any], several: bool) -> Row:

@@ -156,8 +156,8 @@ def choose_command(random: Random, path: Path, original: Path) -> list[str]:
 
 
 def _choose_comparison(random: Random, run: str, original: Path, options: list[str]) -> list[str]:
-    """The mutated file against its original, the other way round, or against itself."""
-    sides = random.choice(([run, str(original)], [str(original), run], [run, run]))
+    """The mutated file against its original, or the other way round."""
+    sides = random.choice(([run, str(original)], [str(original), run]))
     form = random.choice(FORMATS)
     gate = ["--fail-if", random.choice(("time > +5%", "tensor_active < 30", "kernel_time > +0%"))]
     gated = gate if form == "junit" or random.random() < 0.3 else []

@@ -13,6 +13,7 @@ from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_INSTANCES = 5  # whose median or mean has an interval
+FEWEST_STEP_TIMES = FEWEST_INSTANCES - 1  # likewise: as many have five steps, since the last has no next one
 LEVEL = 0.05
 BATCHES, FEWEST_FOR_BATCHES = 10, 50
 FEWEST_EFFECTIVE = 2
@@ -29,7 +30,7 @@ class Centers:
 
     count: Ints  # instances with a known value
     value: Floats  # their median or mean; NaN without any
-    low: Floats  # lower end of its 95 % interval over the instances of this recording; NaN for fewer than 5
+    low: Floats  # lower end of its 95 % interval over the instances of this recording; NaN for too few
     high: Floats  # its upper end
     constant: Bools  # whether all instances have the same value
 
@@ -41,10 +42,11 @@ def _sort(group: Ints, values: Floats, groups: int) -> tuple[Ints, Floats, Ints]
     return group[known], values[known], np.bincount(group[known], minlength=groups)
 
 
-def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
+def find_medians(group: Ints, values: Floats, groups: int, fewest: int = FEWEST_INSTANCES) -> Centers:
     """The median of each group, with the interval between two order statistics.
 
-    Values are not below 0, and those of a group in order of time; NaN is left out.
+    Values are not below 0, and those of a group in order of time; NaN is left out. Fewer than ``fewest`` have no
+    interval.
 
     Of n independent values those at n/2 ± 1.96 sqrt(n)/2 enclose the true median in 95 % of cases (David and Nagaraja,
     Order Statistics, section 7.1). Instances that follow each other are not independent: sqrt(n) is multiplied by the
@@ -73,10 +75,10 @@ def find_medians(group: Ints, values: Floats, groups: int) -> Centers:
     low = median - (median - at(centre - reach)) * extended
     high = median + (at(centre + reach) - median) * extended
     constant = (count > 0) & (at(np.zeros(groups)) == at(2 * centre))
-    return _with_enough(Centers(count, median, low, high, constant))
+    return _with_enough(Centers(count, median, low, high, constant), fewest)
 
 
-def find_means(group: Ints, values: Floats, groups: int) -> Centers:
+def find_means(group: Ints, values: Floats, groups: int, fewest: int = FEWEST_INSTANCES) -> Centers:
     """The mean of each group, with an interval for values that may be skewed or few; values as for medians.
 
     It is Student's, with the root of the inflation of the variance, for as many values as are left independent. Where
@@ -104,7 +106,7 @@ def find_means(group: Ints, values: Floats, groups: int) -> Centers:
         reach = special.stdtrit(np.maximum(effective - 1, FEWEST_EFFECTIVE), 1 - LEVEL / 2)
         toward_tail = np.maximum(_hall(np.abs(skewness) / np.sqrt(effective), reach), reach)
     down, up = (error * np.where(skewness * sign > 0, toward_tail, reach) for sign in (-1, 1))
-    return _with_enough(Centers(count, mean, mean - down, mean + up, constant))
+    return _with_enough(Centers(count, mean, mean - down, mean + up, constant), fewest)
 
 
 def _hall(skewness: Floats, reach: Floats) -> Floats:
@@ -113,9 +115,9 @@ def _hall(skewness: Floats, reach: Floats) -> Floats:
     return np.asarray(np.where(skewness > 0, 3 * (1 - inner) / np.where(skewness > 0, skewness, 1), reach))
 
 
-def _with_enough(found: Centers) -> Centers:
+def _with_enough(found: Centers, fewest: int) -> Centers:
     """Without the intervals of too few instances."""
-    enough = found.count >= FEWEST_INSTANCES
+    enough = found.count >= fewest
     low, high = np.where(enough, np.maximum(found.low, 0), np.nan), np.where(enough, found.high, np.nan)
     return Centers(found.count, found.value, low, high, found.constant)
 

@@ -44,6 +44,7 @@ def name_phases(steps: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "pd.Ser
 
 
 _KEYS = ["gpu", "kind"]
+NUMBERED = ", kind "  # in the names of kinds that have the same otherwise
 _RATES = ("tensor_kernel_share_pct", "dram_pct")
 
 
@@ -97,7 +98,7 @@ def _name_kinds(steps: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str
     for better in (paths.where(is_one & ~names.index.isin(phases.index), names), None):
         twice = names.groupby([names.index.get_level_values("gpu"), names]).transform("size") > 1
         number = (names.groupby([names.index.get_level_values("gpu"), names]).cumcount() + 1).astype(str)
-        names = names.where(~twice, names + ", kind " + number if better is None else better)
+        names = names.where(~twice, names + NUMBERED + number if better is None else better)
     return names
 
 

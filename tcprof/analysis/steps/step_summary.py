@@ -5,7 +5,7 @@ import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.ranges.summary import Functions, mean_columns, tensor_columns
-from tcprof.analysis.samples.interval_estimates import bootstrap_interval, find_medians
+from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, bootstrap_interval, find_medians
 from tcprof.analysis.samples.sampling import MINIMUM_COVERAGE, Windows, measure
 from tcprof.arrays import Bools, Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import STEP_SUMMARY, STEPS
@@ -126,7 +126,7 @@ def _summarize(
     count = len(start)
     inside = open_times(start, end)
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
-    median = find_medians(np.zeros(len(to_next), dtype=np.int64), to_next, 1)
+    median = find_medians(np.zeros(len(to_next), dtype=np.int64), to_next, 1, FEWEST_STEP_TIMES)
     each = measure(_windows(gpu, start, end, np.arange(count)), count, functions)
     none = np.zeros(count, dtype=np.int64)
     interval = bootstrap_interval(none, each["active_ns"].to_numpy(), each["covered_ns"].to_numpy(), 1)

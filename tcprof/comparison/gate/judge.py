@@ -1,4 +1,4 @@
-"""The gate for builds: conditions held against the intervals of a comparison, of the median and of the mean."""
+"""The gate for builds: conditions held against the intervals that the verdict of a comparison is on."""
 
 import difflib
 import math
@@ -11,11 +11,12 @@ import pandas as pd
 
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison.gate.parse import Condition, FindingCondition, Scale, wrong_condition
-from tcprof.comparison.statistics.rows import MEAN, MEDIAN, of_means
+from tcprof.comparison.statistics.rows import MEAN, MEDIAN, STEP_TIME, judged_time, of_means, sure_statistics
 from tcprof.comparison.statistics.verdicts import EQUAL
 
 Verdict = Literal["fail", "pass", "inconclusive"]
 INCONCLUSIVE: Verdict = "inconclusive"
+INCONCLUSIVE_STATUS = 5  # of a command; see docs/ci.md for all
 
 NO_INTERVAL = "no 95 % interval is known"
 HOLDS_BOUND = "the interval includes the bound"
@@ -25,6 +26,7 @@ NO_RATIO = "the baseline is 0, so there is no change in percent"
 _COLUMNS: dict[Scale, str] = {"relative": "ratio", "points": "difference", "absolute": "new"}
 _OPERATORS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _SEVERITY: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
+_STATUSES: dict[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": INCONCLUSIVE_STATUS}
 _SIDES = {"base": "the baseline", "new": "the new recording"}
 _MOST_NAMED = 5
 _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's names may be of any length
@@ -63,7 +65,9 @@ class Judgement:
     path: str  # the path that was judged, empty for the whole capture; or the name of the finding
     median: Estimate  # the figure over the instances by their median
     mean: Estimate  # the same by their mean
-    verdict: Verdict  # fail where all of either interval says so, pass where all of both does, else inconclusive
+    # Of the intervals that count, those of a sure change or else both: fail where all of one meets the condition, pass
+    # where nothing of any does, else inconclusive.
+    verdict: Verdict
     decided_by: str  # median or mean: which of them has this verdict; both where both have; empty where neither counts
     reason: str  # why it is inconclusive; of a finding what it says
 
@@ -84,8 +88,8 @@ class Gate:
 
     @property
     def exit_status(self) -> int:
-        """1 where the gate fails, else 0."""
-        return int(self.verdict == "fail")
+        """0 where it passes, 1 where it fails, 5 where it is inconclusive."""
+        return _STATUSES[self.verdict]
 
 
 def judge_condition(
@@ -93,7 +97,8 @@ def judge_condition(
 ) -> Judgement:
     """Hold a condition against rows of a comparison, on all GPUs on which the path had work; the worst counts.
 
-    A condition that names no path is about ``step_path``. Everything that caveats touch is inconclusive.
+    A condition that names no path is about ``step_path``; the step time there is what the verdict judges.
+    Everything that caveats touch is inconclusive.
 
     Raises:
         UsageError: The rows have no such path, or several.
@@ -101,6 +106,8 @@ def judge_condition(
     place = _with_work(_select_place(condition, rows, step_path))
     gpu_count = place["gpu"].nunique()
     of_quantity = place[place["quantity"] == condition.quantity]
+    if condition.quantity == STEP_TIME and (place["path"] == step_path).all():
+        of_quantity = pd.DataFrame([judged_time(rows) for _, rows in place.groupby("gpu")])
     if of_quantity.empty:
         gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
         return Judgement(condition, gpu, gpu_count, path, Estimate(), Estimate(), INCONCLUSIVE, "", NOT_RECORDED)
@@ -123,9 +130,12 @@ def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str,
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
+    condition = replace(condition, quantity=row["quantity"])
     rows = {MEDIAN: row, MEAN: of_means(row)}
     estimates = {statistic: _estimate(condition, each) for statistic, each in rows.items()}
-    verdicts = {statistic: _judge(condition, each) for statistic, each in estimates.items()}
+    # A change that is sure decides alone, as in the verdict; what one side is by itself is no change.
+    sure = () if condition.scale == "absolute" else sure_statistics(row)
+    verdicts = {statistic: _judge(condition, estimates[statistic]) for statistic in sure or rows}
     verdict = max(verdicts.values(), key=_SEVERITY.index)
     decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
     reason = _why_unknown(condition, rows[decisive[0]], estimates[decisive[0]]) if verdict == INCONCLUSIVE else ""

@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES, Centers, find_means, find_medians
+from tcprof.analysis.samples.interval_estimates import (
+    FEWEST_INSTANCES,
+    FEWEST_STEP_TIMES,
+    Centers,
+    find_means,
+    find_medians,
+)
 from tcprof.analysis.steps.step_summary import time_followed_steps
 from tcprof.analysis.time.range_metrics import time_of_instances
 from tcprof.arrays import Bools, Floats, Ints
@@ -21,7 +27,16 @@ from tcprof.comparison.statistics.estimates import (
     rounding_of,
     run_deviations,
 )
-from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Instances, Known, compare_known, values_of_sides
+from tcprof.comparison.statistics.verdicts import (
+    HIGHER,
+    LOWER,
+    NOT_JUDGED,
+    Columns,
+    Instances,
+    Known,
+    compare_known,
+    values_of_sides,
+)
 from tcprof.frames import COMPARISON, LARGEST_UNCOVERED_PCT, QUANTITIES, quantity_of
 
 PEAK = "tensor_active_peak_pct"
@@ -31,6 +46,9 @@ CONTEXT = ("activity_count", "awaited_ns")
 MEASURED = (*(quantity.name for quantity in QUANTITIES if quantity.name != PEAK), *CONTEXT)
 MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
+_VERDICTS = {MEDIAN: "verdict", MEAN: "mean_verdict"}
+STEP_TIME = "step_ns"
+_TIMES = (STEP_TIME, "gpu_window_ns", "host_ns")
 
 ONE_SAMPLE = "the peak is one sample and has no interval"
 TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or several recordings"
@@ -83,7 +101,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
     centers, deviations = {}, {}
     for statistic, find in _FIND.items():
-        found = {name: find(place, values[name], len(places)) for name in MEASURED}
+        found = {name: find(place, values[name], len(places), _fewest(name)) for name in MEASURED}
         middle = {**{name: center.value for name, center in found.items()}, PEAK: peak}
         centers[statistic] = found
         deviations[statistic] = run_deviations(
@@ -91,6 +109,10 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
         )
     present, hidden = np.isin(np.arange(len(places)), row_place), _has_whole_graphs(analysis, places, place, values)
     return Measured(place, values, peak, present, hidden, lacking, centers, deviations, analysis.tensor_source)
+
+
+def _fewest(quantity: str) -> int:
+    return FEWEST_STEP_TIMES if quantity == STEP_TIME else FEWEST_INSTANCES
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
@@ -160,6 +182,20 @@ def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
     """A row of ``tcprof.frames.COMPARISON`` with the figures of means in place of those of medians."""
     row = dict(row)
     return {**row, **{name: row[f"mean_{name}"] for name in row if f"mean_{name}" in row}}
+
+
+def judged_time(rows: pd.DataFrame) -> pd.Series:
+    """The row of the time that verdicts and gates judge, of all rows of a place.
+
+    It is that of the step time; where a side has none of the GPU window, or else of the time on the CPU.
+    """
+    times = [rows[rows["quantity"] == name].iloc[0] for name in _TIMES]
+    return next((row for row in times if pd.notna([row["base"], row["new"]]).all()), times[-1])
+
+
+def sure_statistics(row: Mapping[Any, Any] | pd.Series) -> tuple[str, ...]:
+    """Which of median and mean show a difference."""
+    return tuple(name for name, column in _VERDICTS.items() if row[column] in (HIGHER, LOWER))
 
 
 def list_rows(

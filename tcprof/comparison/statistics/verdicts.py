@@ -71,7 +71,13 @@ def compare_known(
     if instances is not None:
         p_value = _test_ranks(instances, p_value, ~measured & ~equal)
     change = replace(change, p_value=np.where(equal, 1.0, p_value))
+    change = replace(
+        change,
+        ratio_low=np.where(change.ratio_low > 0, change.ratio_low, np.nan),
+        ratio_high=np.where(np.isfinite(change.ratio_high), change.ratio_high, np.nan),
+    )
     verdict = _judge(base, new, change, equal)
+    change = _hold_none(change, verdict == INCONCLUSIVE)
     survives = np.where(measured, np.nan, 100 * np.fmax(survived_spread(within, slack), assumed))
     return {
         **values_of_sides(base.value, new.value),
@@ -123,18 +129,29 @@ def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested:
 
 
 def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.NDArray[np.object_]:
-    use_ratio = ~np.isnan(change.ratio_low)
-    holds_none = np.where(
-        use_ratio,
-        (change.ratio_low <= 1) & (change.ratio_high >= 1),
-        (change.difference_low <= 0) & (change.difference_high >= 0),
-    )
-    shown = (change.p_value < LEVEL) & ~holds_none
+    has_ratio = ~(np.isnan(change.ratio_low) & np.isnan(change.ratio_high))
+    # An end that is not known excludes nothing.
+    excludes = (change.difference_low > 0) | (change.difference_high < 0)
+    excludes &= ~has_ratio | (change.ratio_low > 1) | (change.ratio_high < 1)
+    shown = (change.p_value < LEVEL) & excludes
     verdict = np.where(new.value > base.value, HIGHER, LOWER).astype(object)
     verdict[~shown] = INCONCLUSIVE
     verdict[np.isnan(change.p_value)] = NOT_JUDGED
     verdict[equal] = EQUAL
     return verdict
+
+
+def _hold_none(change: Change, where: Bools) -> Change:
+    """A change whose intervals hold no change where it is inconclusive: ratio, difference and p then say the same."""
+    ends = {"ratio_low": (np.minimum, 1), "ratio_high": (np.maximum, 1)}
+    ends |= {"difference_low": (np.minimum, 0), "difference_high": (np.maximum, 0)}
+    return replace(
+        change,
+        **{
+            name: np.where(where, extend(getattr(change, name), none), getattr(change, name))
+            for name, (extend, none) in ends.items()
+        },
+    )
 
 
 def _values_at(instances: Instances, places: Ints) -> list[Floats]:

@@ -74,6 +74,13 @@ def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
 def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
     if copies := dict.fromkeys(group for side in sides for group in side.copies):
         yield _caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")
+    counts = [max(each.activities["gpu"].nunique() for each in side.recordings) for side in sides]
+    if counts[0] != counts[1] and all(counts):
+        base, new = (units.format_things(count, "GPU") for count in counts)
+        sentence = f"The baseline has work on {base}, the new side on {new}"
+        yield _caution(
+            "different-gpu-counts", sentence=sentence, consequence="Only GPUs with the same number are compared."
+        )
     gpus = gpu_models(*sides)
     if gpus[0] != gpus[1]:
         sentence = f"Different GPUs: {gpus[0]} against {gpus[1]}"

@@ -136,6 +136,8 @@ def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]
         return "Cannot compare: the GPUs differ.", f"They are {models[0]} and {models[1]}."
     if find_shared(comparison):
         return "Cannot compare: both sides have the same recording.", ""
+    if unmapped := find_unmapped(comparison):
+        return "Unreliable: a range that was mapped is missing.", f"{unmapped[0].sentence}."
     faulty = [name for name, found in sides.items() if any(each.severity == Severity.FAULT for each in found)]
     return f"Unreliable: see the faults of {' and '.join(faulty)}." if faulty else "", ""
 

@@ -10,15 +10,15 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.comparison.statistics.rows import WHOLE_GRAPHS, of_means
-from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER, NOT_JUDGED
+from tcprof.comparison.statistics.rows import MEAN, WHOLE_GRAPHS, judged_time, of_means, sure_statistics
+from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER
 from tcprof.comparison.waterfall import BETWEEN, COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
 from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.steps import find_bound, measure_step_figures
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
 
-ALIKE = 0.01  # ratios so near to 1 are reported as no difference
+_ALIKE = 0.01  # ratios so near to 1 have no cause worth a sentence
 _LONGEST_NAME = 40
 Row: TypeAlias = Mapping[Any, Any] | pd.Series  # of ``tcprof.frames.COMPARISON``
 
@@ -62,24 +62,18 @@ def list_gpus(comparison: Comparison) -> list[int]:
 
 def find_row(comparison: Comparison, gpu: int, quantity: str) -> pd.Series:
     """The row of a quantity of the steps."""
-    rows, path = comparison.rows, comparison.step_path
-    found = rows[(rows["gpu"] == gpu) & (rows["quantity"] == quantity) & (rows["path"] == path)]
-    return found.iloc[0]
+    rows = _rows_of_steps(comparison, gpu)
+    return rows[rows["quantity"] == quantity].iloc[0]
+
+
+def _rows_of_steps(comparison: Comparison, gpu: int) -> pd.DataFrame:
+    rows = comparison.rows
+    return rows[(rows["gpu"] == gpu) & (rows["path"] == comparison.step_path)]
 
 
 def time_row(comparison: Comparison, gpu: int) -> pd.Series:
-    """The row of the step time; where a side has none of the GPU window, or else of the time on the CPU."""
-    rows = [find_row(comparison, gpu, name) for name in ("step_ns", "gpu_window_ns", "host_ns")]
-    return next((row for row in rows if not (math.isnan(row["base"]) or math.isnan(row["new"]))), rows[-1])
-
-
-def judged_row(comparison: Comparison, gpu: int) -> pd.Series:
-    """The row that the verdict is on: that of ``time_row``, or where only the GPU window has an interval, of that.
-
-    Of five steps only four are known to reach to a next one, which are too few for an interval.
-    """
-    row, window = time_row(comparison, gpu), find_row(comparison, gpu, "gpu_window_ns")
-    return window if row["verdict"] == NOT_JUDGED and window["verdict"] != NOT_JUDGED else row
+    """The row that the verdict is on, and a gate on the step time: see ``judged_time``."""
+    return judged_time(_rows_of_steps(comparison, gpu))
 
 
 def is_shown(row: Row) -> bool:
@@ -92,14 +86,13 @@ def mean_differs(row: Row) -> bool:
     mean = of_means(row)
     if is_shown(row) != is_shown(mean) or (is_shown(row) and row["verdict"] != mean["verdict"]):
         return True
-    far = abs(mean["ratio"] - row["ratio"]) >= ALIKE * row["ratio"]
+    far = abs(mean["ratio"] - row["ratio"]) >= _ALIKE * row["ratio"]
     return is_shown(row) and bool(far and not row["ratio_low"] <= mean["ratio"] <= row["ratio_high"])
 
 
 def decisive(row: Row) -> Row:
     """The row of a quantity: of medians, or of means where only these show a difference."""
-    mean = of_means(row)
-    return mean if is_shown(mean) and not is_shown(row) else row
+    return of_means(row) if sure_statistics(row) == (MEAN,) else row
 
 
 def judge_change(comparison: Comparison, gpu: int) -> Verdict:
@@ -108,8 +101,8 @@ def judge_change(comparison: Comparison, gpu: int) -> Verdict:
     A change that may be chance is one line; one that cannot be judged, as without an interval, is explained.
     """
     head, rest, *more = _say_time(comparison, gpu)
-    row = decisive(judged_row(comparison, gpu))
-    if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= ALIKE:
+    row = decisive(time_row(comparison, gpu))
+    if row["verdict"] == INCONCLUSIVE and abs(row["ratio"] - 1) >= _ALIKE:
         return Verdict(head, rest)
     return Verdict(head, rest, (*more, *_tensor(comparison, gpu), *_cause(comparison, gpu)))
 
@@ -132,24 +125,24 @@ def name_time(row: Row) -> str:
 
 def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """How the time changed: the head, its times, and further sentences."""
-    row, (_, name) = judged_row(comparison, gpu), side_names(comparison)
+    row, (_, name) = time_row(comparison, gpu), side_names(comparison)
     iterates, time = bool(comparison.step_path), name_time(row)
     shown = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
         return "Cannot compare: the time of a side is unknown.", f"{shown} {_times(row)}."
     mean = of_means(row)
-    if is_shown(mean) and not is_shown(row):
+    if sure_statistics(row) == (MEAN,):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
-        same = "unchanged" if abs(row["ratio"] - 1) < ALIKE else "inconclusive"
+        same = "unchanged" if row["verdict"] == EQUAL else "inconclusive"
         said = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
-        return *said, f"The median {time} is {same}: {_times(row)} ({_interval(row)}).", *_survives(mean)
+        return *said, f"The median {time} is {same}: {_times(row)} ({_ratio(row)}).", *_survives(mean)
     said = say_change(row, name, shown)
     if not is_shown(row):
         return said
     if not mean_differs(row):
         return *said, *_survives(row)
-    told = _changed(mean) if is_shown(mean) else f"shows no difference ({_interval(mean)})"
-    return *said, f"By the mean, {name} {told}: {_times(mean)}.", *_survives(row)
+    by_mean = f"{name} {_changed(mean)}" if is_shown(mean) else f"this is inconclusive: {_ratio(mean)}"
+    return *said, f"By the mean, {by_mean}, {_times(mean)}.", *_survives(row)
 
 
 _TIMES = {"gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
@@ -159,31 +152,23 @@ def _times(row: Row) -> str:
     return f"{units.format_ns(row['base'])} → {units.format_ns(row['new'])}"
 
 
-def _interval(row: Row) -> str:
-    low, high = (units.format_ratio(row[f"ratio_{end}"]) for end in ("low", "high"))
-    return f"{units.format_ratio(row['ratio'])}, {low} to {high}"
-
-
 def _changed(row: Row) -> str:
-    """How a time that is shown to differ has changed: "is 1.26x faster (1.24x to 1.28x)"."""
-    ratio, low, high = row["ratio"], row["ratio_low"], row["ratio_high"]
-    lead, several = "takes {} as long", (ratio, low, high)
-    if row["verdict"] == LOWER:
-        lead, several = "is {} faster", (1 / ratio, 1 / high, 1 / low)
-    ratio, low, high = map(units.format_ratio, several)
-    return f"{lead.format(ratio)} ({low} to {high})"
+    """How a time has changed: "takes 0.794x as long (0.781x to 0.806x)", in the direction of all other ratios."""
+    return f"takes {_ratio(row)}"
+
+
+def _ratio(row: Row) -> str:
+    interval = units.describe_interval(row["ratio_low"], row["ratio_high"], units.format_ratio)
+    return f"{units.format_ratio(row['ratio'])} as long{f' ({interval})' if interval else ''}"
 
 
 def _not_shown(row: Row, times: str) -> tuple[str, str]:
     if row["verdict"] == EQUAL:
         return "No difference: both sides take equally long.", f"{times}."
-    if math.isnan(row["ratio_low"]):
+    if math.isnan(row["p_value"]):
         why = row.get("not_judged") or "there is too little for an interval"
         return "Inconclusive: no 95 % interval.", f"{times}: {why}."
-    said = f"{_changed(row).removeprefix('takes ')}."
-    if abs(row["ratio"] - 1) < ALIKE:
-        return f"No difference shown: {said}", f"{times}."
-    return f"Inconclusive: {said}", f"{times}.{_needed(row)}"
+    return f"Inconclusive: {_ratio(row)}.", f"{times}.{_needed(row)}"
 
 
 def _survives(row: Row) -> tuple[str, ...]:
@@ -209,7 +194,7 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     row = of_means(find_row(comparison, gpu, HEADLINE.name))
     if math.isnan(base) and math.isnan(new):
         return ("Tensor Active is unknown.",)
-    unsure = ", inconclusive" if row["verdict"] == INCONCLUSIVE and base != new else ""
+    unsure = ", inconclusive" if not is_shown(row) and base != new else ""
     said = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
     if "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}:
         said += " It comes from rounded samples, which read too high at low values."
@@ -218,10 +203,10 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """What most of the change of the mean consists of, what pulled the other way, and whether launches bound it."""
-    row, parts = decisive(judged_row(comparison, gpu)), comparison.waterfall
+    row, parts = decisive(time_row(comparison, gpu)), comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME)]
     part = largest_part(parts, gpu, TIME)
-    if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < ALIKE:
+    if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < _ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
     said = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"

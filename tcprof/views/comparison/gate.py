@@ -79,6 +79,9 @@ def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Docume
 def name_condition(judgement: Judgement) -> str:
     """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
     places, condition = [], judgement.condition
+    if isinstance(condition, Condition):
+        quantity = quantity_of(condition.quantity)
+        places += [] if condition.text.strip().startswith(quantity.gate_name) else [quantity.column.title]
     if isinstance(condition, Condition) and condition.path != judgement.path:
         path = printable(judgement.path or WHOLE_CAPTURE)
         places.append(path if len(path) <= _LONGEST_PATH else f"{path[: _LONGEST_PATH - 1]}…")

@@ -20,7 +20,7 @@ from tcprof.comparison.modules import fold_name
 from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
 from tcprof.comparison.waterfall import BETWEEN, TIME
 from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.compared.verdict import decisive, is_shown, judged_row, side_names, step_name
+from tcprof.findings.compared.verdict import decisive, is_shown, side_names, step_name, time_row
 from tcprof.findings.finding import class_title
 from tcprof.findings.notes import are_resolved
 from tcprof.frames import HEADLINE
@@ -227,7 +227,7 @@ def _pack(comparison: Comparison, gpu: int, trees: Sequence[Tree], blocks: Mappi
 
 def _is_known(comparison: Comparison, gpu: int) -> bool:
     """Whether the verdict says how the time changed, or that it did not."""
-    row = decisive(judged_row(comparison, gpu))
+    row = decisive(time_row(comparison, gpu))
     return is_shown(row) or row["verdict"] == EQUAL
 
 

@@ -12,11 +12,11 @@ from tcprof.findings.compared.sides import SideFigures, measure_side
 from tcprof.findings.compared.verdict import (
     decisive,
     find_row,
-    judged_row,
     list_gpus,
     name_time,
     side_names,
     step_name,
+    time_row,
 )
 from tcprof.frames import HEADLINE
 from tcprof.views.comparison.quantities import change_mark
@@ -118,7 +118,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     grouped: dict[tuple[int, str, str], list[Comparison]] = {}
     for gpu, each in product(shared_gpus(comparisons), comparisons):
         what = f"Median {step_name(each)}" if each.step_path else "Capture"
-        grouped.setdefault((gpu, str(judged_row(each, gpu)["quantity"]), what), []).append(each)
+        grouped.setdefault((gpu, str(time_row(each, gpu)["quantity"]), what), []).append(each)
     tables: list[Table] = []
     for (gpu, quantity, what), alike in grouped.items():
         time = name_time({"quantity": quantity})
