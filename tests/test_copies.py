@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from builders import FIXTURES
+from builders import FIXTURES, TraceBuilder
 from commands import Run
 from comparison_inputs import read_steps
 from hypothesis import given
