@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +10,16 @@ import typer
 
 from tcprof.cli import app
 from tcprof.cli.options import (
+    AllOption,
     DepthOption,
     FilterOption,
     ForceOption,
     GpuOption,
+    MismatchOption,
     NoCacheOption,
     OpenOption,
     PlotlyOption,
+    StrictOption,
     ThemeOption,
     TitleOption,
     WarmUpOption,
@@ -44,7 +46,6 @@ from tcprof.errors import NoRunError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for
 from tcprof.render.html import PageOptions, PlotlyScript, Theme
-from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
@@ -86,23 +87,12 @@ GateFileOption = Annotated[
         help="Read such conditions from \\[tool.tcprof.gate] of a pyproject.toml, or from another TOML file.",
     ),
 ]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Also fail, with status 1, if a condition is inconclusive.")
-]
-MismatchOption = Annotated[
-    bool,
-    typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
-]
-AllOption = Annotated[
-    bool, typer.Option("--all", help="Show everything: all quantities, ranges, modules and kernels, and the notes.")
-]
 _FORMATS = formats_for("rows", "gate")
 CompareFormatOption = Annotated[
     str | None,
     format_option(_FORMATS, "Output format, by default text; junit shows the conditions of --fail-if."),
 ]
 _JUNIT = "junit"
-_OWN_RECORDINGS = "Give each side recordings of its own."
 
 
 @app.command(
@@ -191,10 +181,8 @@ def _compare_jobs(
 ) -> None:
     from tcprof.views.ranks import view_compared_jobs
 
-    if len(jobs) == 2 and jobs[0].rank_steps.equals(jobs[1].rank_steps):
-        raise UsageError(f"both sides are the same recordings of a job: {names[0]} and {names[1]}", _OWN_RECORDINGS)
-    if len(jobs) != 2 or has_gate:
-        why = "these are jobs of several ranks: compare two, without conditions"
+    if len(jobs) != 2 or has_gate or jobs[0].rank_steps.equals(jobs[1].rank_steps):
+        why = "these are jobs of several ranks: compare two different ones, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     both = (jobs[0], jobs[1]), (names[0], names[1])
     print_document(view_compared_jobs(*both), chosen, file, wide=wide)
@@ -218,18 +206,15 @@ def _read_sides(
     sides: Sequence[Path], names: Sequence[str], window: Window, warm_up: str | None, no_cache: bool
 ) -> "tuple[Sequence[Job], list[Side]]":
     """The sides as jobs of several ranks, if all of them are, and as recordings, of which no two sides share one."""
-    from tcprof.comparison.matching.places import shared_recordings
+    from tcprof.comparison.comparison import refuse_shared
 
     if jobs := as_jobs(sides):
         return jobs, []
-    read = [_read_side(path, name, window, warm_up, no_cache) for path, name in zip(sides, names, strict=True)]
-    read = [replace(side, number=number) for number, side in enumerate(read)]
+    named = enumerate(zip(sides, names, strict=True))
+    read = [replace(_read_side(*each, window, warm_up, no_cache), number=number) for number, each in named]
     if jobs := as_jobs(sides, read):
         return jobs, read
-    for one, other in combinations(read, 2):
-        if shared := shared_recordings(one, other):
-            files = " and ".join(dict.fromkeys(one_line(file) for file in shared[0]))
-            raise UsageError(f"two sides have the same recording: {files}", _OWN_RECORDINGS)
+    refuse_shared(read)
     return [], read
 
 

@@ -137,6 +137,16 @@ NcuOption = Annotated[
 DepthOption = Annotated[
     int | None, typer.Option("--depth", min=0, help="Only ranges up to this nesting depth; 1 is the outermost.")
 ]
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Show everything: all quantities, ranges, modules and kernels, and the notes.")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Also fail, with status 1, if a condition is inconclusive.")
+]
+MismatchOption = Annotated[
+    bool,
+    typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
+]
 TitleOption = Annotated[str | None, typer.Option("--title", help="Title of the page.")]
 ThemeOption = Annotated[Theme, typer.Option("--theme", help="Colours of the page; auto follows the reader's system.")]
 PlotlyOption = Annotated[

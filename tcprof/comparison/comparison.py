@@ -1,13 +1,15 @@
 """Compare two sides, range by range."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from types import MappingProxyType
 from typing import TypeVar
 
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.comparison.matching.kernels import Matching, match_kernels
 from tcprof.comparison.matching.kinds import join_kinds
@@ -18,6 +20,7 @@ from tcprof.comparison.matching.places import (
     count_once,
     find_renamings,
     find_unmapped,
+    gpu_models,
     join_facts,
     list_places,
     rename_paths,
@@ -29,6 +32,7 @@ from tcprof.comparison.statistics.verdicts import is_measured
 from tcprof.comparison.waterfall import explain_changes
 from tcprof.errors import InputError, UsageError
 from tcprof.frames import plain_texts
+from tcprof.untrusted import one_line
 
 MEASURED, ASSUMED = "measured", "assumed"
 _ANYWAY = "--allow-mismatch compares them all the same."
@@ -115,6 +119,29 @@ def _step_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Re
         paths = pd.DataFrame({"path": counted_paths(recording.steps), "depth": 0})
         found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
     return next((path for path in found[0] if path in found[1]), "")
+
+
+def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
+    """The files of both sides that hold the same recording, all of it: one may be a copy, or saved, or redacted."""
+    return [
+        (one.recording.file, other.recording.file)
+        for one in base.recordings
+        for other in new.recordings
+        if is_same_recording(one.fingerprint, other.fingerprint) and _measure_content(one) == _measure_content(other)
+    ]
+
+
+def _measure_content(analysis: Analysis) -> tuple[object, ...]:
+    side = Side("", (analysis,))
+    return len(analysis.activities), len(analysis.samples), gpu_models(side, side)
+
+
+def refuse_shared(sides: Sequence[Side]) -> None:
+    """Refuse sides of which two have the same recording: it shows no change against itself."""
+    for one, other in combinations(sides, 2):
+        if shared := shared_recordings(one, other):
+            files = " and ".join(dict.fromkeys(one_line(file) for file in shared[0]))
+            raise UsageError(f"two sides have the same recording: {files}", "Give each side recordings of its own.")
 
 
 def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:

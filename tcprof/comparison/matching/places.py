@@ -62,20 +62,6 @@ def count_once(side: Side) -> Side:
     return replace(side, recordings=tuple(kept), copies=(*side.copies, *copies))
 
 
-def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
-    """The files of both sides that hold the same recording, all of it: one may be a copy, or saved, or redacted."""
-    return [
-        (one.recording.file, other.recording.file)
-        for one in base.recordings
-        for other in new.recordings
-        if is_same_recording(one.fingerprint, other.fingerprint) and _measure_content(one) == _measure_content(other)
-    ]
-
-
-def _measure_content(analysis: Analysis) -> tuple[object, ...]:
-    return len(analysis.activities), len(analysis.samples), _used_models(analysis)
-
-
 def gpu_models(base: Side, new: Side) -> tuple[str, str]:
     """The models of the GPUs that each side worked on, with their chips where the names alone do not differ.
 
