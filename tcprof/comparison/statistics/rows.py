@@ -48,6 +48,7 @@ MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
 _VERDICTS = {MEDIAN: "verdict", MEAN: "mean_verdict"}
 STEP_TIME = "step_ns"
+_FEWEST = {STEP_TIME: FEWEST_STEP_TIMES}  # of others FEWEST_INSTANCES
 _TIMES = (STEP_TIME, "gpu_window_ns", "host_ns")
 
 ONE_SAMPLE = "the peak is one sample and has no interval"
@@ -101,7 +102,7 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
     period_ns = float((analysis.samples["end_ns"] - analysis.samples["start_ns"]).median())
     centers, deviations = {}, {}
     for statistic, find in _FIND.items():
-        found = {name: find(place, values[name], len(places), _fewest(name)) for name in MEASURED}
+        found = {name: find(place, values[name], len(places), _FEWEST.get(name, FEWEST_INSTANCES)) for name in MEASURED}
         middle = {**{name: center.value for name, center in found.items()}, PEAK: peak}
         centers[statistic] = found
         deviations[statistic] = run_deviations(
@@ -109,10 +110,6 @@ def measure(analysis: Analysis, places: pd.DataFrame, renaming: Renaming) -> Mea
         )
     present, hidden = np.isin(np.arange(len(places)), row_place), _has_whole_graphs(analysis, places, place, values)
     return Measured(place, values, peak, present, hidden, lacking, centers, deviations, analysis.tensor_source)
-
-
-def _fewest(quantity: str) -> int:
-    return FEWEST_STEP_TIMES if quantity == STEP_TIME else FEWEST_INSTANCES
 
 
 def _has_whole_graphs(analysis: Analysis, places: pd.DataFrame, place: Ints, values: dict[str, Floats]) -> Bools:
