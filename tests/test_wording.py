@@ -1,6 +1,10 @@
 """Figures that the fit cannot tell, or that are a pool's, say so wherever they are shown."""
 
+import ast
 import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from builders import FIXTURES
@@ -50,3 +54,96 @@ def test_no_sentence_stumbles(module):
 
 def test_the_catalogue_of_sentences_is_up_to_date(golden: Golden) -> None:
     golden("sentences.txt", render_catalogue())
+
+
+MODULES = sorted((ROOT / "tcprof").rglob("*.py"))
+# Participles, and words for anything, name nothing: rows, steps, gpu_rows, path_key, saving are names.
+EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "each", "own", "mine", "others", "of_gpu"}
+NOT_YET_CLEAN = {
+    ".",
+    "analysis",
+    "analysis/flop",
+    "analysis/kernels",
+    "analysis/modules",
+    "analysis/ranges",
+    "analysis/samples",
+    "analysis/steps",
+    "analysis/time",
+    "annotate",
+    "api",
+    "chips",
+    "cli",
+    "comparison",
+    "comparison/gate",
+    "comparison/matching",
+    "comparison/statistics",
+    "findings",
+    "findings/compared",
+    "findings/pricing",
+    "findings/rules",
+    "frames",
+    "history",
+    "nsys",
+    "ranks",
+    "record",
+    "redaction",
+    "render",
+    "render/chrome_trace",
+    "render/formats",
+    "render/html",
+    "render/html/timeline",
+    "saved",
+    "sources",
+    "sources/kineto",
+    "sources/nsys_sqlite",
+    "views",
+    "views/comparison",
+    "views/figures",
+    "views/recording",
+}
+NOT_YET_UNIQUE = {
+    "Backward",
+    "Change",
+    "Columns",
+    "Commands",
+    "Database",
+    "Estimate",
+    "Facts",
+    "Limits",
+    "Metric",
+    "Names",
+    "Ops",
+    "Panel",
+    "Reading",
+    "Table",
+    "TcprofCallback",
+    "Tree",
+    "_Place",
+    "_Thread",
+}
+
+
+def list_bound_names(module: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def test_names_say_what_a_thing_is():
+    assert [
+        f"{module}:{line} {name}"
+        for module in MODULES
+        if module.parent.relative_to(ROOT / "tcprof").as_posix() not in NOT_YET_CLEAN
+        for line, name in list_bound_names(module)
+        if name.strip("_").lower() in EMPTY_NAMES
+    ] == []
+
+
+def test_class_names_are_unique():
+    trees = [ast.parse(module.read_text(encoding="utf-8")) for module in MODULES]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert {name for name, count in names.items() if count > 1} <= NOT_YET_UNIQUE
