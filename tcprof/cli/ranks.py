@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tcprof.ranks.job import Failure, Job, PerStep
     from tcprof.ranks.reduce import ReducedRank
 
+RANKS_SHOWN = 16
 RecordingsArgument = Annotated[
     list[Path],
     typer.Argument(
@@ -73,7 +74,7 @@ def ranks(
     save: SaveOption = None,
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="Number of ranks to show, the slowest first; 0 for all.")
-    ] = 16,
+    ] = RANKS_SHOWN,
     output_format: TableFormatOption = None,
     output: OutputOption = None,
     wide: WideOption = False,
@@ -85,20 +86,39 @@ def ranks(
     never from the order of the files. Each recording is reduced where it is stored; saved analyses (.tcprof) of 1,024
     ranks take a few hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
     """
+    chosen, job = show_job(
+        recordings, output_format, output, limit or None, (rank_from, jobs, dask), per_step, wide=wide, force=force
+    )
+    if save is not None:
+        from tcprof.ranks.store import write_job
+
+        write_job(job, save)
+        tell_path(save, chosen)
+
+
+def show_job(
+    recordings: Sequence[Path],
+    output_format: str | None,
+    output: Path | None,
+    limit: int | None = RANKS_SHOWN,
+    reading: tuple[str | None, int | None, str | None] = (None, None, None),
+    per_step: str | None = None,
+    *,
+    wide: bool,
+    force: bool,
+) -> tuple[str, "Job"]:
+    """Show the job of some recordings, or write its page; returns the format and the job."""
     from tcprof.ranks.job import join_ranks
-    from tcprof.ranks.store import write_job
     from tcprof.views.ranks import view_ranks
 
     chosen, file, page = choose_outputs(output_format, output, tuple(recordings), force=force)
     amount = _parse_per_step(per_step)
-    job = join_ranks(*_read(recordings, rank_from, jobs, dask), amount)
-    print_document(view_ranks(job, limit or None), chosen, file, wide=wide)
+    job = join_ranks(*_read(recordings, *reading), amount)
+    print_document(view_ranks(job, limit), chosen, file, wide=wide)
     if page is not None:
         _write_page(job, page, recordings)
         tell_path(page, chosen)
-    if save is not None:
-        write_job(job, save)
-        tell_path(save, chosen)
+    return chosen, job
 
 
 def report_job(folder: Path, page: Path, options: PageOptions) -> None:
@@ -129,7 +149,7 @@ def _has_ranks(side: "Side") -> bool:
     return len(known) > 1 and len({rank.rank for rank in known if rank}) == len(known)
 
 
-def _write_page(job: "Job", page: Path, given: list[Path], options: PageOptions = USUAL) -> None:
+def _write_page(job: "Job", page: Path, given: Sequence[Path], options: PageOptions = USUAL) -> None:
     """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
     from tcprof.ranks.gather import find_files
     from tcprof.ranks.store import is_job
@@ -157,7 +177,7 @@ def _parse_per_step(text: str | None) -> "PerStep | None":
 
 
 def _read(
-    given: list[Path], rank_from: str | None, jobs: int | None, dask: str | None
+    given: Sequence[Path], rank_from: str | None, jobs: int | None, dask: str | None
 ) -> tuple[list["ReducedRank"], list["Failure"]]:
     """The ranks of jobs in folders, and of recordings; and what gave none."""
     from tcprof.ranks import executors

@@ -7,30 +7,28 @@ import typer
 
 from tcprof.cli import app
 from tcprof.cli.options import (
+    EVERY,
     LIST_FORMATS,
-    DepthOption,
-    EveryOption,
-    FilterOption,
+    NAMES,
+    PEAK,
+    PRINT,
+    ROWS,
+    WARM_UP,
+    WIDE,
+    WINDOW,
     ForceOption,
-    GpuOption,
     ListFormatOption,
+    Look,
     NcuOption,
-    NoCacheOption,
-    NotesOption,
     NsysOption,
     OutputOption,
-    PeakOption,
-    RecordingArgument,
-    RowLimitOption,
     ScreenLimitOption,
-    TableFormatOption,
-    WarmUpOption,
-    WideOption,
-    WindowOption,
     choose_format,
+    limit_to,
+    look,
     select_rows,
 )
-from tcprof.cli.output import print_document, progress, read_recording
+from tcprof.cli.output import print_document, progress
 from tcprof.cli.streams import echo
 from tcprof.errors import UsageError
 from tcprof.views import ROWS_SHOWN, Order
@@ -63,45 +61,27 @@ def doctor(
 
 
 @app.command(epilog="Example:\n\ntcprof show run.nsys-rep")
-def show(
-    recording: RecordingArgument,
-    window: WindowOption = "gpu",
-    warm_up: WarmUpOption = None,
-    limit: ScreenLimitOption = None,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@look(WINDOW, WARM_UP, PRINT, WIDE)
+def show(asked: Look, limit: ScreenLimitOption = None) -> None:
     """Show a recording, or a job in a folder, on one screen.
 
     The verdict, what to do first, and what loses most; for a job, what 'tcprof ranks' shows.
     """
     from tcprof.views.recording.show import view_recording
 
-    if recording.is_dir():
-        from tcprof.cli.ranks import ranks
+    if asked.recording.is_dir():
+        from tcprof.cli.ranks import show_job
 
-        ranks([recording], output_format=output_format, output=output, wide=wide, force=force)
+        given = asked.given
+        show_job([asked.recording], given["output_format"], given["output"], wide=given["wide"], force=given["force"])
         return
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
-    document = view_recording(analysis, analysis.findings, limit, notes)
-    print_document(document, chosen, output, wide=wide, notes=notes)
+    analysis = asked.read()
+    asked.print(view_recording(analysis, analysis.findings, limit, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof advise run.nsys-rep")
-def advise(
-    recording: RecordingArgument,
-    warm_up: WarmUpOption = None,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@look(WARM_UP, PRINT)
+def advise(asked: Look) -> None:
     """Say what to do first, and how much time it saves.
 
     Each finding comes with its likely saving per step, the least and the most, and code to paste; --notes adds the
@@ -109,20 +89,14 @@ def advise(
     """
     from tcprof.views.recording.advice import view_advice
 
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, no_cache=no_cache)
-    print_document(view_advice(analysis, analysis.findings, notes), chosen, output, notes=notes)
+    analysis = asked.read()
+    asked.print(view_advice(analysis, analysis.findings, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
+@look(WINDOW, WARM_UP, PEAK, ROWS, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
 def ranges(
-    recording: RecordingArgument,
-    window: WindowOption = "gpu",
-    warm_up: WarmUpOption = None,
-    peak_tflops: PeakOption = None,
-    gpu: GpuOption = None,
-    pattern: FilterOption = None,
-    depth: DepthOption = None,
+    asked: Look,
     kernels: Annotated[
         bool,
         typer.Option(
@@ -132,14 +106,6 @@ def ranges(
             ),
         ),
     ] = True,
-    limit: RowLimitOption = ROWS_SHOWN,
-    every: EveryOption = False,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every NVTX range and of the whole capture.
 
@@ -150,44 +116,20 @@ def ranges(
     from tcprof.findings import judge
     from tcprof.views.recording.ranges import view_ranges
 
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(
-        recording,
-        window=window,
-        metrics=("tensor_active_pct",),
-        kernels=kernels,
-        warm_up=warm_up,
-        peak_tflops=peak_tflops,
-        no_cache=no_cache,
-    )
-    rows = select_rows(analysis.ranges, gpu, pattern, depth)
-    most = None if every or limit == 0 else limit
-    fold = not every and pattern is None and most is not None
-    document = view_ranges(analysis, judge(analysis, gpu), rows, most, fold, notes)
-    print_document(document, chosen, output, wide=wide, notes=notes)
+    analysis = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
+    rows, findings = asked.select(analysis.ranges), judge(analysis, asked.given["gpu"])
+    asked.print(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
+@look(NAMES, limit_to(15, "Number of kernels to show, longest first; 0 for all."), WARM_UP, PEAK, PRINT, WIDE)
 def kernels(
-    recording: RecordingArgument,
+    asked: Look,
     by: Annotated[
         Literal["kernel", "path"],
         typer.Option("--by", help="One row per kernel and launch geometry, or one per path as well."),
     ] = "kernel",
-    gpu: GpuOption = None,
-    pattern: FilterOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Number of kernels to show, longest first; 0 for all.")
-    ] = 15,
     ncu: NcuOption = None,
-    warm_up: WarmUpOption = None,
-    peak_tflops: PeakOption = None,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
 ) -> None:
     """Show Tensor Active of every kernel.
 
@@ -197,42 +139,27 @@ def kernels(
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
 
-    if ncu is not None and (output_format or output):
+    if ncu is not None and (asked.given["output_format"] or asked.given["output"]):
         raise UsageError("--ncu prints a command: it has no format and goes to no file.", "Leave out --format and -o.")
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
+    analysis = asked.read()
     if ncu is not None:
-        matching = select_rows(select_rows(analysis.kernels, gpu, pattern, None, "name"), None, ncu, None, "name")
+        matching = select_rows(asked.select(analysis.kernels, "name"), None, ncu, None, "name")
         echo("".join(f"{line}\n" for line in find_command(analysis, matching)))
         return
     by_path = by == "path"
-    rows = select_rows(analysis.kernels_by_path if by_path else analysis.kernels, gpu, pattern, None, column="name")
-    document = view_kernels(analysis, analysis.findings, rows, by_path, limit or None, notes)
-    print_document(document, chosen, output, wide=wide, notes=notes)
+    rows = asked.select(analysis.kernels_by_path if by_path else analysis.kernels, "name")
+    asked.print(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
+@look(ROWS, limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all."), WARM_UP, PEAK, PRINT, WIDE)
 def modules(
-    recording: RecordingArgument,
+    asked: Look,
     sort: Annotated[
         Order,
         typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time lost to the peak."),
     ] = Order.CALLS,
     fold: Annotated[bool, typer.Option("--fold/--no-fold", help="Show similar layers as one row.")] = True,
-    gpu: GpuOption = None,
-    pattern: FilterOption = None,
-    depth: DepthOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Number of rows to show, most time first; 0 for all.")
-    ] = ROWS_SHOWN,
-    warm_up: WarmUpOption = None,
-    peak_tflops: PeakOption = None,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
 ) -> None:
     """Show how the modules of a PyTorch program use the Tensor Cores.
 
@@ -243,21 +170,17 @@ def modules(
     from tcprof.errors import InputError
     from tcprof.views.recording.modules import NONE, view_modules
 
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
+    analysis = asked.read()
     if analysis.modules.empty:
-        raise InputError(f"{recording}: {NONE}", analysis.recording.remedies.modules)
-    rows = select_rows(analysis.modules, gpu, pattern, depth, column="module")
-    document = view_modules(analysis, analysis.findings, rows, limit or None, sort, fold, notes)
-    print_document(document, chosen, output, wide=wide, notes=notes)
+        raise InputError(f"{asked.recording}: {NONE}", analysis.recording.remedies.modules)
+    rows = asked.select(analysis.modules, "module")
+    asked.print(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
+@look(ROWS, WARM_UP, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
 def timeline(
-    recording: RecordingArgument,
-    gpu: GpuOption = None,
-    pattern: FilterOption = None,
-    depth: DepthOption = None,
+    asked: Look,
     step: Annotated[
         str | None,
         typer.Option(
@@ -268,15 +191,6 @@ def timeline(
             ),
         ),
     ] = None,
-    warm_up: WarmUpOption = None,
-    limit: RowLimitOption = ROWS_SHOWN,
-    every: EveryOption = False,
-    notes: NotesOption = False,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
 ) -> None:
     """Show where every nanosecond of the GPU's time went.
 
@@ -286,10 +200,6 @@ def timeline(
     """
     from tcprof.views.recording.time import view_timeline
 
-    chosen = choose_format(output_format, output, (recording,), force=force)
-    analysis = read_recording(recording, warm_up=warm_up, step=step, no_cache=no_cache)
-    rows = select_rows(analysis.timeline, gpu, pattern, depth)
-    most = None if every or limit == 0 else limit
-    fold = not every and pattern is None and most is not None
-    document = view_timeline(analysis, analysis.findings, rows, gpu, most, fold, notes)
-    print_document(document, chosen, output, wide=wide, notes=notes)
+    analysis = asked.read(step=step)
+    rows, gpu = asked.select(analysis.timeline), asked.given["gpu"]
+    asked.print(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))
