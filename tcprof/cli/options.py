@@ -1,15 +1,12 @@
-"""The options that commands share, and what they do: reading, choosing rows and a format, printing."""
+"""The options that commands share, and the choice of rows that they make."""
 
-import inspect
 import re
-from collections.abc import Callable, Mapping
-from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import add_suffix, print_document, read_recording
+from tcprof.cli.output import add_suffix
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for, load_format
@@ -18,9 +15,6 @@ from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from tcprof.api.reading import JudgedAnalysis
-    from tcprof.views.document import Document
 
 
 Window: TypeAlias = Literal["gpu", "host", "busy"]  # that figures from samples are taken over
@@ -266,92 +260,3 @@ def _list_names(names: "pd.Series[str]") -> str:
     more = [f"{len(known) - _LISTED} more"] if len(known) > _LISTED else []
     listed = [one_line(name, _LONGEST) for name in known[:_LISTED]]
     return f"The recording has: {', '.join([*listed, *more]) or 'none'}."
-
-
-Options: TypeAlias = Mapping[str, tuple[Any, Any]]  # annotations and defaults by the names of parameters
-WINDOW: Options = {"window": (WindowOption, "gpu")}
-WARM_UP: Options = {"warm_up": (WarmUpOption, None)}
-PEAK: Options = {"peak_tflops": (PeakOption, None)}
-NAMES: Options = {"gpu": (GpuOption, None), "pattern": (FilterOption, None)}
-ROWS: Options = {**NAMES, "depth": (DepthOption, None)}
-EVERY: Options = {"every": (EveryOption, False)}
-PRINT: Options = {
-    "notes": (NotesOption, False),
-    "output_format": (TableFormatOption, None),
-    "output": (OutputOption, None),
-    "no_cache": (NoCacheOption, False),
-    "force": (ForceOption, False),
-}
-WIDE: Options = {"wide": (WideOption, False)}
-_READING = ("window", "warm_up", "peak_tflops", "no_cache")
-
-
-def limit_to(usual: int, help_text: str = "Number of rows to show, most GPU time first; 0 for all.") -> Options:
-    """Make the option that says how many rows are shown."""
-    return {"limit": (Annotated[int, typer.Option("--limit", min=0, help=help_text)], usual)}
-
-
-class Look:
-    """A recording, and what a command was asked to show of it."""
-
-    def __init__(self, recording: Path, given: Mapping[str, Any]) -> None:
-        self.recording, self.given = recording, given
-        self.notes: bool = given["notes"]
-
-    @cached_property
-    def format(self) -> str:
-        """The format to print or write in."""
-        return choose_format(
-            self.given["output_format"], self.given["output"], (self.recording,), force=self.given["force"]
-        )
-
-    def read(self, **more: Any) -> "JudgedAnalysis":
-        """Read the recording, after it is known that what comes of it can be written."""
-        assert self.format
-        options = {name: self.given[name] for name in _READING if name in self.given}
-        return read_recording(self.recording, **options, **more)
-
-    def select(self, rows: "pd.DataFrame", column: str = "path") -> "pd.DataFrame":
-        """Choose the rows that the options ask for, see ``select_rows``."""
-        gpu, pattern, depth = (self.given.get(name) for name in ("gpu", "pattern", "depth"))
-        return select_rows(rows, gpu, pattern, depth, column)
-
-    @property
-    def most(self) -> int | None:
-        """How many rows are shown; None for all."""
-        return None if self.given.get("every") else self.given["limit"] or None
-
-    @property
-    def folds(self) -> bool:
-        """Whether rows that are alike are shown as one."""
-        return self.most is not None and self.given["pattern"] is None
-
-    def print(self, document: "Document") -> None:
-        """Print a document, or write it to the output."""
-        print_document(
-            document, self.format, self.given["output"], wide=self.given.get("wide", False), notes=self.notes
-        )
-
-
-def look(*shared: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, whose first parameter is a ``Look``, the argument RECORDING and these options."""
-    options = {name: option for group in shared for name, option in group.items()}
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        _, *own = inspect.signature(command).parameters.values()
-
-        @wraps(command)
-        def run(recording: Path, **given: Any) -> None:
-            asked = {parameter.name: given.pop(parameter.name) for parameter in own}
-            command(Look(recording, given), **asked)
-
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters = [
-            inspect.Parameter("recording", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=RecordingArgument),
-            *(parameter.replace(kind=keyword) for parameter in own),
-            *(inspect.Parameter(name, keyword, default=usual, annotation=of) for name, (of, usual) in options.items()),
-        ]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which typer reads
-        return run
-
-    return decorate

@@ -6,26 +6,16 @@ from typing import Annotated, Literal
 import typer
 
 from tcprof.cli import app
+from tcprof.cli.look import EVERY, NAMES, PEAK, PRINT, ROWS, WARM_UP, WIDE, WINDOW, Look, limit_to, look
 from tcprof.cli.options import (
-    EVERY,
     LIST_FORMATS,
-    NAMES,
-    PEAK,
-    PRINT,
-    ROWS,
-    WARM_UP,
-    WIDE,
-    WINDOW,
     ForceOption,
     ListFormatOption,
-    Look,
     NcuOption,
     NsysOption,
     OutputOption,
     ScreenLimitOption,
     choose_format,
-    limit_to,
-    look,
     select_rows,
 )
 from tcprof.cli.output import print_document, progress
