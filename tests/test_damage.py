@@ -13,6 +13,7 @@ from builders import TraceBuilder, open_source
 import tcprof
 from tcprof.errors import InputError
 from tcprof.nsys import opening
+from tcprof.redaction.copy_check import without_private
 from tcprof.redaction.redact import redact
 from tcprof.sources import InvalidValues
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -51,7 +52,7 @@ def read_everything(path: Path) -> NsysExport:
     trace = NsysExport(path)
     for read in (trace.recording, trace.gpus, trace.samples, trace.ranges, trace.api_calls, trace.activities):
         read()
-    trace.diagnostics(), trace.lost_launches(), trace.activities()
+    trace.diagnostics(without_private), trace.lost_launches(), trace.activities()
     return trace
 
 

@@ -10,6 +10,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.findings.faults import lower_frequency
+from tcprof.redaction import copy_check
 from tcprof.sources.nsys_sqlite import NsysExport, export
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -76,8 +77,8 @@ def test_events_that_nsys_could_not_read_are_told_in_one_line(tmp_path: Path) ->
 def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 messages of 100,000 characters took 50 s and 2.5 GB."""
     cleaned: list[str] = []
-    clean = export.without_private
-    monkeypatch.setattr(export, "without_private", lambda path, them: [cleaned.extend(them), clean(path, them)][1])
+    clean = copy_check.without_private
+    monkeypatch.setattr(copy_check, "without_private", lambda path, them: [cleaned.extend(them), clean(path, them)][1])
     builder = recorded()
     for number in range(6):
         builder.diagnostic("warning", f"{number // 3} of /home/me/train.py " + "word " * 20_000)

@@ -19,6 +19,7 @@ from tcprof.errors import InputError, OutputError
 from tcprof.nsys import schema
 from tcprof.redaction import allowed, own_words
 from tcprof.redaction import redact as redact_module
+from tcprof.redaction.copy_check import without_private
 from tcprof.redaction.private_texts import Kind
 from tcprof.redaction.redact import Redaction, redact
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -147,7 +148,7 @@ def test_messages_stay_readable(tmp_path: Path) -> None:
         "warning", "No CPU IP/backtrace samples. Try\necho 1 >/proc/sys/x/y in C:\\Users\\bob\\a.exe or ./out/of/way."
     )
     _, target = redacted(builder, tmp_path)
-    assert NsysExport(target).diagnostics()["text"].tolist() == [
+    assert NsysExport(target).diagnostics(without_private)["text"].tolist() == [
         "Loaded <redacted> on <redacted> with <redacted> for <redacted>@<redacted>",
         "Not all events of <redacted> were collected.",
         "Not all events were collected.",

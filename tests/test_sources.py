@@ -68,7 +68,7 @@ class JsonSource:
     def activities(self) -> pd.DataFrame:
         return self._frame(ACTIVITIES)
 
-    def diagnostics(self) -> pd.DataFrame:
+    def diagnostics(self, without_private) -> pd.DataFrame:
         return self._frame(DIAGNOSTICS)
 
     def unprofiled(self) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from builders import PROCESS, TraceBuilder, assert_rows, global_id
 from tcprof.errors import InputError
 from tcprof.frames import ACTIVITIES, API_CALLS, DIAGNOSTICS, GPUS, NVTX_RANGES
 from tcprof.nsys import schema
+from tcprof.redaction.copy_check import without_private
 from tcprof.redaction.redact import redact
 from tcprof.sources import Recording
 from tcprof.sources.nsys_sqlite import NsysExport
@@ -159,7 +160,7 @@ def test_names_that_are_not_utf_8(tmp_path):
     )
     assert trace.ranges()["name"].tolist() == ["\ufffd\ufffd", "fine", "caf\ufffd"]
     assert trace.activities()["name"].tolist() == ["k\ufffdrnel"]
-    assert trace.diagnostics()["text"].tolist() == ["caf\ufffd"]
+    assert trace.diagnostics(without_private)["text"].tolist() == ["caf\ufffd"]
 
 
 def test_only_push_pop_and_start_end_are_ranges(tmp_path):
@@ -313,11 +314,11 @@ def test_diagnostics(tmp_path):
     for severity in ("information", "warning", "error", "verbose"):
         builder.diagnostic(severity, f"said {severity}")
     builder.row(schema.DIAGNOSTICS, severity=77, text="odd").row(schema.DIAGNOSTICS, severity=2, text=None)
-    frame = builder.trace(tmp_path).diagnostics()
+    frame = builder.trace(tmp_path).diagnostics(without_private)
     assert frame["severity"].tolist() == ["information", "warning", "error", "verbose", "information"]
     assert frame["text"].tolist()[-2:] == ["said verbose", "odd"]
     assert_dtypes(frame, DIAGNOSTICS)
-    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).diagnostics(), DIAGNOSTICS)
+    assert_dtypes(TraceBuilder().recorded(duration=1).trace(tmp_path).diagnostics(without_private), DIAGNOSTICS)
 
 
 # Files

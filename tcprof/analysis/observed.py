@@ -59,7 +59,9 @@ def observe(
     attribution: Attribution,
 ) -> Observed:
     """Collect the facts."""
-    diagnostics = source.diagnostics()
+    from tcprof.redaction.copy_check import without_private  # here, since what reads a saved analysis does without
+
+    diagnostics = source.diagnostics(without_private)
     mentioned = diagnostics["text"].astype(str).str.contains(_OF_LOST_EVENTS, regex=True).any()
     lost_launches = source.lost_launches() if mentioned or recording.recorder != "nsys" else None
     too_deep = [InvalidValues("ranges", _TOO_DEEP, hierarchy.too_deep)] if hierarchy.too_deep else []

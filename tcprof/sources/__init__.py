@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pandas as pd
 
@@ -13,8 +13,9 @@ from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
 UNCLOSED = "never closed"  # ranges that the program began, and did not end
+Clean: TypeAlias = Callable[[Path, list[str]], list[str]]  # messages of a file as what may leave a machine
 UNNAMED_DOMAIN = "domain "  # before the number of an NVTX domain whose name was not recorded
-__all__ = ["UNCLOSED", "UNNAMED_DOMAIN", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
+__all__ = ["UNCLOSED", "UNNAMED_DOMAIN", "Clean", "InvalidValues", "Recording", "Samples", "Source", "SourceType"]
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,12 @@ class Source(Protocol):
     def activities(self) -> pd.DataFrame:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
 
-    def diagnostics(self) -> pd.DataFrame:
-        """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``."""
+    def diagnostics(self, without_private: Clean) -> pd.DataFrame:
+        """What the profiler said about the recording, see ``tcprof.frames.DIAGNOSTICS``.
+
+        Args:
+            without_private: Replaces what is private in messages of a file.
+        """
         return DIAGNOSTICS.empty()
 
     def unprofiled(self) -> pd.DataFrame:

@@ -21,8 +21,7 @@ from tcprof.files import name_of
 from tcprof.frames import DIAGNOSTICS, GPUS, SAMPLE_METRICS, UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
-from tcprof.redaction.copy_check import without_private
-from tcprof.sources import InvalidValues, Recording, Samples
+from tcprof.sources import Clean, InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
 from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_launches, read_waits
 from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
@@ -127,7 +126,7 @@ class NsysExport:
         """Work on the GPUs, see ``tcprof.frames.ACTIVITIES``."""
         return read_activities(self._database, self._gpu_numbers())
 
-    def diagnostics(self) -> pd.DataFrame:
+    def diagnostics(self, without_private: Clean) -> pd.DataFrame:
         """What nsys said about the recording, without what is private; see ``tcprof.frames.DIAGNOSTICS``."""
         table = schema.DIAGNOSTICS
         if not self._database.has_column(table, "text"):
