@@ -24,7 +24,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 
-from tcprof.render.html.pages import read_bundle
+from tcprof.render.html.page import read_bundle
 
 HERE = Path(__file__).parent
 FIXTURE = HERE.parent / "fixtures" / "mnist_amp.sqlite"
@@ -40,11 +40,12 @@ MEASURE = """
 import resource, sys, time
 from pathlib import Path
 import tcprof
-from tcprof.render.html.pages import write_report
+from tcprof.render.html.page import write_page
+from tcprof.views.recording.report import view_report
 start = time.perf_counter()
 analysis = tcprof.read(sys.argv[1])
 read = time.perf_counter()
-write_report(analysis, analysis.findings, Path(sys.argv[2]))
+write_page(view_report(analysis, analysis.findings), Path(sys.argv[2]))
 print(read - start, time.perf_counter() - read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 STEP = """async selector => {

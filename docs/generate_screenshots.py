@@ -15,8 +15,9 @@ import tcprof
 from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.findings.compared import judge_comparison
-from tcprof.render.html.comparison import write_comparison
-from tcprof.render.html.pages import write_report
+from tcprof.render.html.page import write_page
+from tcprof.views.comparison.page import view_comparison_page
+from tcprof.views.recording.report import view_report
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, DOCS = ROOT / "fixtures", ROOT / "docs"
@@ -33,10 +34,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = Path(folder) / "page.html"
-        write_report(new, new.findings, page)
+        write_page(view_report(new, new.findings), page)
         take(browser, page, "report", "light")
         comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
-        write_comparison([judge_comparison(comparison)], page)
+        write_page(view_comparison_page([judge_comparison(comparison)]), page)
         take(browser, page, "comparison", "dark")
         browser.close()
 

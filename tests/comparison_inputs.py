@@ -16,7 +16,7 @@ from tcprof.findings import Finding, Severity
 from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.render.html import USUAL, PageOptions
-from tcprof.render.html.comparison import render_comparison, write_comparison
+from tcprof.render.html import page as pages
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.tables import Table
 
@@ -114,8 +114,8 @@ def render_page(
 ) -> str:
     """The page of comparisons, as text, with these findings or their own."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    document = view_comparison_page(findings, gate, title=options.title or "")
-    return render_comparison(document, options)
+    document = view_comparison_page(findings, gate)
+    return pages.render_page(document, options)
 
 
 def write_page(
@@ -126,7 +126,7 @@ def write_page(
 ) -> None:
     """The page of comparisons, as a file."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    write_comparison(findings, path, options)
+    pages.write_page(view_comparison_page(findings), path, options)
 
 
 def texts_of(table: Table) -> list[list[str]]:

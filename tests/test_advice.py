@@ -25,8 +25,9 @@ from tcprof.findings.pricing.advice import Advice, Rule, name_advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
-from tcprof.render.html.pages import write_report
+from tcprof.render.html.page import write_page
 from tcprof.views.recording.advice import list_advice, view_advice
+from tcprof.views.recording.report import view_report
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -149,7 +150,7 @@ def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> Non
     recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
     analysis = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
     assert advise(analysis) == ()
-    write_report(analysis, analysis.findings, tmp_path / "page.html")
+    write_page(view_report(analysis, analysis.findings), tmp_path / "page.html")
     assert "gemm" in (tmp_path / "page.html").read_text()
 
 

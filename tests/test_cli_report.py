@@ -10,7 +10,7 @@ import pytest
 from builders import TraceBuilder, small_trace
 from commands import Run
 
-from tcprof.render.html.pages import FILE, VERSION, read_bundle
+from tcprof.render.html.page import FILE, VERSION, read_bundle
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

@@ -16,7 +16,6 @@ from tcprof.views.icicle import KINDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 SIDES = ("base", "new")
-TABLES = {"Modules": "modules", "Ranges": "ranges"}
 
 
 def read(name):
@@ -26,7 +25,7 @@ def read(name):
 def draw(base, new, gpu=0, **options):
     """The comparison, and its icicles."""
     found = compare(Side("old", (base,)), Side("fresh", (new,)), **options)
-    return found, compare_icicles(found, gpu, "icicles", TABLES)
+    return found, compare_icicles(found, gpu, "icicles", "tables")
 
 
 def blocks(icicle, side):
@@ -63,7 +62,7 @@ def test_modules_have_the_figures_of_their_table():
         assert time == pytest.approx(rows.loc[path, "new_ns"], abs=0.5)
         if active is not None:
             assert active == pytest.approx(rows.loc[path, "new_tensor_active_pct"], abs=0.001)
-    assert icicle.data["table"] == "modules"
+    assert (icicle.data["table"], icicle.data["by"]) == ("tables", "module")
 
 
 def test_ranges_are_matched_by_their_names_and_by_those_given(tmp_path):

@@ -26,7 +26,7 @@ from tcprof.findings.compared import judge_comparison
 from tcprof.findings.compared.verdict import find_row, judge_change
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions
-from tcprof.render.html.comparison import write_comparison
+from tcprof.render.html import page as pages
 from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
@@ -262,7 +262,7 @@ class TestReportsAndBaselines:
         page = tmp_path / "comparison.html"
         reports = [find_reports(page, tmp_path / f"{name}.sqlite", [f"{name}.sqlite"]) for name in ("base", "opt")]
         assert reports == [("base.html",), ("",)]
-        write_comparison([judge_comparison(steps)], page, reports=reports)
+        pages.write_page(view_comparison_page([judge_comparison(steps)], reports=reports), page)
         shown = Page(page.read_text(encoding="utf-8"))
         assert "base.html" in [each["href"] for tag, each in shown.elements if tag == "a"]
         assert "tcprof report opt.sqlite" in shown.text

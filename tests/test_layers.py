@@ -107,7 +107,7 @@ def test_reading_loads_nothing_that_it_does_not_need():
 
 def test_pages_are_made_without_plotly_for_python():
     """Its classes check each setting, which takes longer than all else of a page."""
-    code = "import sys, tcprof.render.html.pages, tcprof.render.html.comparison; print(*sys.modules)"
+    code = "import sys, tcprof.render.html.page; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "plotly" not in done.stdout.split()
 

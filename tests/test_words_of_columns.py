@@ -4,28 +4,33 @@ import re
 
 import pytest
 from builders import FIXTURES
-from comparison_inputs import render_page as render_comparison
 
 import tcprof
 from tcprof.comparison import compare
-from tcprof.render.html.pages import render_report
+from tcprof.findings.compared import judge_comparison
+from tcprof.views.comparison.page import view_comparison_page
+from tcprof.views.recording.report import view_report
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
-_TOOLTIP = re.compile(r'<th scope="col"[^>]*><button type="button" title="([^"]*)">([^<]*)<')
 _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
 
 
+def list_headings(parts):
+    """The columns of all tables."""
+    for part in parts:
+        yield from getattr(part, "headings", ())
+        yield from list_headings(getattr(part, "parts", ()))
+        yield from list_headings(each.table for each in getattr(part, "groupings", ()))
+
+
 @pytest.fixture(scope="module", params=["mlp_fp32 mlp_fp16"])
-def pages(request):
-    """The page of a recording, and that of a comparison."""
+def tooltips(request):
+    """What is said of each column of the page of a recording, and that of a comparison, with its title."""
     base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
-    return render_report(new, new.findings), render_comparison([compare(base, new)])
-
-
-@pytest.fixture(scope="module")
-def tooltips(pages):
-    """What is said of each column of both pages, with its title."""
-    return {(title, meaning) for page in pages for meaning, title in _TOOLTIP.findall(page)}
+    compared = view_comparison_page([judge_comparison(compare(base, new))])
+    documents = view_report(new, new.findings), compared
+    headings = [heading for document in documents for heading in list_headings(document.parts)]
+    return {(heading.title, heading.meaning) for heading in headings if heading.meaning}
 
 
 def test_it_leans_on_no_other_column(tooltips):
@@ -40,7 +45,3 @@ def test_it_has_no_marks_of_the_documentation(tooltips):
 def test_it_says_more_than_the_title(tooltips):
     words = [[set(re.findall(r"\w+", text.lower())) for text in each] for each in tooltips]
     assert [title for title, meaning in words if not meaning - title] == []
-
-
-def test_columns_of_the_comparison_are_explained_below_their_tables(pages):
-    assert pages[1].count("What the columns mean") >= 3

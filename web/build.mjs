@@ -13,11 +13,11 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ASSETS = join(HERE, "../tcprof/render/html/assets");
 const HEADER = "/* tcprof, Apache-2.0. Generated from web/src by 'make web': change it there. */";
 
-/* theme.js runs in the head of all pages, before anything is painted; the others are all the rest of one kind of page. */
+/* theme.js runs in the head of all pages, before anything is painted; page.js is all the rest. */
 async function bundlePages() {
   const { outputFiles } = await build({
     absWorkingDir: HERE,
-    entryPoints: ["theme", "report", "comparison", "job", "trend"].map((name) => `src/${name}.ts`),
+    entryPoints: ["src/theme.ts", "src/page.ts"],
     outdir: ASSETS,
     bundle: true,
     minify: true,

@@ -160,11 +160,13 @@ def compare(
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
     print_document(document, chosen, file, wide=wide)
     if page is not None:
-        from tcprof.render.html.comparison import write_comparison
+        from tcprof.render.html.page import write_page
+        from tcprof.views.comparison.page import view_comparison_page
 
         with progress(f"Writing {page.name}"):
             reports = _find_reports(page, sides, comparisons)
-            write_comparison(findings, page, PageOptions(title, theme, plotlyjs), gate, reports)
+            document = view_comparison_page(findings, gate, reports)
+            write_page(document, page, PageOptions(title, theme, plotlyjs))
         _tell_page(page, chosen, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
 
@@ -187,10 +189,10 @@ def _compare_jobs(
     both = (jobs[0], jobs[1]), (names[0], names[1])
     print_document(view_compared_jobs(*both), chosen, file, wide=wide)
     if page is not None:
-        from tcprof.render.html.job import write_job_page
+        from tcprof.render.html.page import write_page
         from tcprof.views.compared_jobs import view_compared_jobs_page
 
-        write_job_page(view_compared_jobs_page(*both), page, options)
+        write_page(view_compared_jobs_page(*both), page, options)
 
 
 def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:

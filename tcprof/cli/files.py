@@ -76,9 +76,11 @@ def report(
         return
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
-        from tcprof.render.html.pages import write_report
+        from tcprof.render.html.page import write_page
+        from tcprof.views.recording.report import view_report
 
-        write_report(analysis, analysis.findings, target, PageOptions(title, theme, plotlyjs, origin))
+        document = view_report(analysis, analysis.findings)
+        write_page(document, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)
     print_lines(analysis.findings.headline[:2])  # the page has the rest
     echo_path(target)

@@ -153,14 +153,14 @@ def _write_page(job: "Job", page: Path, given: Sequence[Path], options: PageOpti
     """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
     from tcprof.ranks.gather import find_files
     from tcprof.ranks.store import is_job
-    from tcprof.render.html.job import write_job_page
+    from tcprof.render.html.page import write_page
     from tcprof.views.ranks import view_job_page
 
     with progress(f"Writing {page.name}"):
         files = find_files(each for each in given if not is_job(each))
         links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
         of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
-        write_job_page(view_job_page(job, of_ranks if any(of_ranks) else ()), page, options)
+        write_page(view_job_page(job, of_ranks if any(of_ranks) else ()), page, options)
 
 
 def _parse_per_step(text: str | None) -> "PerStep | None":

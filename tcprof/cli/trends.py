@@ -67,13 +67,13 @@ def _write_page(
     store: "Store", trends: list["SeriesTrend"], document: "Document", limit: int | None, page: Path
 ) -> None:
     """Write the page of a trend."""
-    from tcprof.render.html.trend import write_trend
+    from tcprof.render.html.page import write_page
     from tcprof.views.trend_page import view_trend_page
 
     accepted = store.accepted()
     why = dict(zip(accepted["commit"], accepted["why"], strict=True))
     with progress(f"Writing {page.name}"):
-        write_trend(view_trend_page(document, trends, limit, why), page)
+        write_page(view_trend_page(document, trends, limit, why), page)
 
 
 @history.command(epilog="Example:\n\ntcprof history accept 4f2a91c --why 'a larger model'")

@@ -96,11 +96,11 @@ def write_figure(drawn: PlotlyFigure, file: str, caption: str, target: Path) -> 
         OutputError: It cannot be written, or a drawing needs what is not installed.
     """
     if target.suffix == PAGE_SUFFIX:
-        from tcprof.render.html.trend import write_trend
+        from tcprof.render.html.page import write_page
 
         figure = Figure("figure", caption, lambda: drawn)
         parts = (Section("figure", "Figure", (figure,)),)
-        write_trend(Document("figure", parts, title=one_line(file, 160)), target)
+        write_page(Document("figure", parts, title=one_line(file, 160)), target)
         return
     content = _draw(_with_title(drawn, f"{label(file, 60)}. {caption}"), target)
     with replace_file(target) as path:

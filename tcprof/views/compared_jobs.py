@@ -1,13 +1,14 @@
 """The page of two jobs: how their steps differ, each rank of both on one scale, and what holds each job up."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from tcprof.frames import RANKS
 from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
-from tcprof.views.document import VERDICT, Document, Notes, Section
+from tcprof.views.document import VERDICT, Chapter, Document, Notes, Section
 from tcprof.views.paths import LEFT_OUT
 from tcprof.views.ranks import view_compared_jobs
 from tcprof.views.tables import Cell, Heading, Row, Table
@@ -36,7 +37,7 @@ def view_compared_jobs_page(jobs: tuple[Job, Job], names: tuple[str, str]) -> Do
         Section("changed", "What changed per step", (replace(changes, caption=changes.title),)),
         Section("ranks", "Every rank of both jobs", (_list_both(jobs, names), Notes((_RANKS,)))),
         *held,
-        Section("base", "Where the figures come from", (Notes((*document.base, *shared, *own)),)),
+        Section("base", "", (Notes((*document.base, *shared, *own)),), chapter=Chapter.SOURCES),
     )
     title = " → ".join(names)
     return Document("jobs", (verdict, *sections), warnings=document.warnings, title=title)
@@ -63,7 +64,8 @@ def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
     title = "Median step time and own time of each rank, the largest change first"
     more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
     every = (*headings, Heading("Own time: change"))
-    return Table("ranks", title, "Rank", every, tuple(rows), hidden=len(order) - len(rows), more=more, caption=title)
+    further: dict[str, Any] = {"hidden": len(order) - len(rows), "more": more, "caption": title, "search": "a rank"}
+    return Table("ranks", title, "Rank", every, tuple(rows), **further)
 
 
 def _bar(time_ns: float, longest: float) -> Cell:

@@ -6,6 +6,7 @@ frames and values that JSON and CSV have, whole, where a table may leave out row
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tcprof.views.tables import Row, Table
@@ -13,12 +14,15 @@ from tcprof.views.tables import Row, Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tcprof.analysis import Analysis
     from tcprof.frames import Column
     from tcprof.record.diagnosis import MachineCheck
 
 
 _MOST_PLAIN = 30  # rows of a table for readers without scripts
-VERDICT = "verdict"  # the role of notes that Markdown begins with
+# Roles of notes: what Markdown begins with; a line below a page's title; what the figures leave out; cautions; and a
+# line that leads to the section of this name.
+VERDICT, SUBTITLE, BASE, WARNINGS, LINKED = "verdict", "subtitle", "base", "warnings", "linked"
 
 
 @dataclass(frozen=True)
@@ -76,11 +80,37 @@ class HeatMap:
 
 
 @dataclass(frozen=True)
+class Timeline:
+    """Samples, ranges and work over time, which a page's own script draws: see ``tcprof.render.html.timeline``."""
+
+    analysis: "Analysis"
+
+
+@dataclass(frozen=True)
 class Facts:
     """Names with their values: of one thing, or of several side by side."""
 
     rows: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...]  # name, whether things differ, texts of each
     things: tuple[str, ...] = ()  # what the things are called; empty for a single one
+    colors: tuple[str, ...] = ()  # of the things, where each has one
+
+
+@dataclass(frozen=True)
+class SideName:
+    """A side of a comparison, as it stands below a page's title."""
+
+    role: str
+    name: str
+    color: str
+    facts: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]  # to reports beside the page, each with what it is called
+
+
+@dataclass(frozen=True)
+class SideNames:
+    """The sides of a comparison, the baseline first."""
+
+    items: tuple[SideName, ...]
 
 
 @dataclass(frozen=True)
@@ -176,7 +206,7 @@ class Line:
     """A row, what a click on it selects, and the line that it lies in."""
 
     row: Row
-    kind: str  # module, modules, range or kernel; empty for nothing
+    kind: str  # module, modules, range or kernel; row for what selects nothing, empty for what only holds others
     parent: int = -1  # place of that line; -1 for none
     site: Site | None = None  # where it is a kernel in a place, below what the table is grouped by
 
@@ -189,6 +219,18 @@ class Grouping:
     table: Table
     lines: tuple[Line, ...]
     notes: tuple[str, ...]
+    is_ordered: bool = False  # whether the order of its lines is that of a reader's first look
+
+    @staticmethod
+    def of_table(table: Table, by: str = "", notes: tuple[str, ...] = ()) -> "Grouping":
+        """A table whose rows select nothing."""
+        lines: list[Line] = []
+        around: list[int] = []  # the line that one of each depth would lie in
+        for number, row in enumerate(table.rows):
+            del around[max(row.depth - 1, 0) if row.nested else 0 :]
+            lines.append(Line(row, "row", next((each for each in reversed(around) if each >= 0), -1)))
+            around += [-1] * (row.depth - 1 - len(around)) + [number]
+        return Grouping(by, replace(table, rows=()), tuple(lines), notes, is_ordered=True)
 
     @property
     def plain(self) -> Table:
@@ -203,12 +245,22 @@ class Explorer:
     """One table that its reader groups, filters and opens: see ``web/src/explorer``."""
 
     groupings: tuple[Grouping, ...]
+    name: str = "explorer"
 
 
 Part: TypeAlias = (
-    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Table | Explorer | Figure | Facts | Checklist |"
-    "Commands | Section"
+    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Timeline | Table | Explorer | Figure | Facts |"
+    "SideNames | Checklist | Commands | Section"
 )
+
+
+class Chapter(StrEnum):
+    """The parts of a page beside what is explored in it: what stands in the verdict, and what is below everything."""
+
+    PICTURE = "picture"  # beside what to do first
+    VERDICT = "verdict"  # below it, folded
+    PANE = "pane"  # stays in view
+    SOURCES = "sources"  # where the figures come from
 
 
 @dataclass(frozen=True)
@@ -219,7 +271,9 @@ class Section:
     title: str
     parts: tuple[Part, ...]
     linked: str = ""
-    chapter: str = ""  # which part of a page it is in, where that has several
+    chapter: str = ""  # which part of a page it is in, see ``Chapter``; empty for the one that is explored
+    folded: bool = False  # whether a page shows its title alone at first
+    beside: bool = False  # whether the sections in it stand beside each other, where there is space
 
 
 @dataclass(frozen=True)

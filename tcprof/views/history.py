@@ -35,7 +35,7 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
     hidden = len(newest) - len(shown)
     more = LEFT_OUT.format(things="runs", command="history list --limit 0")
     title = "Runs, the newest first"
-    table = Table("runs", title, "Run", headings, rows, hidden=hidden, more=more, caption=title)
+    table = Table("runs", title, "Run", headings, rows, hidden=hidden, more=more, caption=title, search="a run")
     return Document("history", (table,), data={"runs": runs}, rows=runs, if_empty=_NO_RUNS)
 
 

@@ -12,7 +12,7 @@ from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import CHANGE_HEADINGS, quantity_row
-from tcprof.views.document import VERDICT, Document, HeatMap, Notes, Part, Section
+from tcprof.views.document import VERDICT, Chapter, Document, HeatMap, Notes, Part, Section
 from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
@@ -75,7 +75,9 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
     title = "Means per step of each rank, most over the median first"
     hidden = len(ranks) - len(shown)
-    return Table("ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title)
+    return Table(
+        "ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title, search="a rank"
+    )
 
 
 def view_job_page(job: Job, links: Sequence[str] = ()) -> Document:
@@ -90,7 +92,7 @@ def view_job_page(job: Job, links: Sequence[str] = ()) -> Document:
     sections = (
         Section("steps", "Every rank in every step", (Notes((note,)), cells)),
         Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
-        Section("base", "Where the figures come from", (Notes(describe_base(job)),)),
+        Section("base", "", (Notes(describe_base(job)),), chapter=Chapter.SOURCES),
     )
     title = f"{len(job.ranks):,} ranks of {one_line(job.recordings[0].program or 'a job')}"
     verdict = Notes(judge_job(job), VERDICT)

@@ -1,7 +1,7 @@
 """Trends: each figure's level and its steps, with the commits they came with and what else changed there."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -167,7 +167,8 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
     more = LEFT_OUT.format(things="series", command="history trend --limit 0")
     hidden = len(trends) - len(shown)
     title = f"Series of {name_runs(trends)}, those that changed first" if trends else ""
-    return Table("series", title, "Figure", headings, rows, hidden=hidden, more=more, caption=title)
+    further: dict[str, Any] = {"hidden": hidden, "more": more, "caption": title, "search": "part of a name"}
+    return Table("series", title, "Figure", headings, rows, **further)
 
 
 def _cells(each: SeriesTrend) -> tuple[Cell, ...]:

@@ -6,7 +6,7 @@ from jobs import make_job
 
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.store import read_job
-from tcprof.render.html.job import write_job_page
+from tcprof.render.html.page import write_page
 from tcprof.units import format_ns
 from tcprof.views.compared_jobs import view_compared_jobs_page
 from tcprof.views.ranks import view_job_page
@@ -19,7 +19,7 @@ INPUT = FIXTURES / "jobs" / "input"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("job") / "job.html"
-    write_job_page(view_job_page(join_ranks(read_job(INPUT))), path)
+    write_page(view_job_page(join_ranks(read_job(INPUT))), path)
     return path
 
 
@@ -78,7 +78,7 @@ def test_names_from_recordings_are_text(visit, tmp_path):
     hostile = "<script>document.title = 'taken'</script>"
     object.__setattr__(job.recordings[0], "program", hostile)
     path = tmp_path / "job.html"
-    write_job_page(view_job_page(job), path)
+    write_page(view_job_page(job), path)
     opened = visit(path)
     assert opened.locator("h1").inner_text() == f"2 ranks of {hostile}"
 
@@ -89,7 +89,7 @@ def test_the_page_of_two_jobs_is_silent_and_axe_finds_nothing_serious(
 ):
     path = tmp_path / "jobs.html"
     jobs = [join_ranks(read_job(FIXTURES / "jobs" / name)) for name in ("base", "more-work")]
-    write_job_page(view_compared_jobs_page((jobs[0], jobs[1]), ("base", "more-work")), path)
+    write_page(view_compared_jobs_page((jobs[0], jobs[1]), ("base", "more-work")), path)
     opened = visit(path, width, scheme)
     check_silent(opened, path)
     assert [each for each in axe(opened) if each[1] != "minor"] == []

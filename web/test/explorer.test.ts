@@ -6,7 +6,7 @@ import { EVERYTHING, Model } from "../src/explorer/model";
 
 // whole > net > (layer a > kernels 1 and 2; layer b > kernel 1); net is slower in b.
 const GROUPING: Grouping = {
-  by: "module", gpu: 0, name: "modules-0", caption: "", first: "Module", more: "", notes: [],
+  by: "module", gpu: 0, name: "modules-0", caption: "", first: "Module", more: "", isOrdered: false, notes: [],
   columns: [{ title: "Time", meaning: "", columns: ["ns"], words: false, shown: true, width: 10,
     text: ["9", "9", "3", "1", "2", "6", "6"], sort: ["9", "9", "3", "1", "2", "6", ""] }],
   rows: {

@@ -4,22 +4,11 @@ import { test } from "node:test";
 import { csvLine, figureRows } from "../src/csv";
 import { countWithin, typical } from "../src/intervals";
 import type { Layout, PackedArray, Trace } from "../src/plotly";
-import { compareRows, foldedRows, type Direction, type KeyedRow } from "../src/rows";
 
 const ITEMS = {
   start: Float64Array.of(0, 2, 4, 10), end: Float64Array.of(1, 5, 5, 11), id: Uint32Array.of(7, 7, 8, 7),
   merged: Uint32Array.of(1, 1, 1, 1),
 };
-
-const keyed = (...rows: [string, number][]): KeyedRow[] => rows.map(([key, place]) => ({ key, place }));
-
-test("rows are sorted by number, unknown last, and put back into the tree's order", () => {
-  const rows = keyed(["3", 0], ["", 1], ["20", 2], ["3", 3]);
-  const order = (direction: Direction) => [...rows].sort(compareRows(direction)).map(({ place }) => place);
-  assert.deepEqual(order(1), [0, 3, 2, 1]);
-  assert.deepEqual(order(-1), [2, 0, 3, 1]);
-  assert.deepEqual([...rows].reverse().sort(compareRows(0)).map(({ place }) => place), [0, 1, 2, 3]);
-});
 
 test("CSV quotes what it must, and no name becomes a formula", () => {
   assert.equal(csvLine(["plain", "1.5", "-3e-9", ""]), "plain,1.5,-3e-9,");
@@ -44,22 +33,6 @@ test("a figure that carries a table is saved as that", () => {
   const rows = figureRows({ data: [{ x: [5], y: [6] }], layout });
   assert.deepEqual(rows, [["number"], [1], [null]]);
   assert.equal(csvLine(rows[2]), "");
-});
-
-test("words are sorted as words", () => {
-  const rows = keyed(["neither", 0], ["", 1], ["agrees", 2]);
-  assert.deepEqual([...rows].sort(compareRows(1, true)).map(({ place }) => place), [2, 0, 1]);
-});
-
-test("a closed row folds all that lies in it, and what was closed there stays so", () => {
-  const depths = [0, 1, 2, 3, 2, 1, 2];
-  const closedAt = (...places: number[]) => depths.map((_, place) => places.includes(place));
-  const folded = (...places: number[]) => foldedRows(depths, closedAt(...places)).map(Number).join("");
-  assert.equal(folded(), "0000000");
-  assert.equal(folded(1), "0011100");
-  assert.equal(folded(2), "0001000");
-  assert.equal(folded(1, 2), "0011100");
-  assert.equal(folded(5), "0000001");
 });
 
 test("what lies in a window is counted with its part of it", () => {

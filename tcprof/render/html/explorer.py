@@ -21,7 +21,7 @@ def pack_explorer(explorer: Explorer) -> Markup:
 
 
 def _describe(grouping: Grouping) -> dict[str, Any]:
-    table, lines = grouping.table, grouping.lines
+    table, lines, every = grouping.table, grouping.lines, grouping.is_ordered
     columns = zip(*(line.row.cells for line in lines), strict=True)
     return {
         "by": grouping.by,
@@ -31,18 +31,26 @@ def _describe(grouping: Grouping) -> dict[str, Any]:
         "first": table.first,
         "more": f"{table.hidden} {table.more}" if table.hidden else "",
         "notes": [_unbroken(note) for note in grouping.notes],
-        "columns": [_column(heading, cells) for heading, cells in zip(table.headings, columns, strict=True)],
+        "isOrdered": every,
+        "columns": [_column(heading, cells, every) for heading, cells in zip(table.headings, columns, strict=True)],
         "rows": {
-            "name": [line.row.name for line in lines],
-            "full": [line.row.full or line.row.name for line in lines],
+            "name": [_name(line) for line in lines],
+            "full": [line.row.full or f"{line.row.ancestors}{line.row.name}" for line in lines],
             "tag": [_tag(line) for line in lines],
             "kind": [line.kind for line in lines],
             "item": [line.row.item for line in lines],
             "parent": [line.parent for line in lines],
+            **({"group": [line.row.group for line in lines]} if any(line.row.group for line in lines) else {}),
             "alike": {place: line.row.alike for place, line in enumerate(lines) if line.row.alike},
         },
         "sites": _sites(lines),
     }
+
+
+def _name(line: Line) -> str:
+    """Its name, and where it lies in no line that is there, what it lies in."""
+    name = line.row.short or line.row.name
+    return name if line.row.nested or line.site or line.parent >= 0 else f"{line.row.ancestors}{name}"
 
 
 def _tag(line: Line) -> str:
@@ -62,10 +70,11 @@ def _sites(lines: Sequence[Line]) -> dict[str, list[Any]]:
     }
 
 
-def _column(heading: Heading, cells: Sequence[Cell]) -> dict[str, Any]:
+def _column(heading: Heading, cells: Sequence[Cell], with_time: bool) -> dict[str, Any]:
     texts = [_unbroken(f"{cell.text} {cell.mark}".rstrip()) for cell in cells]
-    notes = [_unbroken(", ".join(each for each in cell.after if each != "–" and each)) for cell in cells]
-    has_bars = any(cell.bar >= 0 and not cell.of_time for cell in cells)
+    notes = [_unbroken(_note(cell)) for cell in cells]
+    bars = [cell.bar if with_time or not cell.of_time else -1 for cell in cells]
+    has_bars = max(bars, default=-1) >= 0
     described = {
         "title": heading.title,
         "meaning": heading.meaning,
@@ -76,13 +85,20 @@ def _column(heading: Heading, cells: Sequence[Cell]) -> dict[str, Any]:
         "text": texts,
         "sort": [cell.sort for cell in cells],
     }
-    if any(any(cell.after) for cell in cells):
+    if any(notes):
         described["note"] = notes
     if has_bars:
-        described["bar"] = [-1 if cell.of_time else cell.bar for cell in cells]
+        described["bar"] = bars
+    if any(cell.tone for cell in cells):
+        described["tone"] = [cell.tone for cell in cells]
     if any(cell.values for cell in cells):
         described["values"] = [cell.values or (cell.sort,) for cell in cells]
     return described
+
+
+def _note(cell: Cell) -> str:
+    """What stands beside a value: what precedes it, or else what follows it."""
+    return " → ".join(cell.before) or ", ".join(each for each in cell.after if each != "–" and each)
 
 
 def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -> int:
@@ -91,7 +107,7 @@ def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -
     halves = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(len(words)))
     title = min(max(map(len, each)) for each in halves)
     longest = max((len(f"{text} {note}".strip()) for text, note in texts), default=0)
-    needed = max(0.85 * longest + _BAR * has_bars, title) + _MARGIN
+    needed = max(0.85 * longest + _BAR * has_bars, 1.1 * title) + _MARGIN
     return min(math.ceil(needed), _WIDEST_WORDS if heading.words else _WIDEST)
 
 

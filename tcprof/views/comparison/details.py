@@ -20,9 +20,8 @@ from tcprof.views.comparison.icicle import ABSENT, EXPLAINED, compare_icicles
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
-from tcprof.views.document import Figure, Notes, Part, Section
+from tcprof.views.document import Explorer, Figure, Grouping, Notes, Part, Section
 from tcprof.views.figures import PlotlyFigure
-from tcprof.views.icicle import MODULES, RANGES
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Table
@@ -62,9 +61,9 @@ class _Place:
         return step_name(self.comparison)
 
     @property
-    def kernels(self) -> str:
+    def tables(self) -> str:
         """What a page calls the table whose rows a click on a bar chooses."""
-        return f"table-kernels-{self.number}-{self.gpu}"
+        return f"tables-{self.number}-{self.gpu}"
 
     def section(self, name: str, title: str, parts: tuple[Part, ...], linked: str = "") -> Section:
         return Section(f"{name}-{self.number}-{self.gpu}", title, parts, linked)
@@ -80,7 +79,7 @@ class _Place:
 
 def list_details(
     comparison: Comparison, number: int, name: str = "", steps: Mapping[int, Section] = _NO_STEPS
-) -> tuple[Part, ...]:
+) -> list[Section]:
     """What is said of one side against the baseline, GPU by GPU.
 
     Args:
@@ -92,14 +91,13 @@ def list_details(
     for gpu in shared_gpus([comparison]):
         at = _Place(comparison, gpu, number, f": {name}" if name else "")
         both = [steps[gpu]] if gpu in steps else []
-        sections = (_view_icicles(at), *both, _view_quantities(at), *_view_parts(at), *_view_tables(at))
+        sections = (_view_icicles(at), *both, _view_quantities(at), *_view_parts(at), _view_tables(at))
         parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
-    return tuple(parts)
+    return parts
 
 
 def _view_icicles(at: _Place) -> Section:
-    tables = {by: f"table-{by.lower()}-{at.number}-{at.gpu}" for by in (MODULES, RANGES)}
-    found = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", tables)
+    found = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", at.tables)
     parts: tuple[Part, ...] = (Notes((ABSENT.format(unit=at.unit),)),)
     if found is not None:
         parts = (replace(found, caption=f"{found.caption}{at.side}"), Notes((EXPLAINED.format(unit=at.unit),)))
@@ -120,25 +118,25 @@ def _view_parts(at: _Place) -> list[Section]:
     for quantity, table in list_parts(at.comparison, at.gpu).items():
         what = "time" if quantity == TIME else "Tensor Active"
         caption = f"Baseline, what each part of the {what} adds or takes away, and the new mean"
-        make = partial(figure_waterfall, at.comparison, at.gpu, quantity, at.kernels)
+        make = partial(figure_waterfall, at.comparison, at.gpu, quantity, at.tables)
         figure = at.figure(f"waterfall-{quantity}", caption, make)
         sections.append(at.section(quantity, titles[quantity], (figure, at.table(table))))
     if not sections:
         return []
     key = ColorKey((_PARTS,), "key", colors=((BETTER_COLOR, "better"), (WORSE_COLOR, "worse")))
-    return [at.section("why", "Why", (*sections, key))]
+    return [replace(at.section("why", "Why", (*sections, key)), beside=True)]
 
 
-def _view_tables(at: _Place) -> list[Section]:
-    """The ranges, and modules and kernels where there are any."""
+def _view_tables(at: _Place) -> Section:
+    """The ranges, and modules and kernels where there are any, as one table that its reader groups."""
     on = f"on {title_of(at.comparison, at.gpu)}"
     ranges = at.table(list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS), f"Ranges {on}")
     modules = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")
     kernels = at.table(list_kernel_changes(at.comparison, at.gpu, MOST_KERNELS), f"Kernels {on}")
-    sections = [at.section("all-ranges", "Ranges", (Notes((NOTE,)), ranges))]
-    if modules.rows:
-        sections.append(Section(f"{modules.name}-part", "Modules", (Notes((MEANING,)), modules)))
-    if kernels.rows:
-        notes = Notes((" ".join(describe_kernels(at.comparison)),))
-        sections.append(at.section("all-kernels", "Kernels", (notes, kernels)))
-    return sections
+    found = (
+        ("module", modules, (MEANING,)),
+        ("range", ranges, (NOTE,)),
+        ("kernel", kernels, describe_kernels(at.comparison)),
+    )
+    groupings = tuple(Grouping.of_table(table, by, notes) for by, table, notes in found if table.rows)
+    return at.section("tables", "Modules, ranges and kernels", (Explorer(groupings, at.tables),), "Table")

@@ -66,11 +66,11 @@ class _Block:
 _NOTHING = _Block()
 
 
-def compare_icicles(comparison: Comparison, gpu: int, name: str, tables: Mapping[str, str]) -> ComparedIcicle | None:
+def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> ComparedIcicle | None:
     """Both sides' mean step on a GPU, by modules, or by ranges where a side names none; None without any work.
 
     Args:
-        tables: What a page calls the tables of modules and of ranges, by ``MODULES`` and ``RANGES``.
+        table: What a page calls the table of modules and ranges.
     """
     sides = (comparison.base.typical, comparison.new.typical)
     means = _measure(sides, gpu)
@@ -85,7 +85,8 @@ def compare_icicles(comparison: Comparison, gpu: int, name: str, tables: Mapping
     data |= {
         "unit": f"of the {unit}",
         "colors": paint_scale(COLORS),
-        "table": tables[by],
+        "table": table,
+        "by": by[:-1].lower(),
         "names": side_names(comparison),
         "means": [f"mean of {units.format_things(each, 'step')}" if each else "whole capture" for each in count],
     }

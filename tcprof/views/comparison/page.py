@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from tcprof import units
@@ -23,12 +22,23 @@ from tcprof.views.comparison.sides import (
     shown_sides,
 )
 from tcprof.views.comparison.steps import MOST_POINTS, figure_steps
-from tcprof.views.document import Commands, Document, Figure, Notes, Section, Summary
+from tcprof.views.document import (
+    LINKED,
+    WARNINGS,
+    Chapter,
+    Commands,
+    Document,
+    Figure,
+    Notes,
+    Part,
+    Section,
+    SideName,
+    SideNames,
+    Summary,
+)
 from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus
 
-WARNINGS, LINKED = "warnings", "linked"  # roles of notes: a list of warnings, and a link to the section of that role
-HARD = "differs"  # the section on what makes the sides hard to compare
-TRUST = "trust-"  # what the names of the sections on each side's figures begin with
+_HARD = "What makes these recordings hard to compare"
 _LONGEST_FILE, _LONGEST_TITLE = 80, 160
 _STEPS = (
     "Each line is a recording, each symbol a step. Open symbols are warm-up, which all figures leave out; arrows lie "
@@ -46,20 +56,9 @@ _COMMANDS = (
 )
 
 
-@dataclass(frozen=True)
-class ComparedSide(Section):
-    """A side, and what is said of it against the baseline."""
-
-    role: str = ""
-    color: str = ""
-    facts: tuple[str, ...] = ()
-    reports: tuple[tuple[str, str], ...] = ()  # links to those beside the page, each with what it is called
-
-
 def view_comparison_page(
     findings: Sequence[ComparedFindings],
     gate: Gate | None = None,
-    title: str = "",
     reports: Sequence[Sequence[str]] = (),
 ) -> Document:
     """What the page of comparisons with one baseline says.
@@ -75,23 +74,58 @@ def view_comparison_page(
     steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
+    names = (_name_side(shown, of_side) for shown, of_side in zip(sides, links, strict=True))
     return Document(
         kind="comparison",
         parts=(
+            SideNames(tuple(names)),
             *_summaries(sides, findings),
             *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
             *([_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]),
             *(steps.values() if len(sides) > 2 else ()),
-            *(_view_side(shown, len(sides), of_side, steps) for shown, of_side in zip(sides, links, strict=True)),
-            Section(HARD, "What makes these recordings hard to compare", (Notes(cautions, WARNINGS),), "Cautions"),
+            *_view_details(sides[1:], steps),
+            *([Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []),
             *_side_warnings(sides, findings),
             *list_commands(sides, links),
             _view_provenance(sides),
         ),
         faults=faults,
         gate=view_gate(gate) if gate else None,
-        title=one_line(title or title_sides(comparisons), _LONGEST_TITLE),
+        title=one_line(title_sides(comparisons), _LONGEST_TITLE),
     )
+
+
+def _view_details(others: Sequence[ShownSide], steps: Mapping[int, Section]) -> list[Part]:
+    """What is said of each side against the baseline: of one alone section by section, with the steps of both."""
+    if len(others) > 1:
+        return [
+            Section(
+                f"side-{shown.number}",
+                f"{shown.name} against the baseline",
+                tuple(list_details(shown.comparison, shown.number, shown.name)),
+                linked=shown.name,
+                folded=shown.number > 1,
+            )
+            for shown in others
+        ]
+    of_gpus = list_details(others[0].comparison, others[0].number, steps=steps)
+    return [each for of_gpu in of_gpus for each in ((of_gpu,) if of_gpu.title else of_gpu.parts)]
+
+
+def _name_side(shown: ShownSide, reports: Sequence[str]) -> SideName:
+    recordings = shown.side.recordings
+    gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
+    first = recordings[0].recording
+    facts = (
+        one_line(first.file, _LONGEST_FILE) if len(recordings) == 1 else f"{len(recordings)} recordings",
+        ", ".join(gpus),
+        f"recorded {first.started_utc}" if first.started_utc else "",
+    )
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    names = names if len(names) > 1 else ["its report"]
+    links = tuple((name, link) for name, link in zip(names, reports, strict=True) if link)
+    role = "baseline" if shown.role == "base" else "new"
+    return SideName(role, shown.name, shown.color, tuple(filter(None, facts)), links)
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
@@ -121,31 +155,6 @@ def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
     return Section(f"steps-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
 
 
-def _view_side(shown: ShownSide, count: int, reports: Sequence[str], steps: Mapping[int, Section]) -> ComparedSide:
-    """A side; of two, its details hold the steps of both."""
-    recordings = shown.side.recordings
-    gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
-    first = recordings[0].recording
-    facts = (
-        one_line(first.file, _LONGEST_FILE) if len(recordings) == 1 else f"{len(recordings)} recordings",
-        ", ".join(gpus),
-        f"recorded {first.started_utc}" if first.started_utc else "",
-    )
-    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
-    names = names if len(names) > 1 else ["its report"]
-    is_base = shown.role == "base"
-    told = (shown.comparison, shown.number, *((shown.name, {}) if count > 2 else ("", steps)))
-    return ComparedSide(
-        name=f"side-{shown.number}",
-        title=shown.name,
-        parts=() if is_base else list_details(*told),
-        role="baseline" if is_base else "new",
-        color=shown.color,
-        facts=tuple(fact for fact in facts if fact),
-        reports=tuple((name, link) for name, link in zip(names, reports, strict=True) if link),
-    )
-
-
 def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
     found = [findings[0].base, *(each.new for each in findings)]
     sections = []
@@ -153,7 +162,7 @@ def _side_warnings(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
         lines = (*list_left_out(shown.side), *texts_of(of_side, Severity.CAUTION))
         title = f"{_role(shown, len(sides))}: before you trust its figures"
         if lines:
-            sections.append(Section(f"{TRUST}{shown.number}", title, (Notes(lines, WARNINGS),)))
+            sections.append(Section(f"trust-{shown.number}", title, (Notes(lines, WARNINGS),)))
     return sections
 
 
@@ -170,8 +179,8 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
     window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
     note = " ".join((window, *source, "The sides differ in what is marked ≠."))
-    facts = compare_provenance([(shown.name, shown.side) for shown in sides])
-    return Section("provenance", "Where the figures come from", (Notes((note,)), facts), "Provenance")
+    facts = compare_provenance(sides)
+    return Section("provenance", "The recordings", (Notes((note,)), facts), chapter=Chapter.SOURCES)
 
 
 def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> list[Section]:

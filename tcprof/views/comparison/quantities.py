@@ -99,7 +99,7 @@ def _strip(quantity: Quantity, row: ComparedRow) -> Strip | None:
 MEAN_ALONE = "m"  # marks a change that the mean alone shows
 NOTE = (
     "The change, a ratio or a difference in points, over baseline → new; medians per instance. ~ marks changes that "
-    "are inconclusive, m those that only the mean shows. Headings sort; a third click brings the tree back."
+    "are inconclusive, m those that only the mean shows."
 )
 _SHOWN_RANGES = (  # on a page, before its reader has chosen; by what conditions call them
     *("time", "host_time", "gpu_idle", "kernel_count"),

@@ -160,12 +160,12 @@ def _side_row(shown: ShownSide, gpu: int, quantity: str) -> Row:
     return Row(shown.name, (Cell.time(time[side]), *change, *shares, count))
 
 
-def compare_provenance(sides: Sequence[tuple[str, Side]]) -> Facts:
+def compare_provenance(sides: Sequence[ShownSide]) -> Facts:
     """Facts of all recordings side by side: for each side what its recordings have."""
-    facts = [[dict(list_provenance(each)) for each in side.recordings] for _, side in sides]
+    facts = [[dict(list_provenance(each)) for each in shown.side.recordings] for shown in sides]
     names = dict.fromkeys(name for side in facts for each in side for name in each)
     told = []
     for name in names:
         texts = tuple(tuple(dict.fromkeys(each.get(name, units.UNKNOWN) for each in side)) for side in facts)
         told.append((name, len(set(texts)) > 1, texts))
-    return Facts(tuple(told), tuple(name for name, _ in sides))
+    return Facts(tuple(told), tuple(shown.name for shown in sides), tuple(shown.color for shown in sides))

@@ -146,7 +146,8 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
     told = {id(each): (lead, *_detail(each)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
     parts: list[Part] = [part for each in shown for part in told[id(each)]]
     for number, (line, of_fold) in enumerate(_fold(folded)):
-        parts.append(Section(f"folded-{number}", line, tuple(part for each in of_fold for part in told[id(each)])))
+        inside = tuple(part for each in of_fold for part in told[id(each)])
+        parts.append(Section(f"folded-{number}", line, inside, folded=True))
     return tuple(parts)
 
 

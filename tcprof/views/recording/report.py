@@ -7,9 +7,11 @@ from tcprof.analysis import Analysis
 from tcprof.arrays import return_freed_memory
 from tcprof.findings import Findings, summarize_checks
 from tcprof.findings.advise import advise
+from tcprof.findings.judge import keep_busiest
 from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Facts, Figure, Notes, Part, Section
+from tcprof.views.document import BASE, SUBTITLE, Chapter, Document, Facts, Figure, Notes, Part, Section, Timeline
+from tcprof.views.figures.traces import shown_gpus
 from tcprof.views.recording import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -27,9 +29,7 @@ from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import MEANING, MOST_POINTS, describe_steps, figure_step_strip, list_ledger
 
-TIMELINE = "timeline"  # name of the section in which a page draws samples, ranges and work over time
-# Of a page: the verdict with a picture of a step in it, what stays in view, what is explored below it, and sources.
-PICTURE, VERDICT, PANE, EXPLORE, SOURCES = "picture", "verdict", "pane", "explore", "sources"
+_UNDRAWN = "There is nothing to draw: the recording has no samples, no work on a GPU and no ranges."
 _ADVICE = "How to do it, and why"
 _LEDGER = "Ledger: what the figures rest on"
 _STRIP = (
@@ -43,10 +43,12 @@ _ACCOUNT = (
 _NAMES = "“Counter and name” agree where both say that a kernel uses the Tensor Cores."
 
 
-def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Document:
-    """What the page of a recording says; its title is its file's name by default."""
+def view_report(analysis: Analysis, findings: Findings) -> Document:
+    """What the page of a recording says, of many GPUs the busiest."""
+    analysis, findings = keep_busiest(analysis, findings)
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     summaries = summarize(analysis, findings)
+    timeline = Timeline(analysis) if shown_gpus(analysis) else Notes((_UNDRAWN,))
     advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     icicles = _explained(EXPLAINED, list_icicles(analysis))
@@ -54,24 +56,26 @@ def view_report(analysis: Analysis, findings: Findings, title: str = "") -> Docu
     provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     table = list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
     sections = (
-        Section("advice", _ADVICE, view_sections(analysis, advice), chapter=VERDICT),
-        Section("consists", "What the time consists of", icicles, chapter=PICTURE),
-        Section(TIMELINE, "Timeline", (), chapter=PANE),
-        Section("table", "Modules, ranges and kernels", table, "Table", EXPLORE),
-        Section("steps", "Steps", _steps(analysis), chapter=EXPLORE),
-        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline", EXPLORE),
-        Section("ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", SOURCES),
-        Section("provenance", "The recording", (Facts(provenance),), chapter=SOURCES),
+        Section("advice", _ADVICE, view_sections(analysis, advice), chapter=Chapter.VERDICT),
+        Section("consists", "What the time consists of", icicles, chapter=Chapter.PICTURE),
+        Section("timeline", "Timeline", (timeline,), chapter=Chapter.PANE),
+        Section("table", "Modules, ranges and kernels", table, "Table"),
+        Section("steps", "Steps", _steps(analysis)),
+        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
+        Section(
+            "ledger", _LEDGER, _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger)), "Ledger", Chapter.SOURCES
+        ),
+        Section("provenance", "The recording", (Facts(provenance),), chapter=Chapter.SOURCES),
     )
     parts: tuple[Part, ...] = (
-        Notes((describe_date(analysis),), "subtitle"),
+        Notes((describe_date(analysis),), SUBTITLE),
         *summaries,
         list_leads(analysis, advice),
-        Notes(base, "base"),
-        *(section for section in sections if section.parts or section.name == TIMELINE),
+        Notes(base, BASE),
+        *(section for section in sections if section.parts),
     )
     warnings = tuple(each for each in findings.warnings if each not in findings.remarks)
-    title = one_line(title or analysis.recording.file, 160)
+    title = one_line(analysis.recording.file, 160)
     return make_document(analysis, findings, "report", parts, {}, title=title, warnings=warnings, base=base)
 
 

@@ -4,7 +4,8 @@ import { element, find, findAll } from "../dom";
 import { formatSeconds } from "../format";
 import { drawBars, moveFocus, nodeOf, type Look } from "../icicle";
 import { chainOf, KINDS, type Tree } from "../icicle_tree";
-import { nameOf, rowsOf } from "../table";
+import type { Grouping } from "../explorer/data";
+import { explorers } from "../explorer/tools";
 import { largestDifferences, rankBlocks, type Change, type Order } from "./blocks";
 
 type Figures = Pick<Tree, "time" | "launches" | "active" | "name">;
@@ -16,8 +17,9 @@ interface Data extends Look, Pick<Tree, "kind" | "parent" | "start" | "link" | "
   names: [string, string];
   /** What each side's figures are the mean of. */
   means: [string, string];
-  /** The table whose rows the blocks are. */
+  /** The table whose rows the blocks are, and what it is grouped by for them. */
   table: string;
+  by: Grouping["by"];
 }
 
 const MOST = 8; // blocks whose difference is listed
@@ -125,39 +127,12 @@ function markTwins(element: HTMLElement, block: Element | null): void {
   for (const each of findAll("[data-node]", element)) each.classList.toggle("twin", each.dataset.node === node);
 }
 
-/** Mark the row of a block, or of the innermost one around it that has one, and link to it; the page stays where it is. */
+/** Point at the row of a block, or of the innermost one around it that has one, and link to it; the page stays where it is. */
 function selectRow(element: HTMLElement, data: Data, node: number): void {
-  const table = document.getElementById(data.table) as HTMLTableElement | null;
-  const rows = table ? rowsOf(table) : [];
   const paths = chainOf({ ...data, ...data.sides[0] }, node).map((each) => data.texts[data.link[each]]).filter(Boolean).reverse();
-  const found = paths.map((path) => rows.find((row) => (row.cells[0].title || nameOf(row)) === path)).find(Boolean);
-  rows.forEach((row) => { if (row !== found) row.removeAttribute("aria-current"); });
   const [said, link] = [find("[role=status]", element), find<HTMLButtonElement>(".chosen-block button", element)];
   const kind = KINDS[data.kind[node]];
   said.textContent = `${data.texts[data.sides[data.sides[1].time[node] ? 1 : 0].name[node]]}: ${describeChange(data, node)}.${kind === "class" || kind === "idle" ? " Its row is that of the block around it." : ""}`;
-  link.hidden = !found;
-  if (!found || !table) return;
-  found.setAttribute("aria-current", "true");
-  reveal(table, found);
-  link.onclick = () => {
-    reveal(table, found);
-    found.scrollIntoView({ block: "center" });
-  };
-}
-
-/** Unfold what a row lies in, leave a search that hides it, and bring it into view within its table. */
-function reveal(table: HTMLTableElement, row: HTMLTableRowElement): void {
-  if (row.hidden) {
-    const search = find<HTMLInputElement>(`[data-filter="${table.id}"]`);
-    search.value = "";
-    search.dispatchEvent(new Event("input"));
-  }
-  while (row.classList.contains("folded")) {
-    const closed = rowsOf(table).slice(0, rowsOf(table).indexOf(row)).reverse()
-      .find((each) => !each.classList.contains("folded") && each.querySelector('.fold[aria-expanded="false"]'));
-    if (!closed) break;
-    find<HTMLButtonElement>(".fold", closed).click();
-  }
-  const box = table.closest(".table-box");
-  if (box) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  link.hidden = !explorers.get(data.table)?.point(data.by, paths);
+  link.onclick = () => document.getElementById(data.table)!.scrollIntoView({ block: "center" });
 }

@@ -16,11 +16,14 @@ export interface Column {
   note?: readonly string[];
   /** Lengths of bars, in percent; negative for none. */
   bar?: readonly number[];
+  /** Whether a change is better or worse. */
+  tone?: readonly string[];
   /** The numbers of a row in a file, where the column stands for several. */
   values?: readonly (readonly string[])[];
 }
 
-export type Kind = "module" | "modules" | "range" | "kernel" | "";
+/** What a row selects; "row" for nothing, and "" for what only holds others together. */
+export type Kind = "module" | "modules" | "range" | "kernel" | "row" | "";
 
 /** Rows by columns; each comes after the one that it lies in. */
 export interface Rows {
@@ -30,6 +33,8 @@ export interface Rows {
   kind: readonly Kind[];
   item: readonly number[];
   parent: readonly number[];
+  /** The part of a change that each belongs to, where a reader may choose some. */
+  group?: readonly string[];
   /** The numbers of the modules that some rows stand for, by the place of the row. */
   alike: Readonly<Record<number, readonly number[]>>;
 }
@@ -46,12 +51,14 @@ export interface Sites {
 
 /** The table of a GPU, grouped by modules, ranges or kernels. */
 export interface Grouping {
-  by: "module" | "range" | "kernel";
+  by: "module" | "range" | "kernel" | "";
   gpu: number;
   name: string;
   caption: string;
   first: string;
   more: string;
+  /** Whether its rows are in the order that a reader sees first. */
+  isOrdered: boolean;
   notes: readonly string[];
   columns: readonly Column[];
   rows: Rows;

@@ -13,7 +13,7 @@ export interface Marks {
 
 /** A column that is shown: its place, or the time of what is asked for. */
 export interface Shown {
-  key: Exclude<Key, "name">;
+  key: Exclude<Key, "name" | "given">;
   title: string;
   meaning: string;
   words: boolean;
@@ -56,7 +56,7 @@ export function makeHead(table: HTMLTableElement, model: Model, columns: readonl
 
 export function makeRow(model: Model, { row, depth, open }: Seen, place: number, columns: readonly Shown[]): HTMLTableRowElement {
   const { rows } = model.grouping;
-  const made = element("tr", { id: `line-${place}`, className: place % 2 ? "odd" : "" });
+  const made = element("tr", { className: place % 2 ? "odd" : "" });
   made.dataset.place = String(place);
   made.setAttribute("aria-rowindex", String(place + 2));
   made.setAttribute("aria-level", String(depth + 1));
@@ -94,15 +94,16 @@ function elided(name: string): HTMLElement {
 }
 
 function makeCell(model: Model, row: number, { column, words }: Shown): HTMLTableCellElement {
+  const { grouping } = model;
   if (!column) return element("td", {}, model.matching[row] ? formatSeconds(model.matching[row] * 1e-9) : "");
   const cell = element("td", { className: words ? "word" : "" });
   const bar = column.bar?.[row] ?? -1;
   if (bar >= 0) {
     const length = element("i");
     length.style.width = `${bar}%`;
-    cell.append(element("span", { className: column.columns[0] === "lost_time_ns" ? "bar lost" : "bar", ariaHidden: "true" }, length));
+    cell.append(element("span", { className: `bar ${column.columns[0] === "lost_time_ns" ? "lost" : grouping.isOrdered ? "time" : ""}`, ariaHidden: "true" }, length));
   }
-  cell.append(element("span", { className: "value" }, column.text[row]));
+  cell.append(element("span", { className: `value ${column.tone?.[row] ?? ""}` }, column.text[row]));
   const note = column.note?.[row];
   if (note) cell.append(element("span", { className: "note-in" }, note));
   if (words) cell.title = column.text[row];

@@ -30,6 +30,7 @@ export class Explorer {
   #window: WindowChange | null = null;
   #within: Marks["within"] = null;
   #cursor = -1; // the row that the keyboard is at
+  #pointed = -1; // a row that the page points at, which selects nothing
 
   /** @param told - Is called after each change of what is shown. */
   constructor(box: HTMLElement, groupings: readonly Grouping[], timeline: Timeline | null, told: () => void) {
@@ -53,6 +54,11 @@ export class Explorer {
     return this.#models.filter(({ grouping }) => grouping.gpu === this.#gpu).map(({ grouping }) => grouping.by);
   }
 
+  /** The parts of a change that its kernels belong to; none where they belong to none. */
+  get groups(): readonly string[] {
+    return this.#models.flatMap(({ grouping: { rows } }) => rows.group ?? []);
+  }
+
   groupBy(by: Grouping["by"]): void {
     const { wanted } = this.model;
     this.#by = by;
@@ -60,6 +66,17 @@ export class Explorer {
     this.#mark();
     this.#show();
     if (this.#selection) this.#reveal();
+  }
+
+  /** Point at the first of some rows, by their whole names, that is there; whether one is. */
+  point(by: Grouping["by"], names: readonly string[]): boolean {
+    this.#by = by;
+    const { full } = this.model.grouping.rows;
+    this.#pointed = names.map((name) => full.indexOf(name)).find((row) => row >= 0) ?? -1;
+    this.#mark();
+    this.#show();
+    if (this.#pointed >= 0) this.#reveal();
+    return this.#pointed >= 0;
   }
 
   ask(change: Partial<Model["wanted"]>): void {
@@ -129,7 +146,7 @@ export class Explorer {
       if (!row) return;
       this.#pointAt(Number(row.dataset.place));
       const { open } = this.#seen[this.#cursor];
-      if (target.closest(".fold") || (open !== undefined && !this.#kindOf(this.#cursor))) this.#toggle();
+      if (target.closest(".fold") || (open !== undefined && !this.#selects(this.#cursor))) this.#toggle();
       else this.#choose(row);
     });
     this.#table.addEventListener("keydown", (event) => this.#press(event));
@@ -179,7 +196,7 @@ export class Explorer {
       PageDown: () => this.#pointAt(this.#cursor + 20), PageUp: () => this.#pointAt(this.#cursor - 20),
       ArrowRight: () => { if (open === false) this.#toggle(); else this.#pointAt(this.#cursor + 1); },
       ArrowLeft: () => { if (open) this.#toggle(); else this.#pointAt(around()); },
-      Enter: () => { if (this.#kindOf(this.#cursor)) this.#choose(this.#rows.at(this.#cursor)); else if (open !== undefined) this.#toggle(); },
+      Enter: () => { if (this.#selects(this.#cursor)) this.#choose(this.#rows.at(this.#cursor)); else if (open !== undefined) this.#toggle(); },
     };
     if (!(event.key in moves)) return;
     event.preventDefault();
@@ -191,22 +208,26 @@ export class Explorer {
   #pointAt(place: number): void {
     const before = this.#rows.at(this.#cursor);
     before?.classList.remove("cursor");
+    before?.removeAttribute("id");
     this.#cursor = this.#seen.length ? Math.max(-1, Math.min(place, this.#seen.length - 1)) : -1;
     if (this.#cursor < 0) { this.#table.removeAttribute("aria-activedescendant"); return; }
     this.#rows.reach(this.#cursor);
-    this.#rows.at(this.#cursor)?.classList.add("cursor");
-    this.#table.setAttribute("aria-activedescendant", `line-${this.#cursor}`);
+    const row = this.#rows.at(this.#cursor);
+    if (!row) return;
+    row.classList.add("cursor");
+    row.id = `${this.#table.closest(".explorer")!.id}-at`;
+    this.#table.setAttribute("aria-activedescendant", row.id);
   }
 
-  #kindOf(place: number): Kind {
-    return this.model.grouping.rows.kind[this.#seen[place]?.row] ?? "";
+  #selects(place: number): boolean {
+    return !selectsNothing(this.model.grouping.rows.kind[this.#seen[place]?.row] ?? "");
   }
 
   /** What a row stands for. */
   #selectionOf(row: number): Selection | null {
     const { rows: { kind, item, alike }, gpu } = this.model.grouping;
     const mine = kind[row];
-    if (!mine) return null;
+    if (selectsNothing(mine)) return null;
     if (mine === "modules") return { kind: "modules", gpu, ids: alike[row] };
     const name = this.#timeline?.subjects.nameOf(mine, gpu, item[row]);
     return name === undefined ? null : { kind: mine, gpu, name };
@@ -222,7 +243,7 @@ export class Explorer {
     const isWanted = (row: number) => (rows.kind[row] === "modules"
       ? together !== null && nameOfSame(this.#selectionOf(row)!) === together
       : wanted.has(`${rows.kind[row]} ${rows.item[row]}`));
-    const current = new Set(wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
+    const current = new Set(this.#pointed >= 0 ? [this.#pointed] : wanted.size ? rows.kind.flatMap((kind, row) => (kind && isWanted(row) ? [row] : [])) : []);
     const holding = new Set<number>();
     for (const row of current) for (let at = rows.parent[row]; at >= 0 && !holding.has(at); at = rows.parent[at]) holding.add(at);
     this.#marks = { current, holding, within: this.#within };
@@ -254,6 +275,8 @@ export class Explorer {
     this.#pointAt(this.#seen.findIndex((each) => each.row === row));
   }
 }
+
+const selectsNothing = (kind: Kind): kind is "" | "row" => kind === "" || kind === "row";
 
 /** A list of columns to choose from. */
 export function columnBox(explorer: Explorer, title: string, meaning: string): HTMLElement {

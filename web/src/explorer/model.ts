@@ -10,12 +10,14 @@ interface Wanted {
   words: string;
   /** Some kernels alone, by their ids. */
   kernels: ReadonlySet<number> | null;
+  /** Some parts of a change alone; empty for all. */
+  groups: readonly string[];
 }
 
-export const EVERYTHING: Wanted = { phases: new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null };
+export const EVERYTHING: Wanted = { phases: new Set(), noTensor: false, timeClass: "", precision: "", words: "", kernels: null, groups: [] };
 
-/** A column, or the names, or the time of what is asked for. */
-export type Key = number | "name" | "matching";
+/** A column, or the names, or the time of what is asked for, or the order in which the rows come. */
+export type Key = number | "name" | "matching" | "given";
 
 export interface Order {
   key: Key;
@@ -36,7 +38,7 @@ export class Model {
   /** Time of the launches that are asked for in each row, in ns. */
   readonly matching: Float64Array;
   wanted = EVERYTHING;
-  order: Order = { key: 0, direction: -1 };
+  order: Order;
   isFlat = false;
   /** Whether all is open but kernels in their places, as on paper. */
   isUnfolded = false;
@@ -52,6 +54,7 @@ export class Model {
   constructor(grouping: Grouping) {
     const { rows: { parent, name, full, tag }, sites } = grouping;
     this.grouping = grouping;
+    this.order = grouping.isOrdered ? { key: "given", direction: 1 } : { key: 0, direction: -1 };
     this.#siteOf = new Int32Array(name.length).fill(-1);
     sites.line.forEach((row, site) => { this.#siteOf[row] = site; });
     this.#children = name.map((): number[] => []);
@@ -81,7 +84,9 @@ export class Model {
     this.#keys.delete("matching");
     const { rows: { parent }, sites } = this.grouping;
     const words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
-    const isNamed = (row: number) => words.every((word) => this.#texts[row].includes(word));
+    const { group } = this.grouping.rows;
+    const isChosen = (row: number) => !group || !wanted.groups.length || wanted.groups.includes(group[row]);
+    const isNamed = (row: number) => isChosen(row) && words.every((word) => this.#texts[row].includes(word));
     const named = Uint8Array.from(parent, () => 0);
     this.#kept.fill(0);
     this.#found.fill(0);
@@ -94,7 +99,7 @@ export class Model {
       named[row] = Number((around >= 0 && named[around]) || isNamed(row));
       const site = this.#siteOf[row];
       if (this.isFiltered ? site >= 0 && named[row] && this.#asksFor(site) : named[row]) {
-        if (!words.length || isNamed(row) || this.isFiltered) keep(row);
+        if (!(words.length || wanted.groups.length) || isNamed(row) || this.isFiltered) keep(row);
         else this.#kept[row] = 1;
         for (let at = row; site >= 0 && at >= 0; at = parent[at]) this.matching[at] += sites.ns[site];
       }
@@ -195,7 +200,7 @@ export class Model {
     if (known) return known;
     const { rows, columns } = this.grouping;
     const column = typeof key === "number" ? columns[key] : null;
-    const made = key === "name" ? rows.name.map((name) => name.toLowerCase()) : !column ? this.matching
+    const made = key === "given" ? Float64Array.from(rows.name, (_, row) => row) : key === "name" ? rows.name.map((name) => name.toLowerCase()) : !column ? this.matching
       : column.words ? column.sort.map((word) => word.toLowerCase()) : Float64Array.from(column.sort, (text) => (text ? Number(text) : NaN));
     this.#keys.set(key, made);
     return made;

@@ -1,5 +1,4 @@
 /** The tools above the table: what it is grouped by, what is asked for, its columns, and saving it. */
-import { closeFromOutside } from "../columns";
 import { saveCsv } from "../csv";
 import { element, find, findAll, press } from "../dom";
 import { formatCount } from "../format";
@@ -9,25 +8,33 @@ import { readGroupings, type Grouping } from "./data";
 import { columnBox, Explorer } from "./explorer";
 import { EVERYTHING } from "./model";
 
-/** Start the table of a page, if it has one; resolves when it is drawn. */
-export async function startExplorer(drawing: Promise<Timeline | null>): Promise<void> {
-  const box = document.querySelector<HTMLElement>(".explorer");
-  const packed = document.getElementById("explorer-data");
-  if (!box || !packed) return;
-  const groupings = await readGroupings(packed);
+/** The tables of a page by the ids of their boxes, once they are drawn. */
+export const explorers = new Map<string, Explorer>();
+
+/** Start the tables of a page; resolves when they are drawn. */
+export async function startExplorers(drawing: Promise<Timeline | null>): Promise<void> {
+  await Promise.all(findAll(".explorer").map((box) => startExplorer(box, drawing)));
+}
+
+async function startExplorer(box: HTMLElement, drawing: Promise<Timeline | null>): Promise<void> {
+  const groupings = await readGroupings(document.getElementById(box.dataset.explorer!)!);
   const timeline = await drawing; // its names are what the rows select
   const tell = () => { if (explorer) update(box, explorer); };
   let explorer: Explorer | null = null;
+  box.hidden = false; // so that it has a height
   explorer = new Explorer(box, groupings, timeline, tell);
+  explorers.set(box.id, explorer);
   startTools(box, explorer, groupings);
   update(box, explorer);
-  box.hidden = false;
 }
 
 function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Grouping[]): void {
   for (const button of findAll<HTMLButtonElement>("[data-group-by]", box)) {
     button.addEventListener("click", () => explorer.groupBy(button.dataset.groupBy as Grouping["by"]));
   }
+  const [ways, filters] = findAll(".choice", box);
+  ways.hidden = new Set(groupings.map(({ by }) => by)).size < 2;
+  filters.hidden = !groupings.some(({ sites }) => sites.line.length);
   const search = find<HTMLInputElement>("input[type=search]", box);
   search.addEventListener("input", () => explorer.ask({ words: search.value.trim() }));
   for (const button of findAll<HTMLButtonElement>("[data-phase]", box)) {
@@ -39,8 +46,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
       explorer.ask({ phases });
     });
   }
-  find<HTMLButtonElement>("[data-no-tensor]", box)
-    .addEventListener("click", () => explorer.ask({ noTensor: !explorer.model.wanted.noTensor }));
+  find("[data-no-tensor]", box).addEventListener("click", () => explorer.ask({ noTensor: !explorer.model.wanted.noTensor }));
   for (const [key, name] of [["timeClass", "class"], ["precision", "precision"]] as const) {
     const choice = find<HTMLSelectElement>(`[data-choose=${name}]`, box);
     const values = [...new Set(groupings.flatMap(({ sites }) => sites[key]))].filter(Boolean).sort();
@@ -48,6 +54,7 @@ function startTools(box: HTMLElement, explorer: Explorer, groupings: readonly Gr
     choice.parentElement!.hidden = values.length < 2;
     choice.addEventListener("change", () => explorer.ask({ [key]: choice.value }));
   }
+  find("[data-flat]", box).hidden = !groupings.some(({ rows }) => rows.parent.some((around) => around >= 0));
   find("[data-flat]", box).addEventListener("click", () => explorer.flatten(!explorer.model.isFlat));
   find("[data-save]", box).addEventListener("click", () => saveCsv(explorer.model.grouping.name, explorer.lines()));
   find("[data-all]", box).addEventListener("click", () => explorer.ask(EVERYTHING));
@@ -75,10 +82,10 @@ function update(box: HTMLElement, explorer: Explorer): void {
   find<HTMLSelectElement>("[data-choose=precision]", box).value = wanted.precision;
   const search = find<HTMLInputElement>("input[type=search]", box);
   if (search.value.trim() !== wanted.words) search.value = wanted.words;
-  find("[data-all]", box).hidden = !isFiltered && !wanted.words;
+  find("[data-all]", box).hidden = !isFiltered && !wanted.words && !wanted.groups.length;
   const { found, all } = model.count();
   find("output", box).textContent = isFiltered ? `${formatCount(found)} of ${formatCount(all)} kernels in places`
-    : wanted.words ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
+    : wanted.words || wanted.groups.length ? `${formatCount(found)} of ${formatCount(all)} rows` : grouping.more;
   find(".explorer-notes", box).replaceChildren(...grouping.notes.map((note) => element("p", { className: "note" }, note)));
   find(".columns summary", box).textContent =
     `Columns (${grouping.columns.filter(({ title }) => explorer.isShown(title)).length} of ${grouping.columns.length})`;
@@ -88,4 +95,17 @@ function update(box: HTMLElement, explorer: Explorer): void {
   list.replaceChildren(...grouping.columns.map(({ title, meaning }) => columnBox(explorer, title, meaning)));
   find(".meanings", box).replaceChildren(...grouping.columns.filter(({ meaning }) => meaning).map(({ title, meaning }) =>
     element("div", {}, element("dt", {}, title), element("dd", {}, meaning))));
+}
+
+/** Close a list of columns by Escape, and by a click beside it. */
+function closeFromOutside(chooser: HTMLDetailsElement): void {
+  chooser.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !chooser.open) return;
+    chooser.open = false;
+    find("summary", chooser).focus();
+    event.stopPropagation();
+  });
+  document.addEventListener("click", ({ target }) => {
+    if (target instanceof Node && !chooser.contains(target)) chooser.open = false;
+  });
 }

@@ -7,7 +7,8 @@ export function startKeys(): void {
   find("[data-keys]").addEventListener("click", () => dialog.showModal());
   onPageKey((event) => {
     const selection = currentSelection();
-    if (event.key === "/") find("#find").focus();
+    const search = document.querySelector<HTMLElement>("#find, .explorer input[type=search]");
+    if (event.key === "/" && search) search.focus();
     else if (event.key === "?") dialog.showModal();
     else if (event.key === "f" && selection) select(selection, { from: "element" }); // which zooms, and goes there
     else return;

@@ -1,0 +1,161 @@
+"""The page of any document: one file that asks nothing of the network.
+
+Names in a document are untrusted. The templates escape all text; in figures' JSON no character can end the element
+around it; and a content security policy forbids every request.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcprof.outputs import replace_file
+from tcprof.render.html import USUAL, PageOptions, PlotlyScript
+from tcprof.render.html.parts import DrawnPart, draw_parts
+from tcprof.units import join_units
+from tcprof.untrusted import one_line
+from tcprof.version import __version__
+from tcprof.views.document import WARNINGS, Chapter, Document, Leads, Notes
+
+# plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
+# whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
+VERSION = "4.1.1"
+FILE = f"plotly-basic-{VERSION}.min.js"
+_ADDRESS = f"https://cdn.plot.ly/{FILE}"
+# What a page's content security policy allows as scripts, besides those inside it.
+_SCRIPT_SOURCES = {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file:", PlotlyScript.CDN: f" {_ADDRESS}"}
+_LONGEST_TITLE = 160
+_STYLES = ("page.css", "tables.css", "comparison.css", "workspace.css")
+_KINDS = {
+    "report": "Tensor Core report",
+    "comparison": "Comparison",
+    "job": "Job report",
+    "jobs": "Comparison of two jobs",
+    "trend": "Trend",
+    "figure": "Figure",
+}
+
+
+def write_page(document: Document, path: Path, options: PageOptions = USUAL) -> None:
+    """Write a page, and the script beside it, where it looks for it there; one that is there already is kept.
+
+    Raises:
+        OutputError: A file cannot be written. What was there before is left as it was.
+    """
+    text, beside = render_page(document, options), path.with_name(FILE)
+    if options.plotlyjs is PlotlyScript.DIRECTORY and not beside.exists():
+        with replace_file(beside) as written:
+            written.write_text(read_bundle(), encoding="utf-8")
+    with replace_file(path) as written:
+        written.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+
+
+def render_page(document: Document, options: PageOptions = USUAL) -> str:
+    """A page as text. Sections of which no figure has anything to draw are left out."""
+    parts = draw_parts(document.parts)
+    sections = [part for part in parts if part.kind == "Section"]
+    drawn = list(_walk(parts))
+    timeline = next((part.data for part in drawn if part.kind == "Timeline"), None)
+    values = {
+        "document": document,
+        "kind": _KINDS[document.kind],
+        "title": one_line(options.title or document.title, _LONGEST_TITLE),
+        "warnings": [each for each in document.warnings if each not in document.remarks],
+        "notes": _split_notes(parts),
+        "sides": next((part.value for part in parts if part.kind == "SideNames"), None),
+        "summaries": [part.value for part in parts if part.kind == "Summary"],
+        "leads": next((part.value for part in parts if part.kind == "Leads"), Leads(())),
+        "chapters": {name: [part for part in sections if part.value.chapter == name] for name in ("", *Chapter)},
+        "links": [(part.value.name, part.value.linked or part.value.title) for part in sections if _is_linked(part)],
+        "timeline": timeline,
+    }
+    needs_plotly = timeline or any(part.kind == "Figure" and part.data for part in drawn)
+    return _templates().get_template("base.html").render(**values, **_assets(options, bool(needs_plotly)))
+
+
+def _walk(parts: Sequence[DrawnPart]) -> Iterator[DrawnPart]:
+    for part in parts:
+        yield part
+        yield from _walk(part.parts)
+
+
+def _split_notes(parts: Sequence[DrawnPart]) -> dict[str, list[str]]:
+    """The lines of notes outside of sections, by their role."""
+    notes: dict[str, list[str]] = {}
+    for part in parts:
+        if isinstance(part.value, Notes):
+            notes.setdefault(part.value.role, []).extend(part.value.lines)
+    return notes
+
+
+def _is_linked(part: DrawnPart) -> bool:
+    """Whether the navigation leads to a section: to what is explored, but to cautions only under a name for it."""
+    section = part.value
+    are_cautions = all(isinstance(each, Notes) and each.role == WARNINGS for each in section.parts)
+    return not section.chapter and bool(section.linked or (section.title and not are_cautions))
+
+
+def _assets(options: PageOptions, needs_plotly: bool) -> dict[str, Any]:
+    """What does not depend on a page's document."""
+    is_complete = options.plotlyjs is PlotlyScript.EMBED or not needs_plotly
+    return {
+        "version": __version__,
+        "theme": options.theme,
+        "origin": options.origin,
+        "style": Markup("\n").join(map(read_asset, _STYLES)),
+        "dark_style": read_asset("dark.css"),
+        "theme_script": read_asset("theme.js"),
+        "script": read_asset("page.js"),
+        "plotly": script_element(options.plotlyjs) if needs_plotly else "",
+        "script_sources": _SCRIPT_SOURCES[options.plotlyjs] if needs_plotly else "",
+        "is_complete": is_complete,
+    }
+
+
+@cache
+def _templates() -> Environment:
+    """The templates, each compiled once: a folder of recordings has many pages."""
+    environment = Environment(
+        loader=PackageLoader("tcprof.render.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        optimized=False,  # which takes longer than it saves: a page is made once
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["sentence_end"] = _end_sentence
+    environment.filters["unbroken"] = partial(join_units, space="\N{NO-BREAK SPACE}")
+    return environment
+
+
+def _end_sentence(text: str) -> int:
+    """Where the first sentence of a text ends, or what leads it in."""
+    found = re.search(r"[.:](?= )", text)
+    return found.end() if found else len(text)
+
+
+def read_asset(name: str) -> Markup:
+    """A script or a style of the pages."""
+    return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
+
+
+def read_bundle() -> Markup:
+    """The script of plotly."""
+    return read_asset(f"plotly/{FILE}")
+
+
+def script_element(source: PlotlyScript) -> Markup:
+    """The element that a page has for the script; one from the network is checked by its hash."""
+    if source is PlotlyScript.EMBED:
+        return Markup("<script>\n{}\n</script>").format(read_bundle())
+    digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()
+    address = FILE if source is PlotlyScript.DIRECTORY else _ADDRESS
+    checked = Markup(' integrity="sha384-{}" crossorigin="anonymous"').format(digest)
+    return Markup('<script src="{}"{}></script>').format(address, checked if source is PlotlyScript.CDN else "")

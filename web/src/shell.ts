@@ -1,0 +1,46 @@
+/** What is the same on all pages: their colours, the parts that open, and paper. */
+import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
+import { find, findAll, onPrint, whenParsed } from "./dom";
+import { openLinkedParts } from "./links";
+
+/** Start these once the page is parsed, and then what is its own. */
+export function startPage(start: () => void): void {
+  followPaper();
+  whenParsed(() => {
+    startThemeButton();
+    openOnPaper();
+    openLinkedParts();
+    start();
+  });
+}
+
+/** Say that all is drawn, or that it will be: for tests, and for whoever prints pages. */
+export async function markDrawn(drawn: readonly Promise<unknown>[]): Promise<void> {
+  document.documentElement.removeAttribute("data-drawn");
+  await Promise.all(drawn);
+  document.documentElement.setAttribute("data-drawn", "true");
+}
+
+function startThemeButton(): void {
+  const button = find<HTMLButtonElement>("button.theme");
+  const label = () => {
+    button.textContent = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Show the page in ${isDark() ? "light" : "dark"} colours`);
+  };
+  label();
+  systemDark.addEventListener("change", label);
+  button.addEventListener("click", () => {
+    chooseTheme(isDark() ? "light" : "dark");
+    label();
+  });
+}
+
+/** On paper everything is open. */
+function openOnPaper(): void {
+  let closed: HTMLDetailsElement[] = [];
+  onPrint((isPrinted) => {
+    if (isPrinted) closed.push(...findAll<HTMLDetailsElement>("details:not([open])"));
+    closed.forEach((part) => { part.open = isPrinted; });
+    if (!isPrinted) closed = [];
+  });
+}
