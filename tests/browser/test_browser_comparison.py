@@ -4,6 +4,7 @@ import pytest
 from builders import FIXTURES
 from clicks import click_middle, find_rest
 from comparison_inputs import read_steps, tell, write_page
+from explorer import ROWS, column, group
 from report_inputs import HOSTILE, Pages, make_comparison, make_empty
 
 import tcprof
@@ -60,6 +61,18 @@ def test_opens_silently_and_asks_for_nothing(visit, check_silent, pages, name, w
     check_silent(opened, path)
 
 
+def test_kernels_are_sorted_and_searched(visit, pages):
+    opened = visit(pages / "two.html")
+    group(opened, "kernel")
+    assert opened.locator(ROWS).count() == 3
+    given = column(opened, "Change")
+    opened.locator(".explorer").get_by_role("button", name="Change").click()
+    assert column(opened, "Change") != given
+    opened.get_by_placeholder("Search the table").fill("nvjet")
+    assert opened.locator(ROWS).count() == 1
+    assert "renamed" in opened.locator(ROWS).inner_text()
+
+
 def click_bar(opened, figure, number):
     """Click in the middle of a bar of a figure."""
     click_middle(opened.locator(f"#{figure} .bars .point path").nth(number))
@@ -67,12 +80,12 @@ def click_bar(opened, figure, number):
 
 def test_a_part_of_the_change_shows_its_kernels(visit, pages):
     opened = visit(pages / "two.html")
-    opened.locator("#why-1-0").scroll_into_view_if_needed()
+    opened.locator("#part-why-1-0").scroll_into_view_if_needed()
     figure = opened.locator("#waterfall-time_ns-1-0")
     top = find_rest(figure)  # what lies above is laid out meanwhile, which moves scrollY but nothing in view
-    rows = opened.locator("#table-kernels-1-0 tbody tr:visible")
+    rows = opened.locator(ROWS)
     click_bar(opened, "waterfall-time_ns-1-0", 1)
-    said = opened.locator("#why-1-0 .chosen").first
+    said = opened.locator("#part-why-1-0 .chosen").first
     assert said.inner_text().startswith("The table shows 1 of its kernels: renamed kernels: ")
     assert figure.bounding_box()["y"] == pytest.approx(top, abs=2)
     assert rows.locator("td").first.inner_text() == "renamed"
@@ -86,21 +99,25 @@ def test_a_part_of_the_change_shows_its_kernels(visit, pages):
 
 def test_links_lead_to_their_sections(visit, pages):
     opened = visit(pages / "two.html")
-    opened.get_by_role("navigation").get_by_role("link", name="Kernels").click()
-    assert 0 <= opened.locator("#all-kernels-1-0").bounding_box()["y"] < 200
+    opened.get_by_role("navigation").get_by_role("link", name="Table").click()
+    assert 0 <= opened.locator("#part-tables-1-0").bounding_box()["y"] < 200
 
 
 @pytest.mark.parametrize(
     ("target", "first", "holds"),
     [
         ("steps-0", "series,x,y", '"base, Step time per step",0,'),
-        ("table-kernels-1-0", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
+        ("kernel", "Kernel,status,difference_ns,base_ns,new_ns,", ",renamed,-2"),
     ],
 )
 def test_figures_and_tables_are_saved_as_csv(visit, pages, target, first, holds):
     opened = visit(pages / "two.html")
+    button = f"[data-csv='{target}']"
+    if target in ("kernel", "range"):
+        group(opened, target)
+        button = "[data-save]"
     with opened.expect_download() as download:
-        opened.locator(f"[data-csv='{target}']").click()
+        opened.locator(button).click()
     lines = download.value.path().read_text().splitlines()
     assert lines[0].startswith(first)
     assert len({line.count(",") for line in lines if '"' not in line}) <= 1
@@ -130,12 +147,12 @@ def test_prints_light_with_all_parts(visit, pages):
     opened.emulate_media(media="print", color_scheme="dark")
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert opened.locator(".part:not([open])").count() == 0
+    assert opened.locator(".folded:not([open])").count() == 0
     assert opened.locator("[data-csv]:visible").count() == 0
     width = "document.querySelector('#waterfall-time_ns-2-0 .main-svg').getBoundingClientRect().width"
     assert opened.evaluate(width) == 690
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert opened.locator(".part:not([open])").count() == 1
+    assert opened.locator(".folded:not([open])").count() == 1
 
 
 def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
@@ -143,15 +160,15 @@ def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
     opened = context.new_page()
     opened.goto((pages / "two.html").as_uri())
     assert opened.locator("#quantities-1-0 tbody tr").count() >= 6
-    assert opened.locator("#table-kernels-1-0 tbody tr").count() == 3
+    assert opened.locator("#kernels-1-0 tbody tr").count() == 3
     context.close()
 
 
-def test_the_columns_that_are_shown_first_fit(visit, tmp_path):
+@pytest.mark.parametrize("by", ["range", "kernel"])
+def test_the_columns_that_are_shown_first_fit(visit, tmp_path, by):
     page = tmp_path / "recorded.html"
     write_page([compare(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16")))], page)
     opened = visit(page, 1280)
-    widths = "each => [each.closest('table').id, each.scrollWidth - each.closest('.table-box').clientWidth]"
-    tables = opened.locator(".table-box > table").evaluate_all(f"all => all.map({widths})")
-    assert {"table-ranges-1-0", "table-kernels-1-0"} <= {name for name, _ in tables}
-    assert [each for each in tables if each[1] > 0] == []
+    group(opened, by)
+    box = opened.locator(".explorer .table-box")
+    assert box.evaluate("box => box.scrollWidth - box.clientWidth") <= 0

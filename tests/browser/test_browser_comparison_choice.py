@@ -2,9 +2,10 @@
 
 import pytest
 from clicks import click_middle, find_rest
+from explorer import ROWS
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
-FIGURE, TABLE = "waterfall-time_ns-1-0", "#table-kernels-1-0"
+FIGURE = "waterfall-time_ns-1-0"
 
 
 def address(opened):
@@ -33,18 +34,18 @@ def test_parts_of_a_change_are_kept_by_reload_link_and_back(visit, pages):
     path = pages / "two.html"
     opened = visit(path)
     click_bar(opened, FIGURE, 1)
-    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
+    assert opened.locator(ROWS).count() == 1
     chosen = address(opened)
     assert chosen.startswith("#parts=")
     opened.reload()
     opened.wait_for_selector("html[data-drawn]", state="attached")
-    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
-    assert "1 of its kernels" in opened.locator("#why-1-0 .chosen").first.inner_text()
+    assert opened.locator(ROWS).count() == 1
+    assert "1 of its kernels" in opened.locator("#part-why-1-0 .chosen").first.inner_text()
     opened.go_back()
-    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 3
+    assert opened.locator(ROWS).count() == 3, "which are still kernels"
     follow(opened, path, chosen)
-    assert opened.locator(f"{TABLE} tbody tr:visible").count() == 1
-    assert 0 <= opened.locator("#why-1-0").bounding_box()["y"] < 300
+    assert opened.locator(ROWS).count() == 1
+    assert 0 <= opened.locator("#part-why-1-0").bounding_box()["y"] < 300
 
 
 def test_chosen_bars_stand_out(visit, pages):
@@ -62,7 +63,7 @@ def test_chosen_bars_stand_out(visit, pages):
 def test_a_closed_part_opens_for_what_leads_into_it(visit, pages, target):
     path = pages / "alone.html"
     opened = visit(path)
-    part = opened.locator("details#side-2")
+    part = opened.locator("details#part-side-2")
     assert part.get_attribute("open") is None
     if target == "link":
         opened.get_by_role("navigation").get_by_role("link", name="fast").click()

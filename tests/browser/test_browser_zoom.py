@@ -69,7 +69,7 @@ def check_circles(opened):
 def check_waterfall(opened):
     selector = "#waterfall-time_ns-1-0 .bars .point path"
     meant = opened.evaluate(MEANT, selector)
-    said = opened.locator("#why-1-0 .chosen").first
+    said = opened.locator("#part-why-1-0 .chosen").first
     of_kernels = [[name for name in groups if name != "idle"] for groups in meant]
     bars = zip(opened.locator(selector).all(), of_kernels, strict=True)
     chosen = [(bar, groups) for bar, groups in bars if groups and bar.bounding_box()["width"] > 4]

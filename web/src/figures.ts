@@ -73,7 +73,7 @@ function afterResize(): void {
 /** Give figures in parts that open the width that there is: one that was drawn while its part was closed has none yet. */
 function afterOpening(): void {
   document.addEventListener("toggle", ({ target }) => {
-    if (!(target instanceof HTMLDetailsElement) || !target.matches(".part")) return;
+    if (!(target instanceof HTMLDetailsElement)) return;
     unsettle();
     if (target.open) findPlots().filter((plot) => target.contains(plot) && isDrawn(plot)).forEach((plot) => Plotly.Plots.resize(plot));
   }, { capture: true }); // it does not bubble

@@ -37,7 +37,7 @@ def draw_parts(parts: Sequence[Part]) -> tuple[DrawnPart, ...]:
 
 def _draw_part(part: Part) -> DrawnPart:
     if isinstance(part, Table) and part.search:
-        part = Explorer((Grouping.of_table(part),), part.name)
+        part = Explorer((Grouping.of_table(part),), f"table-{part.name}")
     inner = draw_parts(part.parts) if isinstance(part, Section) else ()
     return DrawnPart(type(part).__name__, part, _draw(part), inner)
 

@@ -102,8 +102,7 @@ NOTE = (
     "are inconclusive, m those that only the mean shows."
 )
 _SHOWN_RANGES = (  # on a page, before its reader has chosen; by what conditions call them
-    *("time", "host_time", "gpu_idle", "kernel_count"),
-    *("tensor_active", "tensor_kernel_share"),
+    *("time", "gpu_idle", "kernel_count", "tensor_active", "tensor_kernel_share"),
 )
 _PLACE = ["domain", "path", "depth"]
 
