@@ -49,7 +49,9 @@ from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
+    from tcprof.comparison.gate.judge import Gate
     from tcprof.comparison.gate.parse import GateFile
+    from tcprof.findings.compared import ComparedFindings
     from tcprof.ranks.job import Job
 
 SidesArgument = Annotated[
@@ -160,15 +162,24 @@ def compare(
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
     print_document(document, chosen, file, wide=wide)
     if page is not None:
-        from tcprof.render.html.page import write_page
-        from tcprof.views.comparison.page import view_comparison_page
-
-        with progress(f"Writing {page.name}"):
-            reports = _find_reports(page, sides, comparisons)
-            document = view_comparison_page(findings, gate, reports)
-            write_page(document, page, PageOptions(title, theme, plotlyjs))
+        reports = _find_reports(page, sides, comparisons)
+        _write_page(findings, gate, reports, page, PageOptions(title, theme, plotlyjs))
         _tell_page(page, chosen, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
+
+
+def _write_page(
+    findings: "Sequence[ComparedFindings]",
+    gate: "Gate | None",
+    reports: Sequence[Sequence[str]],
+    page: Path,
+    options: PageOptions,
+) -> None:
+    from tcprof.render.html.page import write_page
+    from tcprof.views.comparison.page import view_comparison_page
+
+    with progress(f"Writing {page.name}"):
+        write_page(view_comparison_page(findings, gate, reports), page, options)
 
 
 def _compare_jobs(
