@@ -27,7 +27,7 @@ from tcprof.analysis import Analysis
 from tcprof.comparison import Comparison, Side, compare
 from tcprof.comparison.gate.judge import judge_condition
 from tcprof.comparison.gate.parse import Condition, parse_condition
-from tcprof.comparison.matching.places import find_renamings, list_places, rename_paths
+from tcprof.comparison.matching.sides import find_renamings, list_path_keys, rename_paths
 from tcprof.comparison.statistics.rows import MEDIAN, list_rows, sure_statistics
 from tcprof.findings.compared.verdict import judge_change
 from tcprof.frames import quantity_of
@@ -80,7 +80,7 @@ def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
         analysis, path = each.base.recordings[0], each.step_path
         for base, new in halve(analysis, -(-HALVES // len(kept))):
             renamings = find_renamings((base,), (new,), {})
-            places = list_places([rename_paths(base.ranges, renamings[0])])
+            places = list_path_keys([rename_paths(base.ranges, renamings[0])])
             rows = list_rows((base,), (new,), places, renamings)
             rows = rows[rows["path"] == path]
             for name in QUANTITIES:
@@ -92,7 +92,7 @@ def of_real_repeats(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str, 
     for files in pairs:
         base, new = ((tcprof.read(file),) for file in files)
         renamings = find_renamings(base, new, {})
-        places = list_places(
+        places = list_path_keys(
             [rename_paths(one.ranges, renaming) for (one,), renaming in zip((base, new), renamings, strict=True)]
         )
         for path, of_path in list_rows(base, new, places, renamings).groupby("path"):
@@ -115,7 +115,7 @@ def of_repeats() -> Iterator[tuple[str, str, str, str]]:
         for count in (1, 3):
             generator = np.random.default_rng([7, number, count])
             base, new = (tuple(make_recording(program, generator, 1.0, each) for _ in range(count)) for _ in range(2))
-            rows = list_rows(base, new, list_places([base[0].ranges]), find_renamings(base, new, {}))
+            rows = list_rows(base, new, list_path_keys([base[0].ranges]), find_renamings(base, new, {}))
             for path, of_path in rows.groupby("path"):
                 for name in QUANTITIES:
                     verdicts = (judge(of_path, str(path), found[name]) for found in (CONDITIONS, MARGINS))

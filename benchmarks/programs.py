@@ -10,7 +10,7 @@ import pandas as pd
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
 from tcprof.analysis.steps.marked_steps import find_marked_steps
-from tcprof.comparison.matching.places import with_steps
+from tcprof.comparison.matching.sides import with_steps
 from tcprof.comparison.statistics import estimates
 from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
 from tcprof.sources import Recording

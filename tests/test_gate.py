@@ -10,7 +10,7 @@ from gate_inputs import UNKNOWN, make_row, make_rows, make_share, without_interv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcprof.comparison.gate.judge import Caveat, Estimate, Gate, judge_condition, judge_finding
+from tcprof.comparison.gate.judge import Caveat, Gate, GateFigure, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
@@ -187,7 +187,7 @@ def test_only_the_whole_interval_proves(text, expected):
 )
 def test_points_ratios_and_values_are_the_figures_of_their_own_columns(text, figures, expected):
     found = judge(text, make_row(), make_share())
-    assert (found.median, found.mean, found.verdict) == (Estimate(*figures), Estimate(*figures), expected)
+    assert (found.median, found.mean, found.verdict) == (GateFigure(*figures), GateFigure(*figures), expected)
 
 
 FIGURES = st.floats(0.5, 2) | st.just(1.05)
@@ -276,7 +276,7 @@ def unmoved(**means):
 def test_either_of_median_and_mean_fails_a_build_and_both_must_pass(figures, expected, decided_by):
     found = judge("time > +5%", unmoved(**dict(zip(("ratio", "ratio_low", "ratio_high"), figures, strict=True))))
     assert (found.verdict, found.decided_by) == (expected, decided_by)
-    assert found.median == Estimate(1.0, 0.99, 1.01)
+    assert found.median == GateFigure(1.0, 0.99, 1.01)
     turned = judge("time < +5%", unmoved(ratio=1.09, ratio_low=1.06, ratio_high=1.12))
     assert (turned.verdict, turned.decided_by) == ("fail", "median")
 

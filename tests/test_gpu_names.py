@@ -7,7 +7,7 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.chips.chip import read_boards
-from tcprof.comparison.matching.places import Side, gpu_models
+from tcprof.comparison.matching.sides import Side, gpu_models
 from tcprof.nsys import schema
 from tcprof.redaction.gpu_names import is_gpu_name
 from tcprof.redaction.redact import redact

@@ -13,7 +13,7 @@ from tcprof.analysis.kernels.names import read_names
 from tcprof.comparison import Side
 from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.kernels import match_kernels
-from tcprof.comparison.matching.kinds import join_kinds
+from tcprof.comparison.matching.sides import join_kinds
 from tcprof.comparison.matching.slots import align, classify_kernels, similarities
 from tcprof.frames import KERNEL_CHANGES, KERNELS
 from tcprof.sources.nsys_sqlite import NsysExport

@@ -73,10 +73,6 @@ NOT_YET_CLEAN = {
     "api",
     "chips",
     "cli",
-    "comparison",
-    "comparison/gate",
-    "comparison/matching",
-    "comparison/statistics",
     "findings",
     "findings/compared",
     "findings/pricing",
@@ -103,11 +99,9 @@ NOT_YET_CLEAN = {
 }
 NOT_YET_UNIQUE = {
     "Backward",
-    "Change",
     "Columns",
     "Commands",
     "Database",
-    "Estimate",
     "Facts",
     "Limits",
     "Metric",

@@ -12,8 +12,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.comparison.matching.kernels import Matching, match_kernels
-from tcprof.comparison.matching.kinds import join_kinds
-from tcprof.comparison.matching.places import (
+from tcprof.comparison.matching.sides import (
     Renaming,
     Side,
     check_mapping,
@@ -22,7 +21,8 @@ from tcprof.comparison.matching.places import (
     find_unmapped,
     gpu_models,
     join_facts,
-    list_places,
+    join_kinds,
+    list_path_keys,
     rename_paths,
     share_steps,
 )
@@ -42,7 +42,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Comparison:
-    """A baseline and another side."""
+    """A baseline, another side, and what changed."""
 
     base: Side  # the baseline
     new: Side  # what is compared with it
@@ -88,7 +88,7 @@ def compare(
     check_mapping(base.recordings, mapping)
     base, new = share_steps(join_kinds(base), join_kinds(new), mapping)
     renamings = find_renamings(base.recordings, new.recordings, mapping)
-    places = list_places(
+    path_keys = list_path_keys(
         [
             rename_paths(recording.ranges, renaming)
             for side, renaming in zip((base, new), renamings, strict=True)
@@ -102,7 +102,7 @@ def compare(
     return kind(
         base=base,
         new=new,
-        rows=list_rows(base.recordings, new.recordings, places, renamings),
+        rows=list_rows(base.recordings, new.recordings, path_keys, renamings),
         step_path=path,
         matching=matching,
         modules=compare_modules(base.recordings, new.recordings, iterate=bool(path)),
@@ -114,11 +114,11 @@ def compare(
 
 
 def _step_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Renaming]) -> str:
-    found = []
+    step_paths = []
     for recording, renaming in zip(typical, renamings, strict=True):
         paths = pd.DataFrame({"path": counted_paths(recording.steps), "depth": 0})
-        found.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
-    return next((path for path in found[0] if path in found[1]), "")
+        step_paths.append(dict.fromkeys(rename_paths(paths, renaming)["path"]))
+    return next((path for path in step_paths[0] if path in step_paths[1]), "")
 
 
 def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
@@ -146,12 +146,12 @@ def refuse_shared(sides: Sequence[Side]) -> None:
 
 def _refuse(base: Side, new: Side, allow_mismatch: bool) -> None:
     """Refuse a comparison whose figures would mean nothing."""
-    told = [join_facts(recording.window for recording in side.recordings) for side in (base, new)]
-    if not all(told):
+    windows = [join_facts(recording.window for recording in side.recordings) for side in (base, new)]
+    if not all(windows):
         raise UsageError("a side of a comparison has no recording", "Give at least one for each side.")
-    if (told[0] != told[1] or "," in told[0]) and not allow_mismatch:
+    if (windows[0] != windows[1] or "," in windows[0]) and not allow_mismatch:
         raise UsageError(
-            f"the baseline was analyzed over {told[0]} windows, the other over {told[1]} windows",
+            f"the baseline was analyzed over {windows[0]} windows, the other over {windows[1]} windows",
             f"Analyze both over the same windows. {_ANYWAY}",
             f"Analyze both over the same windows. {_ANYWAY_IN_PYTHON}",
         )

@@ -14,14 +14,14 @@ from tcprof.analysis.steps.marked_steps import are_counted
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import TIMER_NS, WORK
 from tcprof.comparison.statistics.rows import TOO_FEW, WHOLE_GRAPHS
-from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, Known, compare_known
+from tcprof.comparison.statistics.verdicts import NOT_JUDGED, Columns, RunEstimate, compare_runs
 from tcprof.frames import MODULE_CHANGES
 
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|\Z)")  # of a layer in a list or a sequence
 _KEYS = ["gpu", "module", "phase"]
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _ENDS = ("", "_low", "_high")
-# What ``compare_known`` calls a column, and what the frame does.
+# What ``compare_runs`` calls a column, and what the frame does.
 _OF_TIME = {
     **{f"{figure}{end}": f"{figure}{end}_ns" for figure in ("base", "new", "difference") for end in _ENDS},
     **{name: name for name in ("ratio", "ratio_low", "ratio_high", "p_value", "verdict")},
@@ -35,10 +35,10 @@ _OF_TENSOR = {
 
 @dataclass(frozen=True)
 class MeasuredModules:
-    """What one recording has of each place, which is a GPU, a module and a phase."""
+    """One recording's figures of each GPU, module and phase."""
 
-    time: Known  # kernel time per step
-    active: Known  # Tensor Active; its interval is that of the fit
+    time: RunEstimate  # kernel time per step
+    active: RunEstimate  # Tensor Active; its interval is that of the fit
     alike: Floats  # how many modules it stands for; 0 where it has none
     graphs: Bools  # whether CUDA graphs recorded as a whole ran in it
 
@@ -50,73 +50,73 @@ def compare_modules(base: Sequence[Analysis], new: Sequence[Analysis], iterate: 
     names no modules, or its launches are known by other steps than these.
     """
     recordings = (*base, *new)
-    in_steps = (bool((each.kernel_instances["step"] >= 0).any()) for each in recordings)
-    if any(each.modules.empty for each in recordings) or any(found != iterate for found in in_steps):
+    has_steps = {bool((run.kernel_instances["step"] >= 0).any()) for run in recordings}
+    if any(run.modules.empty for run in recordings) or has_steps != {iterate}:
         return MODULE_CHANGES.empty()
-    folded = [fold_layers(each.modules) for each in recordings]
-    places = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
-    index = pd.MultiIndex.from_frame(places)
-    read = [measure_modules(each, rows, index) for each, rows in zip(recordings, folded, strict=True)]
+    folded = [fold_layers(run.modules) for run in recordings]
+    keys = pd.concat([rows[_KEYS] for rows in folded]).drop_duplicates(ignore_index=True)
+    index = pd.MultiIndex.from_frame(keys)
+    measured = [measure_modules(run, rows, index) for run, rows in zip(recordings, folded, strict=True)]
     tree, number = make_tree([module for rows in folded for module in rows["module"] if module])
-    row = places["module"].map(number).fillna(NO_MODULE).astype(int)  # of all kernels there is none
-    found = places.assign(
+    row = keys["module"].map(number).fillna(NO_MODULE).astype(int)  # of all kernels there is none
+    frame = keys.assign(
         module_id=row,
         parent_id=tree["parent_id"].reindex(row).fillna(NO_MODULE).to_numpy(),
         depth=tree["depth"].reindex(row).fillna(0).to_numpy(),
-        **_compare(read[: len(base)], read[len(base) :]),
+        **_compare(measured[: len(base)], measured[len(base) :]),
     )
-    return MODULE_CHANGES.conform(found.sort_values(["gpu", "module_id", "phase"], kind="stable"))
+    return MODULE_CHANGES.conform(frame.sort_values(["gpu", "module_id", "phase"], kind="stable"))
 
 
 def fold_layers(modules: pd.DataFrame) -> pd.DataFrame:
-    """The modules, each called as its layers are together."""
+    """Give all layers of a list the same path."""
     return modules.assign(module=modules["module"].map(fold_name))
 
 
 def fold_name(module: str) -> str:
-    """A module's path, the same for all layers of a list: ``model.layers.*.mlp``."""
+    """Return a module's path, the same for all layers of a list: ``model.layers.*.mlp``."""
     return _NUMBER.sub("*", module)
 
 
 def measure_modules(analysis: Analysis, modules: pd.DataFrame, index: pd.MultiIndex) -> MeasuredModules:
-    """What a recording has of each place, by names of ``fold_layers``."""
-    place = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
-    alike = np.bincount(place, minlength=len(index)).astype(np.float64)
+    """Measure a recording's modules by GPU, folded path and phase."""
+    row = index.get_indexer(pd.MultiIndex.from_frame(modules[_KEYS]))
+    alike = np.bincount(row, minlength=len(index)).astype(np.float64)
     counted = (
         are_counted(analysis.kernel_instances, analysis.steps) & (analysis.kernel_instances["module"] >= 0).to_numpy()
     )
     launched = analysis.kernel_instances[counted]
-    around = _places_around(modules, index)
+    around = _rows_around(modules, index)
     time = _time_per_step(launched, analysis.steps, around, index)
     kinds = analysis.activities["kind"].to_numpy()[launched["activity"].to_numpy()]
     used = around[np.unique(launched["module"].to_numpy()[kinds == "graph"])]
     work, none = np.full(len(index), WORK), np.zeros(len(index))
     return MeasuredModules(
-        time=Known(time, (work, np.where(np.nan_to_num(time.value) > 0, TIMER_NS, 0))),
-        active=Known(_tensor_active(modules, place, time), (work, none)),
+        time=RunEstimate(time, (work, np.where(np.nan_to_num(time.value) > 0, TIMER_NS, 0))),
+        active=RunEstimate(_tensor_active(modules, row, time), (work, none)),
         alike=alike,
         graphs=np.isin(np.arange(len(index)), used),
     )
 
 
-def _places_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
-    """For each row of the modules the places that its launches count in, in its phase and in all; -1 for none."""
+def _rows_around(modules: pd.DataFrame, index: pd.MultiIndex) -> Ints:
+    """Index for each row of the modules the rows that its launches count in, in its phase and in all; -1 for none."""
     of_module = modules.drop_duplicates("module_id").set_index("module_id")
     name, parent = (of_module[column].to_dict() for column in ("module", "parent_id"))
-    at, counted = modules["module_id"], np.zeros(len(modules), dtype=bool)
-    found = []
+    module, counted = modules["module_id"], np.zeros(len(modules), dtype=bool)
+    columns = []
     while not counted.all():
         for phase in (modules["phase"], [ALL] * len(modules)):
-            place = index.get_indexer(pd.MultiIndex.from_arrays([modules["gpu"], at.map(name), phase]))
-            found.append(np.where(counted, -1, place))
-        counted |= (at < 0).to_numpy()  # all kernels come last, once
-        at = at.map(parent)
-    return np.column_stack(found)
+            row = index.get_indexer(pd.MultiIndex.from_arrays([modules["gpu"], module.map(name), phase]))
+            columns.append(np.where(counted, -1, row))
+        counted |= (module < 0).to_numpy()  # all kernels come last, once
+        module = module.map(parent)
+    return np.column_stack(columns)
 
 
 def _time_per_step(launched: pd.DataFrame, steps: pd.DataFrame, around: Ints, index: pd.MultiIndex) -> Centers:
-    """The mean over the steps of the kernel time at each place; 0 counts where a step has none."""
-    gpu_of_place = index.get_level_values("gpu").to_numpy()
+    """Average each row's kernel time over the steps; 0 counts where a step has none."""
+    gpus = index.get_level_values("gpu").to_numpy()
     groups, values = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for gpu, rows in launched.groupby("gpu"):
         steady = steps.index[(steps["gpu"] == gpu) & steps["counted"].astype(bool)].to_numpy()
@@ -126,45 +126,44 @@ def _time_per_step(launched: pd.DataFrame, steps: pd.DataFrame, around: Ints, in
         cells, cell = np.unique(key, return_inverse=True)
         time = np.bincount(cell, rows["duration_ns"].to_numpy())
         step, module = np.divmod(cells, len(around))
-        places = np.flatnonzero(gpu_of_place == gpu)
+        columns = np.flatnonzero(gpus == gpu)
         dense = np.zeros((count, len(index)))
         for column in around.T:
             inside = column[module] >= 0
             np.add.at(dense, (step[inside], column[module[inside]]), time[inside])
-        groups.append(np.tile(places, count))
-        values.append(dense[:, places].ravel())
+        groups.append(np.tile(columns, count))
+        values.append(dense[:, columns].ravel())
     return find_means(np.concatenate(groups), np.concatenate(values), len(index))
 
 
-def _tensor_active(modules: pd.DataFrame, place: Ints, time: Centers) -> Centers:
-    """Tensor Active at each place, with the interval of the fit, as if alike layers erred together."""
+def _tensor_active(modules: pd.DataFrame, row: Ints, time: Centers) -> Centers:
+    """Average Tensor Active in each row, with the interval of the fit, as if alike layers erred together."""
     weight = modules["kernel_ns"].to_numpy(np.float64)
     size = len(time.value)
-    whole = np.bincount(place, weight, minlength=size)
+    whole = np.bincount(row, weight, minlength=size)
     with np.errstate(invalid="ignore"):  # NaN where there are no kernels, and where one layer is not known
         value, low, high = (
-            np.bincount(place, modules[name].to_numpy() * weight, minlength=size) / whole for name in _ACTIVE
+            np.bincount(row, modules[name].to_numpy() * weight, minlength=size) / whole for name in _ACTIVE
         )
     return Centers(time.count, value, low, high, np.zeros(size, dtype=bool))
 
 
 def _compare(base: Sequence[MeasuredModules], new: Sequence[MeasuredModules]) -> Columns:
     time, active = (
-        compare_known(([getattr(each, name) for each in base], [getattr(each, name) for each in new]))
+        compare_runs(([getattr(run, name) for run in base], [getattr(run, name) for run in new]))
         for name in ("time", "active")
     )
-    hidden = np.any([each.graphs for each in base], axis=0) != np.any([each.graphs for each in new], axis=0)
+    hidden = np.any([run.graphs for run in base], axis=0) != np.any([run.graphs for run in new], axis=0)
     unjudged = pd.isna(time["p_value"]) & ~pd.isna(time["difference"])
     reason = np.where(hidden, WHOLE_GRAPHS, np.where(unjudged, TOO_FEW, "")).astype(object)
-    found: Columns = {"not_judged": reason}
+    named: Columns = {"not_judged": reason}
     for columns, names in ((time, _OF_TIME), (active, _OF_TENSOR)):
         for column, name in names.items():
             uncertain = column not in ("base", "new", "difference", "ratio")
             unknown = NOT_JUDGED if column == "verdict" else np.nan
-            found[name] = np.where(hidden & uncertain, unknown, columns[column])
+            named[name] = np.where(hidden & uncertain, unknown, columns[column])
     for side, recordings in (("base", base), ("new", new)):
-        count = np.max([each.alike for each in recordings], axis=0)
-        found[f"{side}_alike_count"] = count
-        lacking = [name for name in found if name.startswith((side, "ratio"))]
-        found |= {name: np.where(count > 0, found[name], np.nan) for name in lacking}
-    return found
+        count = np.max([run.alike for run in recordings], axis=0)
+        named[f"{side}_alike_count"] = count
+        named |= {name: np.where(count > 0, named[name], np.nan) for name in named if name.startswith((side, "ratio"))}
+    return named

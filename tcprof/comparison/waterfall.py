@@ -32,7 +32,7 @@ _WITHOUT_CLASSES = ("same", HIDDEN)
 
 @dataclass(frozen=True)
 class _Busy:
-    """What one GPU did in the windows of a side, in ns over all of them."""
+    """What one GPU did in all windows of a side, in ns."""
 
     count: int
     window: int
@@ -44,32 +44,32 @@ class _Busy:
 
 
 def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
-    """What the changes of time and of Tensor Active consist of, see ``tcprof.frames.WATERFALL``.
+    """Split the changes of time and of Tensor Active into parts, see ``tcprof.frames.WATERFALL``.
 
-    Without Tensor Active where it was not sampled, or the kernels not fitted.
+    Leaves Tensor Active out where it was not sampled, or the kernels not fitted.
     """
     rows: list[tuple[object, ...]] = []
     for gpu in compared_gpus(base, new):
         spans = compared_spans(base, new, gpu)
         changes = matching.changes[matching.changes["gpu"] == gpu]
         sides = ((base, spans[0], matching.base_row), (new, spans[1], matching.new_row))
-        busy = [_measure(analysis, gpu, own, row, len(matching.changes)) for analysis, own, row in sides]
+        busy = [_measure(analysis, gpu, windows, row, len(matching.changes)) for analysis, windows, row in sides]
         rows += [(gpu, TIME, *part) for part in _explain_time(changes, busy[0], busy[1])]
-        sampled = [_sampled_active(analysis, gpu, own) for analysis, own, _ in sides]
+        sampled = [_sampled_active(analysis, gpu, windows) for analysis, windows, _ in sides]
         pooled = [_pool_hidden(side, matching.changes) for side in busy]
         rows += [(gpu, TENSOR_ACTIVE, *part) for part in _explain_tensor_active(sampled, pooled)]
     return WATERFALL.conform(pd.DataFrame(rows, columns=WATERFALL.names)) if rows else WATERFALL.empty()
 
 
 def part_of_kernel(row: Mapping[Any, Any]) -> dict[str, str]:
-    """The part of time of a row of ``tcprof.frames.KERNEL_CHANGES``, as the columns that tell the parts apart."""
+    """Return the columns that identify the part of time of a row of ``tcprof.frames.KERNEL_CHANGES``."""
     status = row["status"]
     classes = {name: "" if status in _WITHOUT_CLASSES else row[name] for name in ("base_class", "new_class")}
     return {"part": _KERNELS[status], **classes}
 
 
 def largest_part(waterfall: pd.DataFrame, gpu: int, quantity: str = TIME) -> pd.Series | None:
-    """The part that explains most of a change, the largest in the total's direction; None without a known change."""
+    """Return the largest part in the direction of a change; None without a known change."""
     rows = waterfall[(waterfall["gpu"] == gpu) & (waterfall["quantity"] == quantity)]
     is_total = rows["part"] == TOTAL
     total = float(rows.loc[is_total, "change"].sum())
@@ -85,15 +85,15 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
     position = activities.index.get_indexer(launched["activity"])
     start, end = first[position], last[position]
     is_nccl = analysis.kernels["communication"].to_numpy()[launched["kernel"].to_numpy()]
-    kernel, own = np.flatnonzero(~is_nccl), np.zeros(len(start), dtype=np.int64)
+    kernel, self_ns = np.flatnonzero(~is_nccl), np.zeros(len(start), dtype=np.int64)
     kernel = kernel[np.argsort(start[kernel], kind="stable")]
     # The first kernel has the time until its end, the next one what is left of its own behind that.
     reach = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, end[kernel]))[:-1]
-    own[kernel] = spans.overlap(np.minimum(np.maximum(start[kernel], reach), end[kernel]), end[kernel])
+    self_ns[kernel] = spans.overlap(np.minimum(np.maximum(start[kernel], reach), end[kernel]), end[kernel])
     inside = spans.overlap(start, end) / np.maximum(end - start, 1)
     kernels = np.zeros(rows, dtype=np.int64)
-    np.add.at(kernels, row[own > 0], own[own > 0])
-    under_kernels, under_all = int(own.sum()), _covered(spans, first, last)
+    np.add.at(kernels, row[self_ns > 0], self_ns[self_ns > 0])
+    under_kernels, under_all = int(self_ns.sum()), _covered(spans, first, last)
     with_nccl = _covered(spans, start, end)
     active, scoped = launched["tensor_active_ns"].to_numpy() * inside, row >= 0
     return _Busy(
@@ -109,12 +109,12 @@ def _measure(analysis: Analysis, gpu: int, spans: Spans, row: Ints, rows: int) -
 
 def _between_steps(analysis: Analysis, gpu: int) -> float:
     steps = time_followed_steps(analysis.steps, analysis.activities, gpu)
-    known = steps[steps["counted"] & steps["step_ns"].notna()]
-    return max(0.0, float((known["step_ns"] - known["gpu_window_ns"]).mean())) if len(known) else 0.0
+    timed = steps[steps["counted"] & steps["step_ns"].notna()]
+    return max(0.0, float((timed["step_ns"] - timed["gpu_window_ns"]).mean())) if len(timed) else 0.0
 
 
 def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
-    """The kernels that one side hides in graphs as one row: what came and went among them is not known."""
+    """Merge the kernels that one side hides in graphs into one row: which of them changed is unknown."""
     hidden = (changes["status"] == HIDDEN).to_numpy()
     row = np.where(hidden, int(np.argmax(hidden)) if hidden.any() else 0, np.arange(len(changes)))
     kernels = np.zeros_like(side.kernels)
@@ -123,7 +123,7 @@ def _pool_hidden(side: _Busy, changes: pd.DataFrame) -> _Busy:
 
 
 def _covered(spans: Spans, start: Ints, end: Ints) -> int:
-    """How much of the windows lies under at least one of these intervals."""
+    """Measure how much of the windows at least one of these intervals covers."""
     busy = open_times(start, end)
     return int(spans.overlap(busy.start, busy.end).sum())
 
@@ -139,7 +139,7 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
     groups = groups.assign(size=-size).sort_values(["order", "size"], kind="stable")
     groups = groups[(groups["base"] > 0) | (groups["new"] > 0)]
     columns = [groups[name].tolist() for name in ("status", "base_class", "new_class", "base", "new")]
-    parts = [(_KERNELS[status], *rest) for status, *rest in zip(*columns, strict=True)]
+    parts = [(_KERNELS[status], *classes) for status, *classes in zip(*columns, strict=True)]
     parts += [(COMMUNICATION, "", "", base.communication, new.communication), (COPIES, "", "", base.copies, new.copies)]
     busy = [sum(part[side] for part in parts) for side in (3, 4)]
     parts.append((IDLE, "", "", base.window - busy[0], new.window - busy[1]))
@@ -154,7 +154,7 @@ def _explain_time(changes: pd.DataFrame, base: _Busy, new: _Busy) -> list[tuple[
 
 
 def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
-    """Mean Tensor Active over the sampled part of the windows, as a share; NaN where that is too little of them."""
+    """Return mean Tensor Active over the windows, as a share; NaN where samples cover too little of them."""
     if not spans.whole:
         steps = analysis.step_summary
         return float(steps["window_active_pct"][steps["gpu"] == gpu].sum(min_count=1)) / 100
@@ -162,7 +162,7 @@ def _sampled_active(analysis: Analysis, gpu: int, spans: Spans) -> float:
 
 
 def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tuple[str, str, str, float, float, float]]:
-    """Mean Tensor Active, and the parts of its change; nothing where it is not known.
+    """Return mean Tensor Active and the parts of its change; nothing where it is unknown.
 
     As fitted it is b Σ m x: b the share of the windows under kernels, m what share of that each matched kernel has, and
     x its Tensor Active. A part is the change from exchanging one of the three, averaged over the six orders in which
@@ -170,16 +170,15 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         active = [np.where(side.kernels > 0, side.active / side.kernels, np.nan) for side in busy]
-    # A kernel that one side lacks, or no sample shows, has there the other's Tensor Active: that it came or went is a
-    # change of the mix.
-    active = [np.where(np.isnan(own), other, own) for own, other in (active, active[::-1])]
+    # A kernel that one side lacks, or no sample shows, takes the other side's Tensor Active: only the mix changes.
+    active = [np.where(np.isnan(rates), other, rates) for rates, other in (active, active[::-1])]
     unseen = (100 * side.kernels[np.isnan(side.active)].sum() / max(side.kernels.sum(), 1) for side in busy)
     if np.isnan(sampled).any() or max(unseen) > LARGEST_UNCOVERED_PCT:
         return []
     factors = []
-    for side, own in zip(busy, active, strict=True):
+    for side, rates in zip(busy, active, strict=True):
         total = max(int(side.kernels.sum()), 1)
-        factors.append((side.kernels.sum() / max(side.window, 1), side.kernels / total, np.nan_to_num(own)))
+        factors.append((side.kernels.sum() / max(side.window, 1), side.kernels / total, np.nan_to_num(rates)))
     parts = np.zeros(3)
     orders = list(itertools.permutations(range(3)))
     for order in orders:
@@ -198,6 +197,6 @@ def _explain_tensor_active(sampled: list[float], busy: list[_Busy]) -> list[tupl
 
 
 def _product(factors: list[tuple[float, Floats, Floats]], chosen: list[int]) -> float:
-    """Tensor Active with each factor from the side chosen for it."""
+    """Multiply the factors, each from the side chosen for it."""
     share, mix, active = (factors[side][number] for number, side in enumerate(chosen))
     return float(share * (np.asarray(mix) * np.asarray(active)).sum())

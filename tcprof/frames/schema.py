@@ -81,13 +81,13 @@ class Column:
         """A value as a person reads it."""
         return units.format_value(value, self.unit)
 
-    def lacks_pct(self, row: Mapping[Any, Any]) -> Any:
+    def missing_pct(self, row: Mapping[Any, Any]) -> Any:
         """The share, in percent, of what is not in the row's value; of a frame, for each row."""
         return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
 
     def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
-        """Whether the row's value lacks more than counts as the whole, see ``lacks_pct``."""
-        return bool(self.lacks_pct(row) > LARGEST_UNCOVERED_PCT)
+        """Whether the row's value lacks more than counts as the whole, see ``missing_pct``."""
+        return bool(self.missing_pct(row) > LARGEST_UNCOVERED_PCT)
 
 
 @dataclass(frozen=True)

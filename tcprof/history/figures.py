@@ -11,7 +11,7 @@ from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, Centers, bootstrap_interval, find_medians
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
 from tcprof.analysis.steps.kind_figures import NUMBERED
-from tcprof.comparison.matching.places import KEYS, Renaming, list_places
+from tcprof.comparison.matching.sides import KEYS, Renaming, list_path_keys
 from tcprof.comparison.modules import fold_layers, measure_modules
 from tcprof.comparison.statistics.rows import MEDIAN, measure
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, KINDS, LARGEST_UNCOVERED_PCT, MODULES, OPS_DOMAIN, RANGES, STEPS
@@ -91,7 +91,7 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
 
     FLOP/s are those of the steps alone, or of the captures where nothing iterates.
     """
-    places = list_places([analysis.ranges])
+    places = list_path_keys([analysis.ranges])
     centers = measure(analysis, places, Renaming()).centers[MEDIAN]
     ranges = places.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
         subject=lambda rows: rows["path"]
@@ -111,7 +111,7 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
         for metric, of_metric in (("gpu_window_ns", centers["gpu_window_ns"]), (HEADLINE.name, active)):
             parts.append(_rows(metric, scope, ranges, of_metric)[rows])
         for metric in ("tensor_tflops", "hfu_pct"):
-            whole = (RANGES[metric].lacks_pct(ranges) <= LARGEST_UNCOVERED_PCT).to_numpy()
+            whole = (RANGES[metric].missing_pct(ranges) <= LARGEST_UNCOVERED_PCT).to_numpy()
             parts.append(_rows(metric, scope, ranges, centers[metric])[rows & whole & (is_step | is_capture)])
     return parts
 

@@ -12,7 +12,7 @@ import numpy as np
 from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Marks
 from tcprof.comparison import Side
-from tcprof.comparison.matching.places import gpu_models
+from tcprof.comparison.matching.sides import gpu_models
 from tcprof.errors import UsageError
 from tcprof.version import __version__
 

@@ -6,7 +6,7 @@ import pandas as pd
 from tcprof.analysis.samples.interval_estimates import find_medians
 from tcprof.arrays import Floats
 from tcprof.comparison.statistics.estimates import COPYING, WAITING, WORK, combine_deviations
-from tcprof.comparison.statistics.verdicts import Known, compare_known
+from tcprof.comparison.statistics.verdicts import RunEstimate, compare_runs
 from tcprof.errors import InputError
 from tcprof.frames import JOB_COMPARISON
 from tcprof.ranks.job import Job
@@ -21,11 +21,11 @@ def compare_jobs(base: Job, new: Job) -> pd.DataFrame:
     Raises:
         InputError: A job has no step that all its ranks have.
     """
-    found = compare_known(((_measure(base),), (_measure(new),)))
+    found = compare_runs(((_measure(base),), (_measure(new),)))
     return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **found}))
 
 
-def _measure(job: Job) -> Known:
+def _measure(job: Job) -> RunEstimate:
     """The median step, with its interval, and how much another run is assumed to differ from this one."""
     steps = job.rank_steps
     common = steps[steps.groupby("step")["rank"].transform("size") == len(job.ranks)].groupby("step")
@@ -37,7 +37,7 @@ def _measure(job: Job) -> Known:
     quantity = np.tile(np.arange(len(QUANTITIES)), len(values))
     centers = find_medians(quantity, values.ravel(), len(QUANTITIES))
     typical = dict(zip(QUANTITIES, np.nan_to_num(centers.value)[:, None], strict=True))
-    return Known(centers, (_deviations(typical), np.zeros(len(QUANTITIES))))
+    return RunEstimate(centers, (_deviations(typical), np.zeros(len(QUANTITIES))))
 
 
 def _deviations(typical: dict[str, Floats]) -> Floats:

@@ -34,21 +34,21 @@ _LONGEST_NAME = 80  # characters of a name that an error shows; a recording's na
 
 @dataclass(frozen=True)
 class Caveat:
-    """Why a gate must not trust a comparison, whatever its intervals say. ``tcprof.findings`` finds the reasons."""
+    """Why a gate must not trust a comparison, whatever its intervals say; ``tcprof.findings`` finds them."""
 
     reason: str
     side: str = ""  # base or new, if it is about that side's figures alone; empty for what makes the sides incomparable
     spares: tuple[str, ...] = ()  # quantities that it does not touch
 
     def touches(self, condition: Condition) -> bool:
-        """Whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
+        """Tell whether the condition is about what is in doubt; one with an absolute bound needs no baseline."""
         unused = self.side == "base" and condition.scale == "absolute"
         return condition.quantity not in self.spares and not unused
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """What is compared with the bound, on the condition's scale, and its 95 % interval; NaN where unknown."""
+class GateFigure:
+    """What a gate compares with the bound, on the condition's scale, and its 95 % interval; NaN where unknown."""
 
     value: float = math.nan
     low: float = math.nan
@@ -63,8 +63,8 @@ class Judgement:
     gpu: int  # the GPU that was judged; of several the first of those with the worst verdict
     gpu_count: int
     path: str  # the path that was judged, empty for the whole capture; or the name of the finding
-    median: Estimate  # the figure over the instances by their median
-    mean: Estimate  # the same by their mean
+    median: GateFigure  # the figure over the instances by their median
+    mean: GateFigure  # the same by their mean
     # Of the intervals that count, those of a sure change or else both: fail where all of one meets the condition, pass
     # where nothing of any does, else inconclusive.
     verdict: Verdict
@@ -82,7 +82,7 @@ class Gate:
     @property
     def verdict(self) -> Verdict:
         """The worst of all."""
-        verdicts: list[Verdict] = ["pass", *(each.verdict for each in self.judgements)]
+        verdicts: list[Verdict] = ["pass", *(judgement.verdict for judgement in self.judgements)]
         worst = max(verdicts, key=_SEVERITY.index)
         return "fail" if self.strict and worst == INCONCLUSIVE else worst
 
@@ -103,70 +103,70 @@ def judge_condition(
     Raises:
         UsageError: The rows have no such path, or several.
     """
-    place = _with_work(_select_place(condition, rows, step_path))
-    gpu_count = place["gpu"].nunique()
-    of_quantity = place[place["quantity"] == condition.quantity]
-    if condition.quantity == STEP_TIME and (place["path"] == step_path).all():
-        of_quantity = pd.DataFrame([judged_time(rows) for _, rows in place.groupby("gpu")])
-    if of_quantity.empty:
-        gpu, path = int(place["gpu"].iloc[0]), place["path"].iloc[0]
-        return Judgement(condition, gpu, gpu_count, path, Estimate(), Estimate(), INCONCLUSIVE, "", NOT_RECORDED)
-    judged = [_judge_row(condition, row, gpu_count) for row in of_quantity.to_dict("records")]
+    rows = _drop_idle_gpus(_select_path(condition, rows, step_path))
+    gpu_count = rows["gpu"].nunique()
+    quantity_rows = rows[rows["quantity"] == condition.quantity]
+    if condition.quantity == STEP_TIME and (rows["path"] == step_path).all():
+        quantity_rows = pd.DataFrame([judged_time(gpu_rows) for _, gpu_rows in rows.groupby("gpu")])
+    if quantity_rows.empty:
+        gpu, path = int(rows["gpu"].iloc[0]), rows["path"].iloc[0]
+        return Judgement(condition, gpu, gpu_count, path, GateFigure(), GateFigure(), INCONCLUSIVE, "", NOT_RECORDED)
+    judged = [_judge_row(condition, row, gpu_count) for row in quantity_rows.to_dict("records")]
     reason = "; ".join(dict.fromkeys(caveat.reason for caveat in caveats if caveat.touches(condition)))
     if reason:
-        judged = [replace(each, verdict=INCONCLUSIVE, decided_by="", reason=reason) for each in judged]
+        judged = [replace(judgement, verdict=INCONCLUSIVE, decided_by="", reason=reason) for judgement in judged]
     return max(judged, key=lambda judgement: _SEVERITY.index(judgement.verdict))
 
 
 def judge_finding(condition: FindingCondition, recordings: Sequence[Mapping[str, tuple[int, str]]]) -> Judgement:
-    """Fail where all recordings have the finding, pass where none does; of each GPU and sentence by finding."""
+    """Fail where all recordings have the finding, pass where none does; they have GPU and sentence by finding."""
     count, name = len(recordings), condition.name
-    known = [each[name] for each in recordings if name in each]
-    gpu, reason = known[0] if known else (0, "not found")
-    verdict: Verdict = "pass" if not known else "fail" if len(known) == count else INCONCLUSIVE
+    reasons = [findings[name] for findings in recordings if name in findings]
+    gpu, reason = reasons[0] if reasons else (0, "not found")
+    verdict: Verdict = "pass" if not reasons else "fail" if len(reasons) == count else INCONCLUSIVE
     if verdict == INCONCLUSIVE:
-        reason = f"in {len(known)} of {count} recordings: {reason}"
-    return Judgement(condition, gpu, 1, name, Estimate(), Estimate(), verdict, "", reason)
+        reason = f"in {len(reasons)} of {count} recordings: {reason}"
+    return Judgement(condition, gpu, 1, name, GateFigure(), GateFigure(), verdict, "", reason)
 
 
 def _judge_row(condition: Condition, row: dict[Any, Any], gpu_count: int) -> Judgement:
     condition = replace(condition, quantity=row["quantity"])
     rows = {MEDIAN: row, MEAN: of_means(row)}
-    estimates = {statistic: _estimate(condition, each) for statistic, each in rows.items()}
-    # A change that is sure decides alone, as in the verdict; what one side is by itself is no change.
+    estimates = {statistic: _pick_figure(condition, columns) for statistic, columns in rows.items()}
+    # A sure change decides alone, as in the verdict; an absolute bound concerns no change.
     sure = () if condition.scale == "absolute" else sure_statistics(row)
     verdicts = {statistic: _judge(condition, estimates[statistic]) for statistic in sure or rows}
     verdict = max(verdicts.values(), key=_SEVERITY.index)
-    decisive = [statistic for statistic, each in verdicts.items() if each == verdict]
+    decisive = [statistic for statistic, decision in verdicts.items() if decision == verdict]
     reason = _why_unknown(condition, rows[decisive[0]], estimates[decisive[0]]) if verdict == INCONCLUSIVE else ""
     decided_by = decisive[0] if len(decisive) == 1 else "both"
     median, mean = estimates[MEDIAN], estimates[MEAN]
     return Judgement(condition, row["gpu"], gpu_count, row["path"], median, mean, verdict, decided_by, reason)
 
 
-def _estimate(condition: Condition, row: dict[Any, Any]) -> Estimate:
+def _pick_figure(condition: Condition, row: dict[Any, Any]) -> GateFigure:
     column = _COLUMNS[condition.scale]
     if row["verdict"] == EQUAL and math.isnan(row[f"{column}_low"]):
-        # Constants, and equal: nothing about them is uncertain.
+        # Equal constants have no uncertainty.
         value = {"ratio": 1.0, "difference": 0.0, "new": row["new"]}[column]
-        return Estimate(value, value, value)
-    return Estimate(row[column], row[f"{column}_low"], row[f"{column}_high"])
+        return GateFigure(value, value, value)
+    return GateFigure(row[column], row[f"{column}_low"], row[f"{column}_high"])
 
 
-def _judge(condition: Condition, estimate: Estimate) -> Verdict:
+def _judge(condition: Condition, estimate: GateFigure) -> Verdict:
     meets = _OPERATORS[condition.operator]
-    # The end that is the last to meet the condition, and the one that is the first.
+
     last, first = (estimate.low, estimate.high) if condition.operator.startswith(">") else (estimate.high, estimate.low)
     if meets(last, condition.bound):
         return "fail"
     return "pass" if not math.isnan(first) and not meets(first, condition.bound) else INCONCLUSIVE
 
 
-def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) -> str:
+def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: GateFigure) -> str:
     needed = {"new": "the new recording"} if condition.scale == "absolute" else _SIDES
-    lacking = [name for side, name in needed.items() if math.isnan(row[side])]
-    if lacking:
-        return f"unknown in {' and in '.join(lacking)}"
+    sides = [name for side, name in needed.items() if math.isnan(row[side])]
+    if sides:
+        return f"unknown in {' and in '.join(sides)}"
     if math.isnan(estimate.value):
         return NO_RATIO if row["base"] == 0 else row["not_judged"]
     if math.isnan(estimate.low) or math.isnan(estimate.high):
@@ -174,54 +174,54 @@ def _why_unknown(condition: Condition, row: dict[Any, Any], estimate: Estimate) 
     return HOLDS_BOUND
 
 
-def _with_work(place: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the GPUs on which a path had work; all if there is none, as in a range of the CPU alone."""
-    windows = place[place["quantity"] == "gpu_window_ns"]
+def _drop_idle_gpus(rows: pd.DataFrame) -> pd.DataFrame:
+    """Keep the rows of the GPUs on which a path had work; all if there is none, as in a range of the CPU alone."""
+    windows = rows[rows["quantity"] == "gpu_window_ns"]
     busy = windows.loc[(windows[["base", "new"]] > 0).any(axis=1), "gpu"]
-    return place[place["gpu"].isin(busy)] if len(busy) else place
+    return rows[rows["gpu"].isin(busy)] if len(busy) else rows
 
 
-def _select_place(condition: Condition, rows: pd.DataFrame, step_path: str) -> pd.DataFrame:
-    """The rows of the path that a condition names; where several domains have it, those of the default one."""
+def _select_path(condition: Condition, rows: pd.DataFrame, step_path: str) -> pd.DataFrame:
+    """Select the rows of a condition's path; where several domains have it, those of the default one."""
     paths = rows["path"].unique().tolist()
     if condition.path is None:
-        wanted, at = step_path, 0
-        found = [path for path in paths if path == wanted]
+        name, at = step_path, 0
+        matches = [path for path in paths if path == name]
     else:
-        wanted, at = condition.path, condition.text.find("[") + 1
-        found = _named_paths(paths, wanted)
-    if not found:
+        name, at = condition.path, condition.text.find("[") + 1
+        matches = _match_paths(paths, name)
+    if not matches:
         short = [path for path in paths if path and len(path) <= _LONGEST_NAME]  # comparing long ones takes long
         names = dict.fromkeys([*short, *(path.rpartition(SEPARATOR)[2] for path in short)])
-        near = " or ".join(_quoted(difflib.get_close_matches(wanted[:_LONGEST_NAME], names, 3)))
-        meant = f"Did you mean {near}? " if near else ""
+        near = " or ".join(_quoted(difflib.get_close_matches(name[:_LONGEST_NAME], names, 3)))
+        hint = f"Did you mean {near}? " if near else ""
         raise wrong_condition(
             condition.text,
             at,
-            f"no range is called {wanted[:_LONGEST_NAME]!r}",
-            f"{meant}'tcprof ranges RECORDING' lists the ranges.",
+            f"no range is called {name[:_LONGEST_NAME]!r}",
+            f"{hint}'tcprof ranges RECORDING' lists the ranges.",
         )
-    if len(found) > 1:
-        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
-        what = f"{len(found)} ranges are called {wanted[:_LONGEST_NAME]!r}: {', '.join(_quoted(found))}{more}"
+    if len(matches) > 1:
+        more = f" and {len(matches) - _MOST_NAMED} more" if len(matches) > _MOST_NAMED else ""
+        what = f"{len(matches)} ranges are called {name[:_LONGEST_NAME]!r}: {', '.join(_quoted(matches))}{more}"
         raise wrong_condition(condition.text, at, what, "Write more of the path.")
-    place = rows[rows["path"] == found[0]]
-    default = place[place["domain"] == ""]
-    return place if default.empty else default
+    selected = rows[rows["path"] == matches[0]]
+    default = selected[selected["domain"] == ""]
+    return selected if default.empty else default
 
 
-def _named_paths(paths: Sequence[str], wanted: str) -> list[str]:
-    """The paths that are so called, or end so. The exact text goes first: a range's name may itself hold slashes."""
-    plain = _without_blanks(wanted)
+def _match_paths(paths: Sequence[str], name: str) -> list[str]:
+    """List the paths of this name or ending; the exact text goes first, as a range's name may hold slashes."""
+    plain = _without_blanks(name)
     for is_called in (
-        lambda path: path == wanted,
+        lambda path: path == name,
         lambda path: _without_blanks(path) == plain,
-        lambda path: path.endswith(SEPARATOR + wanted),
+        lambda path: path.endswith(SEPARATOR + name),
         lambda path: _without_blanks(path).endswith(f"/{plain}"),
     ):
-        found = [path for path in paths if path and is_called(path)]
-        if found:
-            return found
+        matches = [path for path in paths if path and is_called(path)]
+        if matches:
+            return matches
     return []
 
 

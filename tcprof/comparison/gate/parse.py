@@ -88,9 +88,9 @@ def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | Find
     name, at = word[1], word.end()
     if name not in CONDITIONS:
         near = difflib.get_close_matches(name, CONDITIONS, 1)
-        meant = f"Did you mean {near[0]}? " if near else ""
+        guess = f"Did you mean {near[0]}? " if near else ""
         what = f"there is no quantity {name!r}" if name else "a quantity is expected here"
-        raise wrong_condition(text, word.start(1), what, f"{meant}Quantities: {', '.join(CONDITIONS)}. {_EXAMPLES}")
+        raise wrong_condition(text, word.start(1), what, f"{guess}Quantities: {', '.join(CONDITIONS)}. {_EXAMPLES}")
     path, at = _read_path(text, at)
     compares = _OPERATOR.match(text, at)
     if compares is None:
@@ -109,7 +109,7 @@ def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | Fi
     """
     if finding := _NO_FINDING.fullmatch(text):
         return replace(parse_condition(finding[1], findings), text=text)
-    plain = _BASELINE.sub(lambda found: f"{found[1] or '+'}{found[2] or '0'}{found[3] or '%'}", text)
+    plain = _BASELINE.sub(lambda match: f"{match[1] or '+'}{match[2] or '0'}{match[3] or '%'}", text)
     condition = parse_condition(plain, findings)
     if isinstance(condition, FindingCondition):
         raise wrong_condition(text, 0, "a test requires that there is no finding", f"Write 'no {text.strip()}'.")
@@ -117,10 +117,10 @@ def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | Fi
 
 
 def _read_path(text: str, at: int) -> tuple[str | None, int]:
-    """The path in brackets, if there is one, and the position behind it."""
+    """Read the path in brackets, if there is one, and the position behind it."""
     if not text.startswith("[", at):
         return None, at
-    closing = [found.start() for found in _CLOSING.finditer(text, at)]
+    closing = [match.start() for match in _CLOSING.finditer(text, at)]
     end = closing[-1] if closing else text.rfind("]")
     if end < at:
         raise wrong_condition(text, at, "this bracket is not closed", _EXAMPLES)
@@ -136,15 +136,15 @@ def _read_path(text: str, at: int) -> tuple[str | None, int]:
 
 
 def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
-    """Scale and bound, from the rest of an expression that begins with the quantity's name."""
+    """Read scale and bound from the rest of an expression that begins with the quantity's name."""
     unit = CONDITIONS[name].column.unit
     takes = f"{name} takes {_BOUNDS[unit]}. {_EXAMPLES}"
-    found = _THRESHOLD.match(text, at)
-    if found is None:
+    match = _THRESHOLD.match(text, at)
+    if match is None:
         raise wrong_condition(text, _skip_blanks(text, at), "a bound is expected here", takes)
-    whole, sign, number, suffix = found.groups()
-    if found.end() < len(text):
-        raise wrong_condition(text, found.end(), "nothing may follow the bound", takes)
+    whole, sign, number, suffix = match.groups()
+    if match.end() < len(text):
+        raise wrong_condition(text, match.end(), "nothing may follow the bound", takes)
     value = Decimal(sign + number)
     if sign and suffix == "%" and value >= -100:
         return "relative", float((100 + value) / 100)
@@ -159,7 +159,7 @@ def _read_threshold(text: str, at: int, name: str) -> tuple[Scale, float]:
         return "absolute", float(value * _BYTES[suffix])
     elif not sign and unit in ("count", "cycles", "tflops") and not suffix:
         return "absolute", float(value)
-    raise wrong_condition(text, found.start(1), f"{whole!r} is not a bound for {name}", takes)
+    raise wrong_condition(text, match.start(1), f"{whole!r} is not a bound for {name}", takes)
 
 
 def _skip_blanks(text: str, at: int) -> int:
@@ -167,9 +167,9 @@ def _skip_blanks(text: str, at: int) -> int:
 
 
 def wrong_condition(text: str, position: int, what: str, hint: str) -> UsageError:
-    """The error of an expression, with a line that points at the position of what is wrong."""
-    shown = "".join(character if character.isprintable() else " " for character in text)
-    return UsageError(f"condition: {what}.\n    {shown}\n    {' ' * cell_len(shown[:position])}^", hint)
+    """Make the error of an expression, with a line that points at the position of what is wrong."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return UsageError(f"condition: {what}.\n    {printable}\n    {' ' * cell_len(printable[:position])}^", hint)
 
 
 _TABLE = ("tool", "tcprof", "gate")
@@ -185,7 +185,7 @@ class GateFile:
 
 
 def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
-    """The conditions of a file; one that is called pyproject.toml has them in ``[tool.tcprof.gate]``.
+    """Read the conditions of a file; one that is called pyproject.toml has them in ``[tool.tcprof.gate]``.
 
     Raises:
         InputError: The file is absent or is no TOML.
@@ -203,11 +203,11 @@ def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
     conditions, strict = table.get("fail-if"), table.get("strict", False)
     if unknown := sorted(table.keys() - {"fail-if", "strict"}):
         raise UsageError(f"{path}: a gate has no {unknown[0]!r}", _EXAMPLE)
-    if not (isinstance(conditions, list) and conditions and all(isinstance(each, str) for each in conditions)):
+    if not (isinstance(conditions, list) and conditions and all(isinstance(text, str) for text in conditions)):
         raise UsageError(f"{path} has no list of conditions named fail-if", _EXAMPLE)
     if not isinstance(strict, bool):
         raise UsageError(f"{path}: strict is neither true nor false", _EXAMPLE)
     try:
-        return GateFile(tuple(parse_condition(each, findings) for each in conditions), strict)
+        return GateFile(tuple(parse_condition(condition, findings) for condition in conditions), strict)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.hint) from error

@@ -1,4 +1,4 @@
-"""The kernels of two recordings matched: by their place in the step, then by name."""
+"""Match the kernels of two recordings: by position in the step, then by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.names import GRAPH
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.arrays import Bools, Ints, rows_of_gpu
-from tcprof.comparison.matching.places import Renaming, rename_paths
-from tcprof.comparison.matching.slots import NONE, Names, classify_kernels, find_slots, follow_slots, match_slots
+from tcprof.comparison.matching.sides import Renaming, rename_paths
+from tcprof.comparison.matching.slots import NONE, KernelNames, classify_kernels, find_slots, follow_slots, match_slots
 from tcprof.frames import KERNEL_CHANGES, KERNEL_KINDS
 
 HIDDEN = "hidden"
@@ -28,7 +28,7 @@ class Spans:
     whole: bool  # whether it is the whole capture, from the GPU's first activity to its last
 
     def overlap(self, start: Ints, end: Ints) -> Ints:
-        """How much of each interval lies in the windows, in ns; what lies in two of them counts twice."""
+        """Measure how much of each interval lies in the windows, in ns; time in two windows counts twice."""
         return self._before(end) - self._before(start)
 
     def _before(self, time: Ints) -> Ints:
@@ -52,7 +52,7 @@ class Scope:
 
 
 def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
-    """The GPUs on which both recordings have activities, and whose kernels were distinguished in both."""
+    """List the GPUs on which both recordings have activities, and whose kernels were distinguished in both."""
     for analysis in (base, new):
         if analysis.kernel_instances.empty and analysis.activities["kind"].isin(KERNEL_KINDS).any():
             return []
@@ -60,9 +60,9 @@ def compared_gpus(base: Analysis, new: Analysis) -> list[int]:
 
 
 def compared_spans(base: Analysis, new: Analysis, gpu: int) -> tuple[Spans, Spans]:
-    """The windows that are compared: the steps' where both recordings have some on this GPU, else the captures."""
+    """Return the windows to compare: the steps' where both recordings have some on this GPU, else the captures."""
     spans = _step_spans(base, gpu), _step_spans(new, gpu)
-    if all(len(each.start) for each in spans):
+    if all(len(side.start) for side in spans):
         return spans
     return _capture_span(base, gpu), _capture_span(new, gpu)
 
@@ -85,19 +85,19 @@ def _instances(analysis: Analysis, gpu: int) -> pd.DataFrame:
 
 
 def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str, str]) -> Scope:
-    """The kernels launched in the steps of a GPU, and those that run in their windows wherever they are from."""
+    """Find the kernels launched in the steps of a GPU, and all others that run in their windows."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     activity = analysis.activities.iloc[launched["activity"].to_numpy()]
     start = activity["start_ns"].to_numpy()
     end = start + launched["duration_ns"].to_numpy()
     path = np.append(rename_paths(analysis.paths, Renaming(mapping))["path"].to_numpy(dtype=object), "")
     if spans.whole:
-        number, kept = np.zeros(len(launched), dtype=np.int64), np.ones(len(launched), dtype=bool)
+        number, chosen = np.zeros(len(launched), dtype=np.int64), np.ones(len(launched), dtype=bool)
     else:
-        number, counted, path = _steps_of(analysis, gpu, launched, start, path)
-        kept = counted | (spans.overlap(start, end) > 0)
+        number, counted, path = _find_steps(analysis, gpu, launched, start, path)
+        chosen = counted | (spans.overlap(start, end) > 0)
     order = np.lexsort((start, activity["correlation"], activity["process"], number))
-    order = order[kept[order]]
+    order = order[chosen[order]]
     return Scope(
         spans=spans,
         row=launched.index.to_numpy(np.int64)[order],
@@ -108,10 +108,10 @@ def find_scope(analysis: Analysis, gpu: int, spans: Spans, mapping: Mapping[str,
     )
 
 
-def _steps_of(
+def _find_steps(
     analysis: Analysis, gpu: int, launched: pd.DataFrame, start: Ints, path: npt.NDArray[np.object_]
 ) -> tuple[Ints, Bools, npt.NDArray[np.object_]]:
-    """The step of each launch, -1 for none and for warm-up; whether it has one; and paths within the step.
+    """Find the step of each launch, -1 for none and for warm-up; whether it has one; and paths within the step.
 
     A launch that belongs to a range of another domain, or to none, goes by the time at which it runs.
     """
@@ -158,30 +158,30 @@ def match_kernels(base: Analysis, new: Analysis, mapping: Mapping[str, str] | No
     for gpu in compared_gpus(base, new):
         spans = compared_spans(base, new, gpu)
         scopes = find_scope(base, gpu, spans[0], mapping or {}), find_scope(new, gpu, spans[1], {})
-        launches, names = _number((base, new), scopes)
-        pairs, of_launch = _pair(launches, names)
-        for side, scope, number in zip(rows, scopes, of_launch, strict=True):
+        launches, names = _encode((base, new), scopes)
+        pairs, pair_numbers = _pair_launches(launches, names)
+        for side, scope, number in zip(rows, scopes, pair_numbers, strict=True):
             side[scope.row] = before + number
-        parts.append(_measure((base, new), scopes, pairs, of_launch, names).assign(gpu=gpu))
+        parts.append(_measure_pairs((base, new), scopes, pairs, pair_numbers, names).assign(gpu=gpu))
         before += len(pairs)
     if not before:
         return Matching(KERNEL_CHANGES.empty(), np.nan, np.nan, rows[0], rows[1])
     frame = pd.concat(parts, ignore_index=True)
     frame = frame.assign(size=-frame["difference_ns"].abs()).sort_values(["gpu", "size"], kind="stable")
-    place = np.append(np.argsort(frame.index.to_numpy()), NONE)  # -1, for none, is the last
+    row = np.append(np.argsort(frame.index.to_numpy()), NONE)  # -1, for none, is the last
     changes = KERNEL_CHANGES.conform(frame)
-    return Matching(changes, *_matched(changes), place[rows[0]], place[rows[1]])
+    return Matching(changes, *_matched_pct(changes), row[rows[0]], row[rows[1]])
 
 
-def _matched(changes: pd.DataFrame) -> tuple[float, float]:
+def _matched_pct(changes: pd.DataFrame) -> tuple[float, float]:
     is_matched = changes["status"].isin(["same", "renamed"])
     total = changes[["base_ns", "new_ns"]].sum()
     share = 100 * changes.loc[is_matched, ["base_ns", "new_ns"]].sum() / total.where(total > 0)
     return float(share["base_ns"]), float(share["new_ns"])
 
 
-def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) -> tuple[list[pd.DataFrame], Names]:
-    """The launches of both sides as ``find_slots`` takes them, with the same codes."""
+def _encode(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) -> tuple[list[pd.DataFrame], KernelNames]:
+    """Encode the launches of both sides alike, for ``find_slots``."""
     kernels = pd.concat([side.kernels[["name", "launch_geometry"]] for side in analyses])
     kernel, unique = pd.MultiIndex.from_frame(kernels).factorize()
     path, paths = pd.factorize(np.concatenate([scope.paths for scope in scopes]))
@@ -194,32 +194,32 @@ def _number(analyses: tuple[Analysis, Analysis], scopes: tuple[Scope, Scope]) ->
         side = pd.DataFrame({**codes, "step": scope.step})
         sides.append(side.assign(occurrence=side.groupby(["path", "kernel", "step"]).cumcount()))
     texts = [unique.get_level_values(level).to_numpy(dtype=object) for level in range(2)]
-    return sides, Names(texts[0], texts[1], np.asarray(paths, dtype=object))
+    return sides, KernelNames(texts[0], texts[1], np.asarray(paths, dtype=object))
 
 
-def _pair(launches: list[pd.DataFrame], names: Names) -> tuple[pd.DataFrame, list[Ints]]:
-    """The pairs of slots (path, base and new as codes, -1 for none), and the number of its pair for each launch."""
+def _pair_launches(launches: list[pd.DataFrame], names: KernelNames) -> tuple[pd.DataFrame, list[Ints]]:
+    """Pair slots (path, base and new as codes, -1 for none), and number the pair of each launch."""
     slots = [find_slots(side) for side in launches]
     match_slots(slots[0], slots[1], names)
     keys = []
-    for side, of_side, order in zip(launches, slots, (("base", "new"), ("new", "base")), strict=True):
-        place, other = follow_slots(side, of_side)
-        keys.append(pd.DataFrame({"path": place, order[0]: side["kernel"], order[1]: other})[["path", "base", "new"]])
+    for side, side_slots, order in zip(launches, slots, (("base", "new"), ("new", "base")), strict=True):
+        path, other = follow_slots(side, side_slots)
+        keys.append(pd.DataFrame({"path": path, order[0]: side["kernel"], order[1]: other})[["path", "base", "new"]])
     by = pd.concat(keys, ignore_index=True).groupby(["path", "base", "new"], sort=False)
     return by.size().index.to_frame(index=False), np.split(by.ngroup().to_numpy(), [len(keys[0])])
 
 
-def _measure(
+def _measure_pairs(
     analyses: tuple[Analysis, Analysis],
     scopes: tuple[Scope, Scope],
     pairs: pd.DataFrame,
-    of_launch: list[Ints],
-    names: Names,
+    pair_numbers: list[Ints],
+    names: KernelNames,
 ) -> pd.DataFrame:
-    """The pairs of a GPU with the columns of ``KERNEL_CHANGES``."""
+    """Measure the pairs of a GPU: the columns of ``KERNEL_CHANGES``."""
     count = len(pairs)
     columns = {"path": names.path[pairs["path"]]}
-    for side, analysis, scope, number in zip(("base", "new"), analyses, scopes, of_launch, strict=True):
+    for side, analysis, scope, number in zip(("base", "new"), analyses, scopes, pair_numbers, strict=True):
         launched = analysis.kernel_instances.iloc[scope.row]
         total = np.bincount(number, scope.duration, minlength=count)
         active = np.bincount(number, launched["tensor_active_ns"], minlength=count)
@@ -248,7 +248,7 @@ def _measure(
 
 
 def _hidden_in_graphs(frame: pd.DataFrame) -> Bools:
-    """Kernels without a counterpart where the other side has whole graphs, which may hold it; and these graphs."""
+    """Find kernels without a counterpart where the other side has whole graphs, which may hold it; and these graphs."""
     hidden = np.zeros(len(frame), dtype=bool)
     for status, label, lone in (("new", "new_class", "removed"), ("removed", "base_class", "new")):
         is_graph = ((frame["status"] == status) & (frame[label] == GRAPH)).to_numpy()

@@ -1,4 +1,4 @@
-"""Which slot of a recording is which of another: places of kernels in a typical step, path by path.
+"""Match the launches of two recordings' typical steps, path by path.
 
 A *slot* is the n-th launch of a kernel in a path of a typical step. The slots of a path are aligned in order of
 launch with those of the same path in the other recording; all launches follow their slot.
@@ -15,7 +15,7 @@ from tcprof.analysis.intervals import places_in_runs, run_starts
 from tcprof.analysis.kernels.names import GRAPH, PRODUCT, parse_name
 from tcprof.arrays import Bools, Floats, Ints
 
-# Of these, any two in the same place do the same work in two ways. Others must share most words that say what they do.
+# Any two of these at one position do the same work in two ways. Others must share most words that say what they do.
 _STAND_INS = (PRODUCT, GRAPH, "attention", "normalization", "softmax", "pooling")
 _ALIKE = 0.5
 _SAME_GEOMETRY = 0.5  # of similarity: a hint only, less than that of names
@@ -25,7 +25,7 @@ WINDOW = 2000  # elements that are aligned at once: time and memory grow with th
 
 
 @dataclass(frozen=True)
-class Names:
+class KernelNames:
     """What the codes of paths and kernels stand for, in both recordings."""
 
     name: npt.NDArray[np.object_]
@@ -33,14 +33,14 @@ class Names:
     path: npt.NDArray[np.object_]
 
     def similarity(self, base: Ints, new: Ints) -> Floats:
-        """How well kernels of these codes can replace each other, a row for each of the baseline's."""
-        found = similarities(self.name[base].tolist(), self.name[new].tolist())
+        """Score how well kernels of these codes can replace each other, a row for each of the baseline's."""
+        score = similarities(self.name[base].tolist(), self.name[new].tolist())
         same = self.geometry[base][:, None] == self.geometry[new][None, :]
-        return np.asarray(np.where((found > 0) & same, found + _SAME_GEOMETRY, found), dtype=np.float64)
+        return np.asarray(np.where((score > 0) & same, score + _SAME_GEOMETRY, score), dtype=np.float64)
 
 
 def classify_kernels(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The class of each kernel, such as FP32 matmuls, FP16 tensor kernels or softmax."""
+    """Classify each kernel, such as FP32 matmuls, FP16 tensor kernels or softmax."""
     keys = zip(kernels["name"], kernels["tensor_kernel"], kernels["precision"], strict=True)
     return pd.DataFrame([_classify(*key) for key in keys], columns=["label", "precision"], dtype=object)
 
@@ -54,9 +54,9 @@ def _classify(name: str, tensor_kernel: bool, precision: str) -> tuple[str, str]
 
 
 def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
-    """How well kernels of these names can replace each other, a row for each of the baseline's.
+    """Score how well kernels of these names can replace each other, a row for each of the baseline's.
 
-    3.5 for the same name; 2 to 3 for the same work, such as two products; 1 to 2 for most words in common; else 0.
+    3.5 for the same name; 2 to 3 for the same work, such as two matmuls; 1 to 2 for most words in common; else 0.
     """
     parsed = [parse_name(name) for name in [*base, *new]]
     works, words = np.array([name.work for name in parsed], dtype=object), [name.words for name in parsed]
@@ -64,13 +64,13 @@ def similarities(base: Sequence[str], new: Sequence[str]) -> Floats:
     stand_in = np.isin(works, _STAND_INS)[: len(base), None]
     common = _common(words[: len(base)], words[len(base) :])
     same_work = codes[: len(base), None] == codes[None, len(base) :]
-    found = np.select([same_work & stand_in, same_work & (common > _ALIKE)], [2 + common, 1 + common], 0.0)
+    score = np.select([same_work & stand_in, same_work & (common > _ALIKE)], [2 + common, 1 + common], 0.0)
     same = np.array(base, dtype=object)[:, None] == np.array(new, dtype=object)[None, :]
-    return np.asarray(np.where(same, 3.5, found), dtype=np.float64)
+    return np.asarray(np.where(same, 3.5, score), dtype=np.float64)
 
 
 def _common(base: Sequence[frozenset[str]], new: Sequence[frozenset[str]]) -> Floats:
-    """The share of their words that two names have in common (Jaccard); 0 where a name has none."""
+    """Compute the share of their words that two names have in common (Jaccard); 0 where a name has none."""
     number: dict[str, int] = {}
     for words in (*base, *new):
         for word in words:
@@ -87,14 +87,14 @@ def _common(base: Sequence[frozenset[str]], new: Sequence[frozenset[str]]) -> Fl
 
 
 def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
-    """The slots of a side: the launches of a typical step, path by path, and one for each kernel that it lacks.
+    """List the slots of a side: the launches of a typical step, path by path, and one for each kernel that it lacks.
 
     Typical is the sequence of kernels that most steps have in a path; where all differ, one of median length.
     Launches come by step (-1 for none), with codes of path and kernel, and ``occurrence`` of that kernel there.
 
     Returns:
         path, kernel, occurrence, ``rank`` (where in its step the launch is), ``rare`` (whether no typical
-        step has it), and ``place`` and ``other``: path of the pair and the other side's kernel, -1 for none.
+        step has it), and ``pair_path`` and ``other``: path of the pair and the other side's kernel, -1 for none.
     """
     counted = launches[launches["step"] >= 0]
     counted = counted.assign(rank=counted.groupby("step").cumcount())
@@ -103,30 +103,30 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
     first = run_starts(ordered["path"].to_numpy(), ordered["step"].to_numpy())
     length = np.diff(np.append(first, len(ordered)))
     typical = _typical(ordered["path"].to_numpy()[first], _hash(ordered["kernel"].to_numpy(), first, length), length)
-    taken = np.minimum(length[typical], MOST_ALIGNED)
-    index = places_in_runs(taken) + np.repeat(first[typical], taken)
+    counts = np.minimum(length[typical], MOST_ALIGNED)
+    index = places_in_runs(counts) + np.repeat(first[typical], counts)
     slots = ordered.iloc[index]
     keys = ["path", "kernel"]
-    known = pd.MultiIndex.from_frame(slots[keys])
-    others = launches.assign(rank=0).drop_duplicates(keys)
-    others = others[~pd.MultiIndex.from_frame(others[keys]).isin(known)].assign(occurrence=0)
-    frame = pd.concat([slots.assign(rare=False), others.assign(rare=True)], ignore_index=True)
-    return frame.assign(place=frame["path"], other=NONE).drop(columns="step")
+    typical_keys = pd.MultiIndex.from_frame(slots[keys])
+    rare = launches.assign(rank=0).drop_duplicates(keys)
+    rare = rare[~pd.MultiIndex.from_frame(rare[keys]).isin(typical_keys)].assign(occurrence=0)
+    frame = pd.concat([slots.assign(rare=False), rare.assign(rare=True)], ignore_index=True)
+    return frame.assign(pair_path=frame["path"], other=NONE).drop(columns="step")
 
 
 def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
-    """A number for each sequence of kernels."""
+    """Hash each sequence of kernels."""
     if not len(kernel):
         return np.empty(0, dtype=np.uint64)
     position = places_in_runs(length).astype(np.uint64)
     mixed = kernel.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + position * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found: npt.NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(27)), first)
-    return found
+    hashes: npt.NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(27)), first)
+    return hashes
 
 
 def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints:
-    """For each path the first sequence that is as most are."""
+    """Find for each path the first of the most frequent sequences."""
     frame = pd.DataFrame({"path": path, "sequence": sequence, "length": length})
     count = frame.groupby(["path", "sequence"])["length"].transform("size")
     off = (frame["length"] - frame.groupby("path")["length"].transform("median")).abs()
@@ -134,8 +134,8 @@ def _typical(path: Ints, sequence: npt.NDArray[np.uint64], length: Ints) -> Ints
     return np.asarray(ordered.drop_duplicates("path").index, dtype=np.int64)
 
 
-def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
-    """Fill in ``place`` and ``other`` of the slots of both sides: by place, then by name."""
+def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: KernelNames) -> None:
+    """Fill in ``pair_path`` and ``other`` of the slots of both sides: by position, then by name."""
     partner = np.full(len(base), NONE, dtype=np.int64)
     free = np.ones(len(new), dtype=bool)
     kernels = base["kernel"].to_numpy(), new["kernel"].to_numpy()
@@ -148,35 +148,35 @@ def match_slots(base: pd.DataFrame, new: pd.DataFrame, names: Names) -> None:
             free[second[pairs[1]]] = False
         for of_kernel in (np.arange(len(name)), name):
             _match_equals(base, new, partner, free, of_kernel, with_path)
-        # What a range has left, a second time: those that can replace each other may come in another order.
+        # Align a range's remaining slots again: those that can replace each other may come in another order.
         groups = {
             path: (first[partner[first] < 0], second[free[second]])
             for path, (first, second) in groups.items()
             if path != NONE and names.path[path]
         }
     matched = np.flatnonzero(partner >= 0)
-    for side, rows, other, others in ((base, matched, new, partner[matched]), (new, partner[matched], base, matched)):
+    for side, rows, other, partners in ((base, matched, new, partner[matched]), (new, partner[matched], base, matched)):
         column = side["other"].to_numpy(copy=True)
-        column[rows] = other["kernel"].to_numpy()[others]
+        column[rows] = other["kernel"].to_numpy()[partners]
         side["other"] = column
-    place = base["place"].to_numpy(copy=True)
-    place[matched] = new["place"].to_numpy()[partner[matched]]
-    base["place"] = place
+    path_match = base["pair_path"].to_numpy(copy=True)
+    path_match[matched] = new["pair_path"].to_numpy()[partner[matched]]
+    base["pair_path"] = path_match
     _join_rare(base, new)
 
 
 def _aligned_groups(base: pd.DataFrame, new: pd.DataFrame) -> dict[int, tuple[Ints, Ints]]:
-    """Rows of slots to be aligned: of each common path; under -1 of all that only one side has, in order of launch."""
+    """List the rows of slots to align: of each common path; under -1 of all that only one side has, as launched."""
     groups: dict[int, tuple[Ints, Ints]] = {}
     alone = []
     of_path = [side[~side["rare"]].groupby("path").indices for side in (base, new)]
     rows = [np.flatnonzero(~side["rare"].to_numpy()) for side in (base, new)]
     for path in sorted(of_path[0].keys() & of_path[1].keys()):
         groups[path] = rows[0][of_path[0][path]], rows[1][of_path[1][path]]
-    for side, kept, own, other in zip((base, new), rows, of_path, of_path[::-1], strict=True):
-        lonely = [kept[own[path]] for path in own.keys() - other.keys()]
-        found = np.concatenate(lonely) if lonely else np.empty(0, dtype=np.int64)
-        alone.append(found[np.argsort(side["rank"].to_numpy()[found], kind="stable")])
+    for side, slot_rows, rows_by_path, other in zip((base, new), rows, of_path, of_path[::-1], strict=True):
+        lonely = [slot_rows[rows_by_path[path]] for path in rows_by_path.keys() - other.keys()]
+        lonely_rows = np.concatenate(lonely) if lonely else np.empty(0, dtype=np.int64)
+        alone.append(lonely_rows[np.argsort(side["rank"].to_numpy()[lonely_rows], kind="stable")])
     groups[NONE] = alone[0], alone[1]
     return groups
 
@@ -187,10 +187,10 @@ def _match_equals(
     """Match free slots of equal codes, the n-th of one side with the n-th of the other."""
     keys = []
     rows = np.flatnonzero(partner < 0), np.flatnonzero(free)
-    for side, of_side in zip((base, new), rows, strict=True):
-        frame = side.iloc[of_side]
+    for side, side_rows in zip((base, new), rows, strict=True):
+        frame = side.iloc[side_rows]
         key = pd.DataFrame({"path": frame["path"] if with_path else 0, "code": code[frame["kernel"].to_numpy()]})
-        keys.append(key.assign(turn=key.groupby(["path", "code"]).cumcount(), row=of_side))
+        keys.append(key.assign(turn=key.groupby(["path", "code"]).cumcount(), row=side_rows))
     both = keys[0].merge(keys[1], on=["path", "code", "turn"])
     partner[both["row_x"].to_numpy()] = both["row_y"].to_numpy()
     free[both["row_y"].to_numpy()] = False
@@ -200,23 +200,23 @@ def _join_rare(base: pd.DataFrame, new: pd.DataFrame) -> None:
     """Pair free slots of a kernel in a path, if rare on either side: there they stand for any number of launches."""
     for side, other in ((base, new), (new, base)):
         paired = other[(other["other"] == other["kernel"]) & other["rare"]]
-        known = pd.MultiIndex.from_frame(paired[["place", "kernel"]])
-        joins = (side["other"] == NONE) & pd.MultiIndex.from_frame(side[["path", "kernel"]]).isin(known)
+        pairs = pd.MultiIndex.from_frame(paired[["pair_path", "kernel"]])
+        joins = (side["other"] == NONE) & pd.MultiIndex.from_frame(side[["path", "kernel"]]).isin(pairs)
         side["other"] = np.where(joins, side["kernel"], side["other"])
 
 
 def follow_slots(launches: pd.DataFrame, slots: pd.DataFrame) -> tuple[Ints, Ints]:
-    """Place and other kernel of each launch: those of its slot, else those that most slots of its kernel have."""
-    found = launches.merge(slots, on=["path", "kernel", "occurrence"], how="left")
-    sizes = slots.groupby(["path", "kernel", "place", "other"], sort=False).size().reset_index(name="size")
+    """Return pair path and other kernel of each launch: of its slot, else of most slots of its kernel."""
+    matched = launches.merge(slots, on=["path", "kernel", "occurrence"], how="left")
+    sizes = slots.groupby(["path", "kernel", "pair_path", "other"], sort=False).size().reset_index(name="size")
     most = sizes.sort_values("size", ascending=False, kind="stable").drop_duplicates(["path", "kernel"])
     usual = launches.merge(most, on=["path", "kernel"], how="left")
-    place, other = (found[name].fillna(usual[name]).to_numpy(np.int64) for name in ("place", "other"))
-    return place, other
+    path, other = (matched[name].fillna(usual[name]).to_numpy(np.int64) for name in ("pair_path", "other"))
+    return path, other
 
 
 def align(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floats]) -> tuple[Ints, Ints]:
-    """The positions of the pairs, in the order of both sequences, whose similarities have the largest sum; 0 is none.
+    """Pair positions, in the order of both sequences, so that the sum of similarities is largest; 0 is none.
 
     As Needleman and Wunsch (1970), with gaps that cost nothing. Long sequences are aligned in windows that each begin
     behind the last pair of the one before, so that time grows only in proportion to their length.
@@ -261,5 +261,5 @@ def _align_window(base: Ints, new: Ints, similarity: Callable[[Ints, Ints], Floa
         else:
             i, j = i - 1, j - 1
             pairs.append((i, j))
-    found = np.array(pairs[::-1], dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    positions = np.array(pairs[::-1], dtype=np.int64).reshape(-1, 2)
+    return positions[:, 0], positions[:, 1]

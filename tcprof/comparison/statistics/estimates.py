@@ -1,6 +1,6 @@
 """What is known of two sides, and what a difference between them proves; see ``docs/statistics.md``.
 
-Arrays have one element for each place, or, with several recordings, one row for each recording.
+Arrays have one element for each row of a comparison, or, with several recordings, one row for each recording.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ Deviations = dict[str, tuple[Floats, Floats]]
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is known about one side at each place."""
+    """One side's figures."""
 
     value: Floats  # median, or mean, over instances; of several recordings the median of theirs
     low: Floats  # lower end of its 95 % interval, over instances and runs; NaN where it is unknown
@@ -45,8 +45,8 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Change:
-    """The difference between two sides at each place."""
+class ChangeEstimate:
+    """The difference between two sides."""
 
     ratio_low: Floats  # lower end of the 95 % interval of new / base; NaN where it is unknown, or the baseline is 0
     ratio_high: Floats  # its upper end
@@ -58,28 +58,28 @@ class Change:
 
 
 def estimate_within(recordings: Sequence[Centers], required: bool = True) -> Estimate:
-    """A side with the interval that the instances give, as if runs did not differ.
+    """Estimate a side from its instances, as if runs did not differ.
 
     With ``required`` it is unknown where a recording has too few instances; else it has no width there.
     """
-    values, lows, highs = (np.stack([getattr(each, name) for each in recordings]) for name in ("value", "low", "high"))
+    values, lows, highs = (np.stack([getattr(run, name) for run in recordings]) for name in ("value", "low", "high"))
     down, up, count = values - lows, highs - values, (~np.isnan(values)).sum(axis=0)
     missing = np.isnan(values)
-    known = ~missing.all(axis=0)
-    value = np.where(known, np.nanmedian(np.where(known, values, 0), axis=0), np.nan)
+    has_value = ~missing.all(axis=0)
+    value = np.where(has_value, np.nanmedian(np.where(has_value, values, 0), axis=0), np.nan)
     if not required:
         down, up = (np.nan_to_num(side) for side in (down, up))
     half = [np.sqrt((np.where(missing, 0, side) ** 2).sum(axis=0)) / np.maximum(count, 1) for side in (down, up)]
     low = np.maximum(value - half[0], 0)
-    constant = (np.stack([each.constant for each in recordings]) | missing).all(axis=0)
+    constant = (np.stack([run.constant for run in recordings]) | missing).all(axis=0)
     constant &= np.fmin.reduce(values) == np.fmax.reduce(values)
     return Estimate(value, low, value + half[1], constant, count)
 
 
 def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Estimate:
-    """A side whose interval also has run-to-run variation: of a run's logarithm, and in the quantity's unit.
+    """Widen a side's interval by run-to-run variation: of a run's logarithm, and in the quantity's unit.
 
-    Several recordings do not make that less here: they are too few to show whether their runs were usual ones.
+    Several recordings do not reduce it: they are too few to show whether their runs were usual ones.
     """
     wide, far = STUDENT_95 * relative, STUDENT_95 * absolute
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,16 +91,16 @@ def add_run_deviation(side: Estimate, relative: Floats, absolute: Floats) -> Est
 
 
 def decided_by_ratio(base: Estimate, new: Estimate) -> Bools:
-    """Where the ratio decides; elsewhere, as one side is 0, the difference does."""
+    """Find where the ratio decides; elsewhere, as one side is 0, the difference does."""
     return np.asarray((base.value > 0) & (new.value > 0))
 
 
-def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Estimate], count: Ints) -> Change:
-    """The change, with intervals from those of two independent sides, ``within`` having only those of instances.
+def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Estimate], count: Ints) -> ChangeEstimate:
+    """Estimate the change between two independent sides; ``within`` are these without run-to-run variation.
 
     The distances from an estimate to the ends of its interval add as squares, those of logarithms for the ratio: the
-    method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008). ``count`` is of the
-    smaller.
+    method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008). ``count`` is the smaller
+    side's number of instances.
     """
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,12 +112,13 @@ def compare_estimates(base: Estimate, new: Estimate, within: tuple[Estimate, Est
         shift_within, down_within, up_within = _recover(*within, use_ratio)
         half_within = np.where(shift_within > 0, down_within, up_within)
         needed = _needed_instances(shift, half_within / NORMAL_95, half / NORMAL_95, count)
+        needed = np.where(p_value < LEVEL, np.nan, needed)
         ends = np.where(base.value > 0, np.exp([log - log_down, log + log_up]), np.nan)
-    return Change(ends[0], ends[1], plain - down, plain + up, p_value, np.where(p_value < LEVEL, np.nan, needed))
+    return ChangeEstimate(ends[0], ends[1], plain - down, plain + up, p_value, needed)
 
 
 def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
-    """How much runs may differ, as a relative deviation, so that a change is still shown; NaN where it never is.
+    """Return the largest relative deviation of runs at which a change still shows; NaN where it never does.
 
     ``slack`` is by how much the change may be too large for other reasons, as rounding; of logarithms for the ratio.
     """
@@ -125,13 +126,13 @@ def survived_spread(within: tuple[Estimate, Estimate], slack: Floats) -> Floats:
     use_ratio = decided_by_ratio(base, new)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift, down, up = _recover(base, new, use_ratio)
-        left = np.maximum(np.abs(shift) - slack, 0) ** 2 - np.where(shift > 0, down, up) ** 2
+        margin = np.maximum(np.abs(shift) - slack, 0) ** 2 - np.where(shift > 0, down, up) ** 2
         scale = np.where(use_ratio, np.sqrt(2), np.hypot(base.value, new.value))
-        return np.asarray(np.sqrt(np.where(left > 0, left, np.nan)) / (STUDENT_95 * scale))
+        return np.asarray(np.sqrt(np.where(margin > 0, margin, np.nan)) / (STUDENT_95 * scale))
 
 
 def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, Floats, Floats]:
-    """The shift, of logarithms where the ratio is used, and the distances to the ends of its interval."""
+    """Return the shift, of logarithms where the ratio is used, and the distances to the ends of its interval."""
     first, second = (
         [np.where(use_ratio, np.log(end), end) for end in (side.value, side.low, side.high)] for side in (base, new)
     )
@@ -141,45 +142,45 @@ def _recover(base: Estimate, new: Estimate, use_ratio: Bools) -> tuple[Floats, F
 
 
 def two_sided(shift: Floats, error: Floats) -> Floats:
-    """The p value of a normal shift with that standard error; without any error it is 0, or 1 where nothing changed."""
+    """Compute the p value of a normal shift; without any error it is 0, or 1 where nothing changed."""
     with np.errstate(divide="ignore", invalid="ignore"):
         score = np.where(shift == 0, 0, np.abs(shift) / error)
     return np.asarray(2 * special.ndtr(-score))
 
 
 def _needed_instances(shift: Floats, within: Floats, error: Floats, count: Ints) -> Floats:
-    """Instances a side that would show the shift in 80 % of cases, if runs differ as they do."""
+    """Count the instances per side that would show the shift in 80 % of cases, if runs differ as they do."""
     allowed = (shift / (NORMAL_95 + NORMAL_80)) ** 2 - (error**2 - within**2)
     needed = np.ceil(count * within**2 / np.where(allowed > 0, allowed, np.nan))
     return np.where(needed > count, needed, np.nan)
 
 
 def rounding_of(value: Floats, mean_pct: Floats) -> Slack:
-    """How far the truth may lie below and above rounded mean Tensor Active, or what is in proportion to it."""
+    """Bound how far the truth lies below and above rounded mean Tensor Active, or what is in proportion to it."""
     per_point = np.divide(value, mean_pct, out=np.zeros_like(value), where=mean_pct > 0)
     return np.minimum(MOST_BELOW_PCT * per_point, value), MOST_ABOVE_PCT * per_point
 
 
 def widen_side(side: Estimate, slack: Slack) -> Estimate:
-    """A side whose interval also holds what rounding may have done to it."""
+    """Widen a side's interval by what rounding may have done to it."""
     return replace(side, low=np.maximum(side.low - slack[0], 0), high=side.high + slack[1])
 
 
 def slack_toward_none(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> Floats:
-    """By how much rounding may have made the change too large: of logarithms where the ratio decides."""
+    """Bound by how much rounding made the change too large, of logarithms where the ratio decides."""
     ratios, differences = _slack(base, new, slacks)
     rises = new.value > base.value
-    return np.where(decided_by_ratio(base, new), *(np.where(rises, *each) for each in (ratios, differences)))
+    return np.where(decided_by_ratio(base, new), *(np.where(rises, *slack) for slack in (ratios, differences)))
 
 
-def widen_change(change: Change, base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> Change:
-    """A change whose interval and p also hold what rounding may have done, which repeating does not average out."""
+def widen_change(change: ChangeEstimate, base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> ChangeEstimate:
+    """Widen a change's interval and p by what rounding may have done, which repeating does not average out."""
     (log_down, log_up), (down, up) = _slack(base, new, slacks)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = np.where(decided_by_ratio(base, new), np.log(new.value / base.value), new.value - base.value)
-        left = 1 - slack_toward_none(base, new, slacks) / np.abs(shift)
-        p_value = 2 * special.ndtr(special.ndtri(change.p_value / 2) * left)
-    p_value = np.where(left > 0, p_value, np.where(np.isnan(change.p_value), np.nan, 1.0))
+        factor = 1 - slack_toward_none(base, new, slacks) / np.abs(shift)
+        p_value = 2 * special.ndtr(special.ndtri(change.p_value / 2) * factor)
+    p_value = np.where(factor > 0, p_value, np.where(np.isnan(change.p_value), np.nan, 1.0))
     return replace(
         change,
         ratio_low=change.ratio_low * np.exp(-log_down),
@@ -191,7 +192,7 @@ def widen_change(change: Change, base: Estimate, new: Estimate, slacks: tuple[Sl
 
 
 def _slack(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> tuple[Slack, Slack]:
-    """How far below and above it the true ratio may lie, in logarithms, and the true difference."""
+    """Return how far below and above it the true ratio may lie, in logarithms, and the true difference."""
     (base_down, base_up), (new_down, new_up) = slacks
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = [
@@ -202,22 +203,22 @@ def _slack(base: Estimate, new: Estimate, slacks: tuple[Slack, Slack]) -> tuple[
 
 
 def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float, rounded: bool) -> Deviations:
-    """Standard deviations between runs at each place: of the logarithm, and one in the quantity's unit added to it.
+    """Estimate standard deviations between runs: of the logarithm, and one in the quantity's unit added to it.
 
     ``medians`` are those over instances of what ``tcprof.comparison.statistics.rows`` lists; unknown is NaN.
     """
-    known = {name: np.nan_to_num(values) for name, values in medians.items()}
-    host, span, idle = known["host_ns"], known["gpu_window_ns"], known["idle_ns"]
+    medians = {name: np.nan_to_num(values) for name, values in medians.items()}
+    host, span, idle = medians["host_ns"], medians["gpu_window_ns"], medians["idle_ns"]
     none = np.zeros_like(span)
-    gaps = np.minimum(idle, GAP_NS * np.maximum(known["activity_count"] - 1, 0))
+    gaps = np.minimum(idle, GAP_NS * np.maximum(medians["activity_count"] - 1, 0))
     waiting = idle - gaps
-    awaited = np.minimum(known["awaited_ns"], host)
-    kernels = np.minimum(known["kernel_ns"], span - idle)
+    awaited = np.minimum(medians["awaited_ns"], host)
+    kernels = np.minimum(medians["kernel_ns"], span - idle)
     copies = span - idle - kernels
     work, timer = np.full_like(span, WORK), np.full_like(span, TIMER_NS)
-    kernel_timer = np.where(known["kernel_ns"] > 0, TIMER_NS, 0)
-    between = np.maximum(known["step_ns"] - span, 0)  # from its last activity to the next step's first one
-    found = {
+    kernel_timer = np.where(medians["kernel_ns"] > 0, TIMER_NS, 0)
+    between = np.maximum(medians["step_ns"] - span, 0)  # from its last activity to the next step's first one
+    spread = {
         "step_ns": (combine_deviations(kernels, copies, gaps, waiting + between), timer),
         "host_ns": (combine_deviations(awaited, none, none, host - awaited), none),
         "gpu_window_ns": (combine_deviations(kernels, copies, gaps, waiting), timer),
@@ -227,35 +228,36 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
         "tensor_kernel_share_pct": (work, none),
     }
     busy = combine_deviations(kernels, copies, none, none)
-    over = {"host": found["host_ns"][0], "gpu": found["gpu_window_ns"][0], "busy": busy}
+    over = {"host": spread["host_ns"][0], "gpu": spread["gpu_window_ns"][0], "busy": busy}
     mean, active_s, cycles = _border_deviations(
-        known, {"host": host, "gpu": span, "busy": span - idle}[window], period_ns, rounded
+        medians, {"host": host, "gpu": span, "busy": span - idle}[window], period_ns, rounded
     )
-    found["tensor_active_mean_pct"] = (over[window], mean)
+    spread["tensor_active_mean_pct"] = (over[window], mean)
     for name in ("tensor_tflops", "hfu_pct", "useful_tflops", "mfu_pct"):
-        found[name] = (over[window], none)  # FLOP are of kernels, which no border cuts
+        spread[name] = (over[window], none)  # FLOP are of kernels, which no border cuts
     # Of the same forward and backward passes, runs on an H200 read and wrote 0.01 to 0.5 % more or less.
-    found["dram_bytes"] = (work, none)
-    return found | {"tensor_active_s": (work, active_s), "tensor_cycles": (work, cycles)}
+    spread["dram_bytes"] = (work, none)
+    return spread | {"tensor_active_s": (work, active_s), "tensor_cycles": (work, cycles)}
 
 
 def _border_deviations(
-    known: Mapping[str, Floats], length_ns: Floats, period_ns: float, rounded: bool
+    medians: Mapping[str, Floats], length_ns: Floats, period_ns: float, rounded: bool
 ) -> tuple[Floats, Floats, Floats]:
-    """What samples at the borders of windows add to the mean of Tensor Active, its seconds, and the cycles."""
-    highest = np.maximum(known["tensor_active_peak_pct"], known["tensor_active_mean_pct"])  # short windows have no peak
+    """Return what samples at the borders of windows add to mean Tensor Active, its seconds, and the cycles."""
+    # Short windows have no peak.
+    highest = np.maximum(medians["tensor_active_peak_pct"], medians["tensor_active_mean_pct"])
     border_ns = BORDER * np.nan_to_num(period_ns) * highest / 100
     if rounded:
         border_ns = np.hypot(border_ns, ROUNDING_PCT / 100 * length_ns)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = np.where(length_ns > 0, 100 * border_ns / length_ns, 0)
-        active_ns = 1e9 * known["tensor_active_s"]
-        cycles = np.where(active_ns > 0, border_ns * known["tensor_cycles"] / active_ns, 0)
+        active_ns = 1e9 * medians["tensor_active_s"]
+        cycles = np.where(active_ns > 0, border_ns * medians["tensor_cycles"] / active_ns, 0)
     return mean, 1e-9 * border_ns, cycles
 
 
 def combine_deviations(kernels: Floats, copies: Floats, gaps: Floats, waiting: Floats) -> Floats:
-    """The deviation of the logarithm of a time that consists of these parts."""
+    """Combine the deviations of a time's parts into that of its logarithm."""
     total = kernels + copies + gaps + waiting
     parts = ((WORK, kernels), (COPYING, copies), (GAPS, gaps), (WAITING, waiting))
     deviation = np.sqrt(sum((relative * part) ** 2 for relative, part in parts))

@@ -11,7 +11,7 @@ from scipy import special
 from tcprof.analysis.samples.interval_estimates import LEVEL, Centers
 from tcprof.arrays import Bools, Floats, Ints
 from tcprof.comparison.statistics.estimates import (
-    Change,
+    ChangeEstimate,
     Estimate,
     Slack,
     add_run_deviation,
@@ -29,43 +29,43 @@ HIGHER, LOWER, INCONCLUSIVE, EQUAL, NOT_JUDGED = "higher", "lower", "~", "=", ""
 MOST_VALUES = 1000  # of a side
 ROUNDING = 1e-9  # of the largest value: values closer than this are equal
 
-Instances: TypeAlias = tuple[Ints, Floats]  # the place of each instance, and its value; NaN where that is unknown
+Instances: TypeAlias = tuple[Ints, Floats]  # the path key of each instance, and its value; NaN where that is unknown
 POWER = 0.8
 MOST_NEEDED = 1000  # recordings a side that are ever said to be needed
 
 
 @dataclass(frozen=True)
-class Known:
-    """What one recording shows of a quantity at each place."""
+class RunEstimate:
+    """One recording's value of a quantity in each row."""
 
     centers: Centers  # its median or mean, with its interval within the recording
     # How much another run is assumed to differ: relative, and in the quantity's own unit.
     deviation: tuple[Floats, Floats]
 
 
-Sides: TypeAlias = tuple[Sequence[Known], Sequence[Known]]
-_Figures = TypeVar("_Figures", Estimate, Change)
+Sides: TypeAlias = tuple[Sequence[RunEstimate], Sequence[RunEstimate]]
+_Figures = TypeVar("_Figures", Estimate, ChangeEstimate)
 
 
-def compare_known(
+def compare_runs(
     sides: Sides, slacks: tuple[Slack, Slack] | None = None, instances: tuple[Instances, Instances] | None = None
 ) -> Columns:
-    """The columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
+    """Compute the columns of ``tcprof.frames.COMPARISON`` that are of medians, or of means.
 
-    ``slacks`` tell how far rounding or lost samples may have moved each side; ``instances`` are for the test of ranks.
+    ``slacks`` bound how far rounding or lost samples moved each side; ``instances`` are for the test of ranks.
     """
     within, wide, change, assumed = _assume(sides)
     base, new = wide
     measured = is_measured(base.recordings, new.recordings)
     if measured.any():
-        repeats = compare_repeats(*([each.centers for each in side] for side in sides))
+        repeats = compare_repeats(*([run.centers for run in side] for side in sides))
         base, new = _choose(measured, repeats[0], base), _choose(measured, repeats[1], new)
         change = _choose(measured, repeats[2], change)
     slack, moved = np.zeros(len(base.value)), np.False_
     if slacks is not None:
-        moved = np.logical_or.reduce([part > 0 for own in slacks for part in own])
+        moved = np.logical_or.reduce([part > 0 for pair in slacks for part in pair])
         slack, change = slack_toward_none(base, new, slacks), widen_change(change, base, new, slacks)
-        base, new = (widen_side(side, own) for side, own in zip((base, new), slacks, strict=True))
+        base, new = (widen_side(side, pair) for side, pair in zip((base, new), slacks, strict=True))
     equal = base.constant & new.constant & (base.value == new.value) & ~moved
     p_value = change.p_value
     if instances is not None:
@@ -91,7 +91,7 @@ def compare_known(
 
 
 def values_of_sides(base: Floats, new: Floats) -> dict[str, Floats]:
-    """Both values with their difference and ratio."""
+    """Return both values with their difference and ratio."""
     ratio = np.divide(new, base, out=np.full(len(base), np.nan), where=base != 0)
     return {"base": base, "new": new, "difference": new - base, "ratio": ratio}
 
@@ -100,13 +100,13 @@ def _choose(where: Bools, first: _Figures, second: _Figures) -> _Figures:
     return replace(second, **{name: np.where(where, vars(first)[name], old) for name, old in vars(second).items()})
 
 
-def _assume(sides: Sides) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], Change, Floats]:
-    """Both sides as the instances have them and as runs may differ; their change; and the deviation of runs assumed."""
+def _assume(sides: Sides) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Estimate], ChangeEstimate, Floats]:
+    """Estimate both sides from their instances and as runs may differ; their change; and the assumed deviation."""
     within, wide, relative, counts = [], [], [], []
     for side in sides:
-        centers = [each.centers for each in side]
+        centers = [run.centers for run in side]
         estimate = estimate_within(centers)
-        deviation = [np.mean([each.deviation[i] for each in side], axis=0) for i in (0, 1)]
+        deviation = [np.mean([run.deviation[i] for run in side], axis=0) for i in (0, 1)]
         within.append(estimate)
         wide.append(add_run_deviation(estimate, *deviation))
         share = np.divide(deviation[1], estimate.value, out=np.zeros_like(deviation[1]), where=estimate.value > 0)
@@ -118,7 +118,7 @@ def _assume(sides: Sides) -> tuple[tuple[Estimate, Estimate], tuple[Estimate, Es
 
 
 def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested: Bools) -> Floats:
-    """The p values, raised to that of the Mann-Whitney test of the instances where it is larger."""
+    """Raise the p values to that of the Mann-Whitney test of the instances where it is larger."""
     rows = np.flatnonzero(tested & (p_value < LEVEL))
     if not len(rows):
         return p_value
@@ -128,20 +128,20 @@ def _test_ranks(instances: tuple[Instances, Instances], p_value: Floats, tested:
     return raised
 
 
-def _judge(base: Estimate, new: Estimate, change: Change, equal: Bools) -> npt.NDArray[np.object_]:
+def _judge(base: Estimate, new: Estimate, change: ChangeEstimate, equal: Bools) -> npt.NDArray[np.object_]:
     has_ratio = ~(np.isnan(change.ratio_low) & np.isnan(change.ratio_high))
     # An end that is not known excludes nothing.
     excludes = (change.difference_low > 0) | (change.difference_high < 0)
     excludes &= ~has_ratio | (change.ratio_low > 1) | (change.ratio_high < 1)
-    shown = (change.p_value < LEVEL) & excludes
+    is_sure = (change.p_value < LEVEL) & excludes
     verdict = np.where(new.value > base.value, HIGHER, LOWER).astype(object)
-    verdict[~shown] = INCONCLUSIVE
+    verdict[~is_sure] = INCONCLUSIVE
     verdict[np.isnan(change.p_value)] = NOT_JUDGED
     verdict[equal] = EQUAL
     return verdict
 
 
-def _hold_none(change: Change, where: Bools) -> Change:
+def _hold_none(change: ChangeEstimate, where: Bools) -> ChangeEstimate:
     """A change whose intervals hold no change where it is inconclusive: ratio, difference and p then say the same."""
     ends = {"ratio_low": (np.minimum, 1), "ratio_high": (np.maximum, 1)}
     ends |= {"difference_low": (np.minimum, 0), "difference_high": (np.maximum, 0)}
@@ -154,19 +154,19 @@ def _hold_none(change: Change, where: Bools) -> Change:
     )
 
 
-def _values_at(instances: Instances, places: Ints) -> list[Floats]:
-    known = ~np.isnan(instances[1])
-    place, values = instances[0][known], instances[1][known]
-    order = np.argsort(place, kind="stable")
-    ends = [np.searchsorted(place[order], places, side=which) for which in ("left", "right")]
+def _values_at(instances: Instances, keys: Ints) -> list[Floats]:
+    is_known = ~np.isnan(instances[1])
+    key, values = instances[0][is_known], instances[1][is_known]
+    order = np.argsort(key, kind="stable")
+    ends = [np.searchsorted(key[order], keys, side=which) for which in ("left", "right")]
     return [values[order[first:last]] for first, last in zip(*ends, strict=True)]
 
 
 def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
-    """The p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
+    """Compute the p values of Mann-Whitney tests of pairs of samples; those of equal sizes are tested together.
 
-    Of more than 1000 values only some at equal distances are taken. Values that only rounding errors separate are
-    equal: which of them is larger differs between CPUs.
+    Of more than 1000 values it takes some at equal distances. Values that only rounding errors separate are equal:
+    which of them is larger differs between CPUs.
     """
     from scipy.stats import mannwhitneyu  # here, since it takes a third of a second, and most commands compare nothing
 
@@ -187,7 +187,7 @@ def mann_whitney(pairs: Sequence[tuple[Floats, Floats]]) -> Floats:
 
 @dataclass(frozen=True)
 class _Moments:
-    """Mean and variance of the recordings' values at each place, as they are or as logarithms."""
+    """Mean and variance of the recordings' values in each row, as they are or as logarithms."""
 
     count: Ints
     mean: Floats
@@ -195,26 +195,26 @@ class _Moments:
 
     @classmethod
     def of(cls, values: Floats) -> "_Moments":
-        known = ~np.isnan(values)
-        count = known.sum(axis=0)
-        mean = np.where(known, values, 0).sum(axis=0) / count
-        square = np.where(known, (values - mean) ** 2, 0).sum(axis=0)
+        is_known = ~np.isnan(values)
+        count = is_known.sum(axis=0)
+        mean = np.where(is_known, values, 0).sum(axis=0) / count
+        square = np.where(is_known, (values - mean) ** 2, 0).sum(axis=0)
         return cls(count, mean, np.where(count > 1, square / (count - 1), np.nan))
 
 
 def is_measured(base_count: Ints | int, new_count: Ints | int) -> Bools:
-    """Whether so many recordings measure run-to-run variation: two on both sides, as one may be of an unusual run."""
+    """Tell whether so many recordings measure run-to-run variation: two a side, as one may be of an unusual run."""
     return np.asarray(np.minimum(base_count, new_count) >= 2)
 
 
-def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Estimate, Estimate, Change]:
-    """Both sides and their change, by Welch's t test of the logarithms of the recordings' medians, or means.
+def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Estimate, Estimate, ChangeEstimate]:
+    """Estimate both sides and their change by Welch's t test of the logarithms of the recordings' medians, or means.
 
-    Where a recording has 0 it is these themselves that are tested. No interval is narrower than the instances
-    alone would have it, and each holds the value shown, which is a median where Welch's test is about means.
+    Where a recording has 0, it tests the values themselves. No interval is narrower than that of the instances
+    alone, and each holds the value shown, which is a median where Welch's test is about means.
     """
     within = (estimate_within(base, required=False), estimate_within(new, required=False))
-    values = [np.stack([each.value for each in side]) for side in (base, new)]
+    values = [np.stack([run.value for run in side]) for side in (base, new)]
     use_ratio = np.logical_and(*(np.fmin.reduce(side) > 0 for side in values))
     floor = compare_estimates(*within, within, np.zeros_like(within[0].recordings))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -226,7 +226,7 @@ def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Es
         ratio = np.where(within[0].value > 0, within[1].value / within[0].value, np.nan)
         ratios = [np.where(use_ratio, np.exp(end), np.nan) for end in (log - log_half, log + log_half)]
     difference = within[1].value - within[0].value
-    change = Change(
+    change = ChangeEstimate(
         np.fmin.reduce([ratios[0], floor.ratio_low, ratio]),
         np.fmax.reduce([ratios[1], floor.ratio_high, ratio]),
         np.fmin.reduce([shift - half, floor.difference_low, difference]),
@@ -240,7 +240,7 @@ def compare_repeats(base: Sequence[Centers], new: Sequence[Centers]) -> tuple[Es
 
 
 def _welch(base: _Moments, new: _Moments) -> tuple[Floats, Floats, Floats, Floats]:
-    """Shift, half its 95 % interval, p, and recordings a side that would show it in 80 % of cases."""
+    """Return shift, half its 95 % interval, p, and recordings a side that would show it in 80 % of cases."""
     parts = [side.variance / side.count for side in (base, new)]
     shift, error = new.mean - base.mean, np.sqrt(parts[0] + parts[1])
     freedom = error**4 / (parts[0] ** 2 / (base.count - 1) + parts[1] ** 2 / (new.count - 1))
@@ -252,18 +252,18 @@ def _welch(base: _Moments, new: _Moments) -> tuple[Floats, Floats, Floats, Float
 
 
 def _needed_recordings(shift: Floats, deviation: Floats) -> Floats:
-    """Recordings a side for which the t test shows the shift in 80 % of cases; NaN for more than 1000."""
+    """Count the recordings a side for which the t test shows the shift in 80 % of cases; NaN for more than 1000."""
     count = np.arange(2, MOST_NEEDED + 1)
     freedom = 2 * count - 2
     reach = special.stdtrit(freedom, 1 - LEVEL / 2) + special.stdtrit(freedom, POWER)
     least = reach * np.sqrt(2 / count)  # falls with count
     size = np.abs(shift) / deviation
-    place = np.searchsorted(-least, -size)
-    return np.where((place < len(count)) & (size > 0), count[np.minimum(place, len(count) - 1)], np.nan)
+    index = np.searchsorted(-least, -size)
+    return np.where((index < len(count)) & (size > 0), count[np.minimum(index, len(count) - 1)], np.nan)
 
 
 def _with_interval(side: Estimate, moments: _Moments, is_log: Bools) -> Estimate:
-    """A side with the t interval of its recordings' mean."""
+    """Give a side the t interval of its recordings' mean."""
     reach = special.stdtrit(np.maximum(moments.count - 1, 1), 1 - LEVEL / 2)
     half = reach * np.sqrt(moments.variance / moments.count)
     ends = [np.where(is_log, np.exp(end), end) for end in (moments.mean - half, moments.mean + half)]

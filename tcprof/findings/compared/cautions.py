@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.comparison import MEASURED, shared_recordings
-from tcprof.comparison.matching.places import gpu_models, join_facts
+from tcprof.comparison.matching.sides import gpu_models, join_facts
 from tcprof.findings.finding import Finding, Severity
 from tcprof.untrusted import one_line
 

@@ -8,7 +8,7 @@ import pandas as pd
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison.gate.judge import Caveat, Gate, judge_condition, judge_finding
 from tcprof.comparison.gate.parse import Condition, FindingCondition
-from tcprof.comparison.matching.places import gpu_models
+from tcprof.comparison.matching.sides import gpu_models
 from tcprof.findings import cautions, faults
 from tcprof.findings.advise import advise
 from tcprof.findings.compared.cautions import find_cautions, find_shared, find_unmapped

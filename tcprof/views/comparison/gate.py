@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcprof import units
-from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Estimate, Gate, Judgement
+from tcprof.comparison.gate.judge import HOLDS_BOUND, INCONCLUSIVE, NO_INTERVAL, Gate, GateFigure, Judgement
 from tcprof.comparison.gate.parse import Condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.errors import TcprofError
@@ -105,7 +105,7 @@ def describe_judgement(judgement: Judgement) -> str:
     return ": ".join(part for part in (found, printable(judgement.reason)) if part)
 
 
-def _describe(condition: Condition, estimate: Estimate) -> str:
+def _describe(condition: Condition, estimate: GateFigure) -> str:
     parts = [] if math.isnan(estimate.value) else [_format(condition, estimate.value)]
     if not (math.isnan(estimate.low) or math.isnan(estimate.high)):
         parts.append(f"95 % interval {_format(condition, estimate.low)} to {_format(condition, estimate.high)}")

@@ -15,7 +15,7 @@ from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
 from tcprof.comparison import Comparison
-from tcprof.comparison.matching.places import Renaming, gpu_models, rename_paths
+from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths
 from tcprof.comparison.modules import fold_name
 from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
 from tcprof.comparison.waterfall import BETWEEN, TIME

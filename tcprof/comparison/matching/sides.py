@@ -1,5 +1,6 @@
-"""The places that are compared: GPU, domain and path of all recordings, with ranges of the baseline renamed."""
+"""The sides of a comparison, and their path keys: GPU, domain and path, with ranges of the baseline renamed."""
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.marked_steps import counted_paths, find_marked_steps
+from tcprof.analysis.steps.marked_steps import counted_paths, find_left_out, find_marked_steps
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import KINDS
@@ -22,7 +23,7 @@ KEYS = ["gpu", "domain", "path", "depth"]
 _VENDOR = "NVIDIA "
 _UNNAMED = re.compile(r"(?:GPU \d+)?")  # of which the file has only a number
 Kin = tuple[int, str]  # depth and name: the steps of all epochs are kin
-Place = tuple[int | None, str | None, str | None, int]
+PathKey = tuple[int | None, str | None, str | None, int]
 
 
 @dataclass(frozen=True)
@@ -32,38 +33,38 @@ class Side:
     name: str  # what the side is called: "base", or a name that the user knows it by
     recordings: tuple[Analysis, ...]
     copies: tuple[tuple[str, ...], ...] = ()  # files that hold one recording, of which one is among the recordings
-    number: int = -1  # its place among the sides as they were given; -1 where unknown
+    number: int = -1  # its index on the command line; -1 where unknown
 
     @property
     def first(self) -> Analysis:
-        """The recording that stands for the side where only one can be shown."""
+        """Return the recording that stands for the side where only one can be shown."""
         return self.recordings[0]
 
     @property
     def typical(self) -> Analysis:
-        """The recording whose steps last the median of all, which stands for the side in what cannot be pooled."""
-        medians = [each.steps.loc[each.steps["counted"], "gpu_window_ns"].median() for each in self.recordings]
+        """Return the recording of median step length, which stands for the side in what cannot be pooled."""
+        medians = [run.steps.loc[run.steps["counted"], "gpu_window_ns"].median() for run in self.recordings]
         order = np.argsort(np.nan_to_num(medians, nan=np.inf), kind="stable")
         return self.recordings[int(order[(len(order) - 1) // 2])]
 
 
 def count_once(side: Side) -> Side:
-    """The side with one file of each recording: that with most work, and of these the one with the shortest name."""
+    """Keep one file of each recording: that with most work, and of these the one with the shortest name."""
     groups: list[list[Analysis]] = []
     for recording in side.recordings:
         same = (group for group in groups if is_same_recording(group[0].fingerprint, recording.fingerprint))
-        found = next(same, None)
-        if found is None:
+        group = next(same, None)
+        if group is None:
             groups.append([recording])
         else:
-            found.append(recording)
-    kept = (max(group, key=lambda each: (len(each.activities), -len(each.recording.file))) for group in groups)
-    copies = (tuple(each.recording.file for each in group) for group in groups if len(group) > 1)
-    return replace(side, recordings=tuple(kept), copies=(*side.copies, *copies))
+            group.append(recording)
+    fullest = (max(group, key=lambda run: (len(run.activities), -len(run.recording.file))) for group in groups)
+    copies = (tuple(run.recording.file for run in group) for group in groups if len(group) > 1)
+    return replace(side, recordings=tuple(fullest), copies=(*side.copies, *copies))
 
 
 def gpu_models(base: Side, new: Side) -> tuple[str, str]:
-    """The models of the GPUs that each side worked on, with their chips where the names alone do not differ.
+    """Name the models of the GPUs that each side worked on, with their chips where the names alone do not differ.
 
     A trace of ``torch.profiler`` names no chip, some recordings no GPU, and older drivers no vendor: none of these is
     a difference.
@@ -72,31 +73,31 @@ def gpu_models(base: Side, new: Side) -> tuple[str, str]:
     sides = [[_used_models(recording, spellings) for recording in side.recordings] for side in (base, new)]
     if not all(any(side) for side in sides):  # a side without the name of any of its GPUs
         sides = [next(filter(any, sides), sides[0])] * 2
-    told = [join_facts(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
-    known = [{models for models in side if all(chip for _, chip in models)} for side in sides]
-    if told[0] == told[1] and all(known) and set(sides[0]) != set(sides[1]):
-        told = [
+    texts = [join_facts(", ".join(dict.fromkeys(name for name, _ in models)) for models in side) for side in sides]
+    with_chips = [any(all(chip for _, chip in models) for models in side) for side in sides]
+    if texts[0] == texts[1] and all(with_chips) and set(sides[0]) != set(sides[1]):
+        texts = [
             join_facts(
                 ", ".join(dict.fromkeys(f"{name} ({chip or 'chip unknown'})" for name, chip in models))
                 for models in side
             )
             for side in sides
         ]
-    return told[0], told[1]
+    return texts[0], texts[1]
 
 
 def _used_models(analysis: Analysis, spellings: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    """Name and chip of the GPUs that worked, of all where none did; without those whose name is unknown."""
+    """Return name and chip of the GPUs that worked, of all where none did; without those whose name is unknown."""
     gpus = analysis.gpus
     used = gpus[gpus["gpu"].isin(analysis.activities["gpu"].unique())]
     models = gpus if used.empty else used
-    named = models[~models["name"].str.fullmatch(_UNNAMED)]
-    names = [spellings.setdefault(name.removeprefix(_VENDOR), name) for name in named["name"]]
-    return tuple(sorted({*zip(names, named["chip"], strict=True)}))
+    models = models[~models["name"].str.fullmatch(_UNNAMED)]
+    names = [spellings.setdefault(name.removeprefix(_VENDOR), name) for name in models["name"]]
+    return tuple(sorted({*zip(names, models["chip"], strict=True)}))
 
 
 def join_facts(texts: Iterable[str]) -> str:
-    """What the recordings of a side have, each once; an empty text is unknown."""
+    """Join the different facts of a side's recordings; an empty text is unknown."""
     return ", ".join(dict.fromkeys(text or "unknown" for text in texts))
 
 
@@ -113,9 +114,9 @@ class Renaming:
 def find_renamings(
     base: Sequence[Analysis], new: Sequence[Analysis], mapping: Mapping[str, str]
 ) -> tuple[Renaming, Renaming]:
-    """What the ranges of both sides are called: steps of ``epoch 0`` and ``epoch 1`` are those of ``epoch *``."""
+    """Find the common names of both sides' ranges: steps of ``epoch 0`` and ``epoch 1`` are those of ``epoch *``."""
     kin: dict[Kin, dict[str, None]] = {}
-    for recording, names in [*((each, mapping) for each in base), *((each, {}) for each in new)]:
+    for recording, names in [*((run, mapping) for run in base), *((run, {}) for run in new)]:
         for path in counted_paths(recording.steps):
             renamed = rename_path(path, names)
             kin.setdefault(_kin_of(renamed), {})[renamed] = None
@@ -124,7 +125,7 @@ def find_renamings(
 
 
 def _common_path(paths: Sequence[str]) -> str:
-    """The names that paths of one depth share, with * for what differs: "epoch * / step"."""
+    """Return the names that paths of one depth share, with * for what differs: "epoch * / step"."""
     return SEPARATOR.join(
         names[0] if len(set(names)) == 1 else f"{commonprefix(names)}*"  # noqa: RUF071 - of letters
         for names in zip(*(path.split(SEPARATOR) for path in paths), strict=True)
@@ -132,20 +133,20 @@ def _common_path(paths: Sequence[str]) -> str:
 
 
 def rename_path(path: str, mapping: Mapping[str, str]) -> str:
-    """A path in which ranges have new names; an old one is a single name, or several that follow each other."""
+    """Rename ranges in a path; an old name is a single one, or several that follow each other."""
     names = path.split(SEPARATOR)
     for old, new in mapping.items():
         parts, renamed = old.split(SEPARATOR), []
         while names:
-            found = names[: len(parts)] == parts
-            renamed += [new] if found else names[:1]
-            names = names[len(parts) if found else 1 :]
+            matches = names[: len(parts)] == parts
+            renamed += [new] if matches else names[:1]
+            names = names[len(parts) if matches else 1 :]
         names = SEPARATOR.join(renamed).split(SEPARATOR)
     return SEPARATOR.join(names)
 
 
 def rename_paths(paths: pd.DataFrame, renaming: Renaming) -> pd.DataFrame:
-    """Frames with columns ``path`` and ``depth``, with ranges renamed."""
+    """Rename the ranges in the columns ``path`` and ``depth`` of a frame."""
     mapping, together = renaming.mapping, renaming.together
     if not mapping and not together:
         return paths
@@ -164,10 +165,10 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
         UsageError: The baseline has no range of that name, or a new name is empty.
     """
     for old, new in mapping.items():
-        known = any(
+        has_range = any(
             rename_path(path, {old: "\0"}) != path for recording in recordings for path in recording.paths["path"]
         )
-        if not old or not known:
+        if not old or not has_range:
             name = recordings[0].recording.file
             raise UsageError(
                 f"the baseline has no range {old!r} that could be renamed",
@@ -180,75 +181,90 @@ def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) ->
 
 
 def find_unmapped(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Old and new names of the mappings whose new name no range of the new side has: there is nothing to compare."""
+    """List old and new names of the mappings whose new name no range of the new side has."""
     paths = {path for recording in recordings for path in recording.paths["path"]}
     return tuple(
         (old, new) for old, new in mapping.items() if not any(rename_path(path, {new: "\0"}) != path for path in paths)
     )
 
 
-def list_places(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The places of all recordings' ranges, by ``KEYS``, as a tree is read: the first's, with those of others.
+def list_path_keys(ranges: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """List the path keys of all recordings in the order of a tree: the first recording's, with those of later ones.
 
-    A place that an earlier recording lacks comes first in the one that it lies in, or after the one that it follows
-    there.
+    A key that earlier recordings lack comes first in its parent, or after the key that it follows there.
     """
     rows = [list(dict.fromkeys(frame[KEYS].itertuples(index=False, name=None))) for frame in ranges]
-    start: Place = (None, None, None, -1)  # comes before all places, and holds them
-    chain: list[Place | None] = [*rows[0], None]
-    after: dict[Place, Place | None] = dict(zip([start, *rows[0]], chain, strict=True))
-    for others in rows[1:]:
-        _insert(after, start, others)
+    start: PathKey = (None, None, None, -1)  # comes before all keys, and holds them
+    chain: list[PathKey | None] = [*rows[0], None]
+    after: dict[PathKey, PathKey | None] = dict(zip([start, *rows[0]], chain, strict=True))
+    for later_rows in rows[1:]:
+        _insert_keys(after, start, later_rows)
     ordered = []
-    place = after[start]
-    while place is not None:
-        ordered.append(place)
-        place = after[place]
+    key = after[start]
+    while key is not None:
+        ordered.append(key)
+        key = after[key]
     return pd.DataFrame(ordered, columns=KEYS)
 
 
-def _insert(after: dict[Place, Place | None], start: Place, rows: Sequence[Place]) -> None:
-    open_rows = [start]  # the last place of each depth, outermost first
+def _insert_keys(after: dict[PathKey, PathKey | None], start: PathKey, rows: Sequence[PathKey]) -> None:
+    open_rows = [start]  # the last key of each depth, outermost first
     for row in rows:
         while open_rows[-1][3] > row[3]:
             open_rows.pop()
-        place = open_rows[-1]
+        previous = open_rows[-1]
         if row not in after:
-            if place[3] == row[3]:
-                following = after[place]
+            if previous[3] == row[3]:
+                following = after[previous]
                 while following is not None and following[3] > row[3]:
-                    place, following = following, after[following]
-            after[row], after[place] = after[place], row
+                    previous, following = following, after[following]
+            after[row], after[previous] = after[previous], row
         if open_rows[-1][3] == row[3]:
             open_rows.pop()
         open_rows.append(row)
 
 
-def share_steps(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
-    """The sides with the steps of the same path, where there is one that both have.
+def join_kinds(side: Side) -> Side:
+    """Count the steps of all kinds: a change of any kind moves the mean step, which is what a program pays."""
+    return replace(side, recordings=tuple(_join_kinds(recording) for recording in side.recordings))
 
-    Few steps do not repeat often enough to be found, or the layers within them are found.
+
+def _join_kinds(analysis: Analysis) -> Analysis:
+    steps = analysis.steps
+    is_step = steps["path"].isin(counted_paths(steps))
+    counted = is_step & ~steps["warm_up"]
+    if (counted == steps["counted"]).all():
+        return analysis
+    steps = steps.assign(counted=counted, kind=steps["kind"].where(~is_step, 0))
+    left_out = find_left_out(analysis.instances, steps)
+    return with_steps(analysis, steps, instances=analysis.instances.assign(left_out=left_out))
+
+
+def share_steps(base: Side, new: Side, mapping: Mapping[str, str]) -> tuple[Side, Side]:
+    """Give both sides the steps of the same path, where there is one that both have.
+
+    Too few steps do not repeat often enough, and tcprof may detect the layers within them.
     """
-    found, known = [], []
-    for side, own in ((base, mapping), (new, {})):
-        iterating = (_kin(counted_paths(each.steps), own) for each in side.recordings)
-        found.append(dict.fromkeys(kin for each in iterating for kin in each))
-        known.append({kin for each in side.recordings for kin in _kin(each.paths["path"], own)})
-    # The outermost, as in one recording: of steps and their layers it is the steps.
-    common = sorted(kin for kin in {**found[0], **found[1]} if kin in known[0] and kin in known[1])
-    if not common or any(set(found[0]) & set(found[1])):
-        chosen = next((kin for kin in found[0] if kin in found[1]), None)
+    step_kin, all_kin = [], []
+    for side, names in ((base, mapping), (new, {})):
+        iterating = (_list_kin(counted_paths(recording.steps), names) for recording in side.recordings)
+        step_kin.append(dict.fromkeys(itertools.chain.from_iterable(iterating)))
+        all_kin.append({kin for recording in side.recordings for kin in _list_kin(recording.paths["path"], names)})
+    # The outermost: steps rather than their layers.
+    common = sorted(kin for kin in {**step_kin[0], **step_kin[1]} if kin in all_kin[0] and kin in all_kin[1])
+    if not common or any(set(step_kin[0]) & set(step_kin[1])):
+        chosen = next((kin for kin in step_kin[0] if kin in step_kin[1]), None)
     else:
         chosen = common[0]
     if chosen is None:
         return base, new
     return (
-        replace(base, recordings=tuple(_iterate(each, chosen, mapping) for each in base.recordings)),
-        replace(new, recordings=tuple(_iterate(each, chosen, {}) for each in new.recordings)),
+        replace(base, recordings=tuple(_iterate(recording, chosen, mapping) for recording in base.recordings)),
+        replace(new, recordings=tuple(_iterate(recording, chosen, {}) for recording in new.recordings)),
     )
 
 
-def _kin(paths: Sequence[str], mapping: Mapping[str, str]) -> list[Kin]:
+def _list_kin(paths: Sequence[str], mapping: Mapping[str, str]) -> list[Kin]:
     return [_kin_of(rename_path(path, mapping)) for path in paths]
 
 
@@ -257,31 +273,32 @@ def _kin_of(path: str) -> Kin:
 
 
 def _iterate(analysis: Analysis, chosen: Kin, mapping: Mapping[str, str]) -> Analysis:
-    """The recording with the instances of the paths that are so called as its steps, if it has any."""
-    if chosen in _kin(counted_paths(analysis.steps), mapping):
+    """Make the instances of the chosen paths the recording's steps, if it has any."""
+    if chosen in _list_kin(counted_paths(analysis.steps), mapping):
         return analysis
     paths = analysis.paths
     # A library's ranges of that name are no steps.
-    wanted = [
+    step_paths = [
         path
-        for path, kin, domain in zip(paths["path"], _kin(paths["path"], mapping), paths["domain"], strict=True)
+        for path, kin, domain in zip(paths["path"], _list_kin(paths["path"], mapping), paths["domain"], strict=True)
         if kin == chosen and not domain
     ]
-    parts = [find_marked_steps(analysis.instances, paths, analysis.activities, path) for path in dict.fromkeys(wanted)]
+    unique = dict.fromkeys(step_paths)
+    parts = [find_marked_steps(analysis.instances, paths, analysis.activities, path) for path in unique]
     steps = pd.concat(parts) if parts else analysis.steps.iloc[:0]
-    steps = steps[steps["path"].isin(wanted)].drop_duplicates(["gpu", "range"])
+    steps = steps[steps["path"].isin(step_paths)].drop_duplicates(["gpu", "range"])
     if steps.empty:
         return analysis
     steps = steps.sort_values(["gpu", "range"], kind="stable", ignore_index=True)
     number = steps.groupby("gpu").cumcount()
-    instances = analysis.kernel_instances.assign(step=-1)  # which of these they are in is not known
+    instances = analysis.kernel_instances.assign(step=-1)  # their step is unknown
     return with_steps(analysis, steps.assign(number=number), kernel_instances=instances)
 
 
-def with_steps(analysis: Analysis, steps: pd.DataFrame, **others: pd.DataFrame) -> Analysis:
-    """The recording with these steps, as of one kind, and with other frames where they change."""
+def with_steps(analysis: Analysis, steps: pd.DataFrame, **frames: pd.DataFrame) -> Analysis:
+    """Replace the recording's steps by these, of one kind, and other frames that change with them."""
     functions, observed = tensor_functions(analysis.samples), analysis.observed
     samples = Samples(analysis.samples, analysis.tensor_source, observed.shared_pipe, observed.lost_ns)
     steps = measure_steps(steps, analysis.activities, analysis.samples)
     summary = summarize_steps(steps, analysis.activities, functions, samples)
-    return replace(analysis, steps=steps, kinds=KINDS.empty(), step_summary=summary, **others)
+    return replace(analysis, steps=steps, kinds=KINDS.empty(), step_summary=summary, **frames)
