@@ -66,6 +66,7 @@ def test_a_spell_of_the_fewest_recordings_of_a_level_is_found() -> None:
     assert sum(indices == [10, 10 + LEAST] for indices in found) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_series_without_a_step_have_one(kind) -> None:
     """Benchmarks count 400; what is asserted leaves room for chance: 0.05 a series is the goal."""
@@ -73,6 +74,7 @@ def test_few_series_without_a_step_have_one(kind) -> None:
     assert sum(found) <= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_most_steps_of_five_percent_are_found_after_twenty_points(kind) -> None:
     trends = [trend_of(make_series(number, kind, 0.05, 0.02)[: AT + 20]) for number in range(50)]
@@ -80,6 +82,7 @@ def test_most_steps_of_five_percent_are_found_after_twenty_points(kind) -> None:
     assert sum(found) >= {KINDS[1]: 35}.get(kind, 45)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [12, 16, 24])
 def test_few_short_series_of_alike_neighbours_have_a_step(length) -> None:
     """Benchmarks count 1,600: 0.04 a series, where the goal is 0.05."""
@@ -134,6 +137,7 @@ def test_one_recording_that_is_off_waits_for_another() -> None:
     assert trend_of(np.append(noise(40), [1.15, 1.0, 1.01])).verdict == "steady"
 
 
+@pytest.mark.slow
 def test_of_many_series_few_false_steps_are_claimed() -> None:
     steady = [(noise(60, seed), None, ()) for seed in range(150)]
     assert sum(bool(trend.changes) for trend in find_trends(steady)) <= 2

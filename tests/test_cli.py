@@ -310,6 +310,7 @@ def test_an_unknown_command_is_answered_with_one_like_it(run: Run) -> None:
     assert run("help", "rangs").status == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "at", "completions"),
     [

@@ -123,6 +123,7 @@ def test_a_drift_is_measured_and_corrected(drift: float, late: int) -> None:
     assert left_ns(steps(0, STEPS, **SPARSE), Sampler(drift=drift, late=late)) < 250
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", [0.2, 5.0])
 def test_intervals_of_kernels_hold_where_clocks_drift(drift: float) -> None:
     found = pd.concat([steps(seed, STEPS, **SPARSE).measure(Sampler(drift=drift)) for seed in range(4)])
@@ -131,6 +132,7 @@ def test_intervals_of_kernels_hold_where_clocks_drift(drift: float) -> None:
     assert found["held"].mean() >= COVER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("drift", [0.2])
 def test_intervals_of_ranges_hold_where_clocks_drift(drift: float, tmp_path: Path) -> None:
     held = []

@@ -77,6 +77,7 @@ def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path)
     assert not any(COPIES in text or SAME in text for text in plain.warnings)
 
 
+@pytest.mark.slow
 def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
     """Two runs and a copy of each measure how much runs differ; they have two votes."""
     runs = [read_steps(tmp_path, f"run-{seed}.sqlite", seed=seed) for seed in (1, 2)]
@@ -93,6 +94,7 @@ def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(comparison.rows, compare(Side("base", tuple(runs)), new).rows)
 
 
+@pytest.mark.slow
 def test_of_copies_the_whole_one_counts(tmp_path: Path) -> None:
     first_half(BASE, tmp_path / "a.sqlite")
     shutil.copyfile(BASE, tmp_path / "longer_name.sqlite")

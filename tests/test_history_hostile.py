@@ -135,6 +135,7 @@ sys.exit(len(failed))
 """
 
 
+@pytest.mark.slow
 def test_fifty_processes_add_at_once_each_recording_once(store_url: str, tmp_path: Path) -> None:
     """The store is not there before: they make it at once, too."""
     files = []

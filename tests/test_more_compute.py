@@ -90,6 +90,7 @@ def paced_by_cpus(rng: np.random.Generator, ranks: int, slower: float = 0.0) -> 
     return own + held, compute + held, held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
 def test_few_jobs_without_more_compute_have_a_rank_accused_of_it(ranks: int) -> None:
     rng = np.random.default_rng(300 + ranks)
@@ -100,6 +101,7 @@ def test_few_jobs_without_more_compute_have_a_rank_accused_of_it(ranks: int) -> 
     assert accused <= 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4, 8, 64])
 def test_a_fifth_more_compute_is_found(ranks: int) -> None:
     rng = np.random.default_rng(400 + ranks)

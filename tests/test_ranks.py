@@ -307,6 +307,7 @@ def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tm
 # Judging
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.003, 0.006])
 @pytest.mark.parametrize("ranks", [2, 3, 8, 64])
 def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> None:
@@ -315,6 +316,7 @@ def test_few_jobs_without_a_straggler_have_one(ranks: int, spread: float) -> Non
     assert accused <= 14
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 8, 64])
 def test_a_rank_that_is_3_percent_slower_is_found_alone(ranks: int) -> None:
     rng = np.random.default_rng(100 + ranks)
@@ -440,6 +442,7 @@ def cluster():
             client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
     files = make_job(tmp_path, EQUAL)
@@ -450,6 +453,7 @@ def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(join_ranks(reduced).ranks, join(files).ranks)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
     files = make_job(tmp_path, [[1000] * 8] * 6)
@@ -497,6 +501,7 @@ def test_recorded_jobs(job: str, verdict: str) -> None:
     assert re.match(verdict, judged[1]), judged[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "gained_ms"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import FIXTURES, TraceBuilder
+from slow import first
 from sqlalchemy import Column, MetaData, Table, TableClause
 from test_redact import recording, recording_with_secrets, redacted
 
@@ -59,7 +60,7 @@ def text_cells(path: Path) -> list[tuple[str, str]]:
         ]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", first(1, FORMS))
 def test_text_planted_in_any_cell_is_not_in_the_copy(form: str, tmp_path: Path) -> None:
     source = with_every_table(recording_with_secrets()).write(tmp_path, "source.sqlite")
     cells = text_cells(source)

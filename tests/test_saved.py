@@ -17,6 +17,7 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
 from saved_files import read_parts, table_of
+from slow import first
 from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
@@ -25,8 +26,7 @@ from tcprof.analysis.deferred import Deferred
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 
-USUAL = ("mlp_fp16", "mnist_amp")
-NAMES = [*USUAL]
+NAMES = first(1, ["mlp_fp16", "mnist_amp"])
 COMMANDS = (
     "show",
     "advise",
@@ -130,6 +130,7 @@ print(*sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path: Path) -> None:
     saved = tmp_path / "run.tcprof"
     tcprof.read(FIXTURES / "llama.sqlite").save(saved)

@@ -84,6 +84,7 @@ def test_another_process_is_seen(kind: str) -> None:
     assert measured(kind).groupby("seed")["seen"].first().mean() >= DETECTED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_hold_or_kernels_are_unresolved_beside_another_process(kind: str) -> None:
     found = measured(kind)
@@ -98,12 +99,14 @@ def test_a_program_alone_raises_no_alarm(seed: int) -> None:
     assert not found.doubt(np.ones(1)).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_process_is_seen_where_the_traced_work_leaves_hardly_any_pauses(kind: str) -> None:
     missed = [seed for seed in BUSY[kind] if not seen(shared(busy(seed), seed, kind)).is_notable]
     assert not missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "kind"), first(2, [(seed, kind) for seed in (1, 4, 0, 3, 7) for kind in KINDS]))
 def test_intervals_hold_beside_a_process_that_no_pause_shows(seed: int, kind: str) -> None:
     world = shared(busy(seed), seed, kind)
@@ -116,6 +119,7 @@ def test_intervals_hold_beside_a_process_that_no_pause_shows(seed: int, kind: st
 SAMPLERS = (PLAIN, Sampler(rounded=True), Sampler(late=20_000), Sampler(late=-5_000), Sampler(lost=0.3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_busy_program_alone_shows_nothing_under_its_quiet_kernels(sampler: Sampler) -> None:
     for seed in range(4):

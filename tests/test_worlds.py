@@ -72,6 +72,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*QUICK])
 def test_intervals_of_modules_hold(name: str) -> None:
     """Sums over kernels whose clocks are uncertain together."""
@@ -81,6 +82,7 @@ def test_intervals_of_modules_hold(name: str) -> None:
     assert found["held"].mean() >= SCENARIOS[name].modules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_are_right_and_intervals_say_something(name: str) -> None:
     found, scenario = measured(name), SCENARIOS[name]
@@ -88,6 +90,7 @@ def test_figures_are_right_and_intervals_say_something(name: str) -> None:
     assert found["resolved"].mean() >= scenario.resolved
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "sampler"), [(nodes, PLAIN)])
 def test_intervals_of_bytes_and_instructions_hold(make: Callable[[int], World], sampler: Sampler) -> None:
     found = pd.concat([make(seed).measure_counts(sampler) for seed in range(SEEDS)])
@@ -122,6 +125,7 @@ def test_a_long_launch_that_is_rare_is_no_short_one() -> None:
     assert not kernels.loc["softmax", "tensor_kernel"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("us", "points"), [(10, 3), (200, 1)])
 def test_neighbouring_ranges_are_told_apart(us: float, points: float, tmp_path: Path) -> None:
     """Ranges of one kernel each, shorter than a sample or little longer, side by side at 80 and 1 %."""
@@ -157,6 +161,7 @@ def measure_several(worlds: list[World], folder: Path) -> pd.DataFrame:
     return pd.concat([measure_places(world, PLAIN, each) for world, each in zip(worlds, folders, strict=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "number", "half"),
     [(dependent, 12, 6), (some_wait, 12, 1.2)],
@@ -172,6 +177,7 @@ def test_intervals_of_ranges_hold_where_launches_overlap(
     assert (ranges["tensor_active_high_pct"] - ranges["tensor_active_low_pct"]).median() < 2 * half
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps_taken", [12])
 def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(steps_taken: int, tmp_path: Path) -> None:
     """Kernels of one name, grid and duration, whose cycles differ by layer."""
@@ -182,6 +188,7 @@ def test_modules_hold_what_is_true_of_them_though_their_kernels_do_other_work(st
     assert modules["error"].mean() < 1.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [2_000])
 def test_a_late_sampler_is_measured_corrected_and_told(late: int, tmp_path: Path) -> None:
     analysis = tcprof.read(write_world(steps(0, idle=0.3), Sampler(late=late), tmp_path))
