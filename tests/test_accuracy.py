@@ -24,7 +24,6 @@ reference = importlib.import_module("reference")
 FIXTURES = ["convnet_channels_last", "net_amp", "transformer_compiled", "transformer_eager"]
 LESSONS = ["gan_fp16", "matmul", "mlp_fp16", "mlp_fp16_4097", "mlp_tf32", "transformer_tf32"]
 FEW_STEPS = [*LESSONS, "llama", "resnet"]  # the last two are programs that nobody prepared
-RECORDINGS = ["matmul_dtypes", "mnist_amp", "mnist_fp32", "net_amp", "net_bad", "net_tf32"]
 QUICK = ("transformer_compiled", "mlp_fp16", "matmul")  # the others are slow
 PAIRS_BACK_TO_BACK = 3  # % of a kernel that runs once a step, right beside another: only their sum is sure
 
@@ -74,11 +73,6 @@ def test_errors_of_fixtures_with_few_steps(name: str) -> None:
     check_percentages_and_cycles(frames_of(ROOT / "fixtures", name), few_steps=True)
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
-def test_errors_of_reference_recordings(recordings: Path, name: str) -> None:
-    check_percentages_and_cycles(frames_of(recordings / "cycles", name))
-
-
 @pytest.mark.parametrize("name", ["transformer_eager"])
 def test_flop_of_a_transformer_are_what_its_sizes_say(name: str) -> None:
     kernels = tcprof.read(ROOT / "fixtures" / f"{name}.sqlite", warm_up="all").kernels_by_path
@@ -104,12 +98,6 @@ def test_flop_of_a_multilayer_perceptron_are_what_its_sizes_say() -> None:
 
 def test_nothing_in_float32_is_a_tensor_kernel() -> None:
     assert not tcprof.read(ROOT / "fixtures" / "mnist_fp32.sqlite").kernels["tensor_kernel"].any()
-
-
-@pytest.mark.parametrize("name", ["mnist_fp32", "net_fp32"])
-@pytest.mark.parametrize("folder", [".", "cycles"])
-def test_nothing_in_float32_recordings_is_a_tensor_kernel(recordings: Path, folder: str, name: str) -> None:
-    assert not tcprof.read(recordings / folder / f"{name}.sqlite").kernels["tensor_kernel"].any()
 
 
 def test_flop_of_matrix_products_are_exact(recordings: Path) -> None:

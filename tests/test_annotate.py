@@ -226,28 +226,6 @@ class TestHarmlessness:
         assert (annotated.returncode, annotated.stdout) == (plain.returncode, plain.stdout)
         assert annotated.stderr == plain.stderr
 
-    def test_python_m_gives_a_script_its_path_and_a_main_module_that_lasts(self, tmp_path: Path) -> None:
-        script = """
-import atexit, pickle, sys, warnings
-class Mine: pass
-print(__file__, sys.argv, __name__, sys.modules["__main__"].__dict__ is globals())
-warnings.warn("where")
-atexit.register(lambda: print(type(pickle.loads(pickle.dumps(Mine()))) is Mine))
-"""
-        (tmp_path / "train.py").write_text(script, encoding="utf-8")
-        plain, annotated = (
-            subprocess.run(
-                [sys.executable, *how, "train.py", "--fast"],
-                capture_output=True,
-                text=True,
-                cwd=tmp_path,
-                env={**os.environ, "PYTHONPATH": str(PACKAGE.parents[1])},
-            )
-            for how in ((), ("-m", "tcprof.annotate"))
-        )
-        assert plain.stdout.endswith("True\n")
-        assert (annotated.stdout, annotated.stderr) == (plain.stdout, plain.stderr)
-
     def test_the_context_annotates_what_is_within(self) -> None:
         script = (
             "import torch, tcprof, tcprof.annotate; log = []; nothing = lambda *_: None;"

@@ -49,18 +49,6 @@ PROGRAMS = {
     "compiled one by one": COMPILED.replace("HOW", "[torch.compile(each, backend=counter) for each in models]"),
     "compiled in place": COMPILED.replace("HOW", OWN_COPIES),
     "exported strictly": NET + "print(len(torch.export.export(net, (x,), strict=True).graph.nodes))",
-    "profiled by PyTorch": NET
-    + """
-from torch.profiler import profile
-def names(events):
-    for each in events:
-        yield each.name
-        yield from names(each.children)
-with profile(with_stack=True) as profiler:
-    net(x)
-events = profiler.profiler.kineto_results.experimental_event_tree()
-print(sorted({name for name in names(events) if name.startswith("nn.Module")}))
-""",
     "interrupted": NET
     + """
 class Stopped(nn.Module):

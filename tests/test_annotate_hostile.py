@@ -75,36 +75,6 @@ for _ in range(2):
     optimizer.step()
 print("trained")
 """,
-    "modules that hide their attributes": NET
-    + """
-class Hidden(nn.Module):
-    training = property(lambda self: 1 / 0, lambda self, value: None)
-    def __init__(self):
-        super().__init__()
-        self.inner = net
-    def forward(self, x):
-        return self.inner(x)
-print(Hidden()(x).shape)
-""",
-    "methods that generate": GENERATORS
-    + """
-import inspect, pickle
-print(inspect.signature(model.generate), inspect.getsource(model.generate), Model.generate.__qualname__)
-print(model.generate(x, scale=3), Model.generate(model, x, 2))
-print(pickle.loads(pickle.dumps(Model.generate)) == Model.generate)
-for wrong in ({}, {"x": x, "depth": 1}):
-    try:
-        print(model.generate(**wrong))
-    except TypeError as error:
-        print(error)
-""",
-    "methods that generate, scripted, compiled, traced and exported": GENERATORS
-    + """
-print(torch.jit.script(model)(x), torch.fx.symbolic_trace(model)(x), torch.export.export(model, (x,)).module()(x))
-print(torch.jit.script(Scripted()).generate(x))
-for each in (model, model.generate, model.sample):
-    print(torch.compile(each, backend="eager", fullgraph=True)(x))
-""",
     "classes that let nothing be changed": GENERATORS
     + """
 class Sealed(type):

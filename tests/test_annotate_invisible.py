@@ -37,40 +37,11 @@ def slope(x: torch.Tensor):
     return torch.autograd.grad([y], [x])[0]
 print(slope(torch.ones(2, requires_grad=True)))
 """,
-    "script backward": """
-@torch.jit.script
-def go(x: torch.Tensor):
-    torch.autograd.backward([(x * x).sum()])
-y = torch.ones(2, requires_grad=True); go(y); print(y.grad)
-""",
     "pickle functions": """
 import pickle, copy
 for each in (nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_, torch.autograd.grad, torch.autograd.backward,
              nn.Module.__call__, torch.optim.Optimizer.__init__, torch.amp.GradScaler.step):
     print(pickle.loads(pickle.dumps(each)) is each, copy.deepcopy(each) is each)
-""",
-    "signatures": """
-import inspect
-for each in (torch.autograd.grad, torch.autograd.backward, nn.utils.clip_grad_norm_, nn.Module.__call__, net.__call__,
-             torch.amp.GradScaler.step, torch.optim.SGD, torch.optim.Optimizer.__init__):
-    print(inspect.signature(each), inspect.unwrap(each).__name__, inspect.getsource(each)[:90])
-print(nn.Module.__call__.__code__.co_name, nn.Module.__call__.__code__.co_firstlineno)
-""",
-    "clip": """
-net(x).sum().backward()
-print(nn.utils.clip_grad_norm_(parameters=net.parameters(), max_norm=0.1), net.proj.weight.grad)
-nn.utils.clip_grad_value_(net.parameters(), clip_value=0.01); print(net.proj.weight.grad)
-""",
-    "scaler by keyword": """
-scaler, optimizer = torch.amp.GradScaler("cpu"), sgd()
-for _ in range(2):
-    scaler.scale(net(x).sum()).backward()
-    scaler.unscale_(optimizer=optimizer)
-    scaler.step(optimizer=optimizer)
-    scaler.update()
-print(net.proj.weight)
-try: scaler.step()
-except TypeError as error: print(error)
 """,
     "slots": """
 class Slotted(nn.Module):
@@ -107,19 +78,6 @@ except TypeError: traceback.print_exc()
 try: nn.Module()(x)
 except NotImplementedError: traceback.print_exc()
 """,
-    "interrupt": """
-class Stop(Net):
-    def forward(self, x): raise KeyboardInterrupt
-try: Stop()(x)
-except KeyboardInterrupt as error: print(error.__context__, error.__traceback__.tb_next.tb_frame.f_code.co_name)
-""",
-    "hooks of its own": """
-net.register_forward_pre_hook(lambda m, a: print("pre", type(m).__name__))
-net.register_forward_hook(lambda m, a, r: r + 1)
-net.register_full_backward_hook(lambda m, i, o: print("back"))
-nn.modules.module.register_module_forward_hook(lambda m, a, r: print("global", type(m).__name__))
-print(net(x)); net(x.requires_grad_()).sum().backward()
-""",
     "copies": """
 import copy, pickle
 other, optimizer = copy.deepcopy(net), sgd()
@@ -141,10 +99,6 @@ class Stream(Net):
         for _ in range(3): yield net(x)
 stream = Stream()(x); print(next(stream)); stream.close(); print([y.shape for y in Stream()(x)])
 """,
-    "threads": """
-from concurrent.futures import ThreadPoolExecutor
-with ThreadPoolExecutor(4) as pool: print(len(list(pool.map(lambda _: step(), range(20)))))
-""",
     "checkpoint": """
 from torch.utils.checkpoint import checkpoint
 for reentrant in (True, False):
@@ -158,15 +112,6 @@ for call in (lambda: torch.optim.Optimizer.__init__(), lambda: torch.optim.SGD()
     try: call()
     except Exception as error: print(type(error), error)
 print(net(x))
-""",
-    "warnings as errors": """
-warnings.simplefilter("error")
-step(); torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-for x_, in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 2)), 2): net(x_)
-""",
-    "loader": """
-batches = iter(torch.utils.data.DataLoader([1, 2]))
-print(next(batches), next(batches), next(batches, "end"), type(batches).__name__, iter(batches) is batches)
 """,
     "places": """
 import sys, traceback
@@ -192,31 +137,11 @@ for each in tries:
         frames = traceback.extract_tb(error.__traceback__)
         print(repr(error), [(frame.name, frame.filename, frame.lineno) for frame in frames])
 """,
-    "functional": """
-from torch.func import functional_call, vmap, grad, jacrev
-state = dict(net.named_parameters())
-print(functional_call(net, state, (x,)), vmap(net)(x), grad(lambda x: net(x).sum())(x), jacrev(net)(x))
-print(torch.autograd.functional.jacobian(net, x), torch.autograd.functional.hessian(lambda x: net(x).sum(), x))
-""",
     "fork": """
 import os
 child = os.fork()
 if not child: net(x); os._exit(3)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), net(x))
-""",
-    "equality": """
-class Same(Net):
-    __hash__ = None
-    def __eq__(self, other): raise ValueError("mine")
-    def __bool__(self): raise ValueError("mine")
-    def __len__(self): raise ValueError("mine")
-print(Same()(x)); print(nn.Sequential(Same())(x))
-""",
-    "patched call": """
-plain = nn.Module.__call__
-calls = []
-nn.Module.__call__ = lambda self, *a, **k: (calls.append(type(self).__name__), plain(self, *a, **k))[1]
-net(x); nn.Module.__call__ = plain; net(x); print(calls)
 """,
     "compile": """
 for backend in ("eager", "aot_eager"):
@@ -231,11 +156,6 @@ print(train(x), torch._dynamo.utils.counters["frames"])
 """,
     "export": """
 print(torch.export.export(net, (x,)).graph_module.code, torch.export.export(net, (x,), strict=True).graph)
-""",
-    "workers": """
-if __name__ == "__main__":
-    data = torch.utils.data.DataLoader([1.0, 2.0, 3.0], num_workers=2)
-    print(list(data))
 """,
 }
 

@@ -494,35 +494,6 @@ def render_gate_markdown(judgements, strict):
     return markdown.render(Document("comparison", gate=view_gate(Gate(tuple(judgements), strict))), Style())
 
 
-def test_the_verdicts_on_a_terminal():
-    unknown = judge("tensor_cycles > +5%", make_row())
-    assert render_gate([FAIL, UNSURE, PASS, unknown], strict=False, width=80, color=False) == (
-        "fail          time > +5% (step)\n"
-        "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
-        "inconclusive  time > +9% (step)\n"
-        "              +10.0 %, 95 % interval +8.0 % to +12.0 %: the interval includes\n"
-        "              the bound\n"
-        "pass          time > +15% (step)\n"
-        "              +10.0 %, 95 % interval +8.0 % to +12.0 %\n"
-        "inconclusive  tensor_cycles > +5% (step)\n"
-        "              not recorded\n"
-        "\n"
-        "Gate failed: of 4 conditions 1 fail, 2 inconclusive, 1 pass. More recordings per\n"
-        "side decide more conditions: tcprof profile --repeat 5 SCRIPT"
-    )
-    assert render_gate([unknown], strict=False, width=80, color=False).endswith(
-        "\n\nGate inconclusive: of 1 condition 1 inconclusive."
-    )
-    assert "\n\nGate failed: of 2 conditions 1 inconclusive, 1 pass." in render_gate(
-        [unknown, PASS], strict=True, width=100, color=False
-    )
-    assert render_gate([PASS], strict=True, width=80, color=False).endswith("\n\nGate passed: of 1 condition 1 pass.")
-    assert render_gate([unknown], strict=True, width=80, color=False).endswith(
-        "\n\nGate failed: of 1 condition 1 inconclusive."
-    )
-    assert render_gate([FAIL], strict=False, width=80, color=True).startswith("\x1b[1;31mfail\x1b[0m          time")
-
-
 # The page
 
 

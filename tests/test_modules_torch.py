@@ -10,7 +10,6 @@ from builders import TraceBuilder
 from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.tree import PHASES
 from tcprof.analysis.ranges.projection import attribute, build_hierarchy
-from tcprof.annotate.backward import Backward
 from tcprof.annotate.steps import DOMAIN
 
 pytestmark = pytest.mark.torch
@@ -132,36 +131,3 @@ def test_each_node_comes_to_the_module_that_made_it(tmp_path: Path) -> None:
     assert {"Net.embed", "Net.head", "Net.blocks.2.up", "Net.blocks.0"} <= set(expected)
     assert names[assignment.module].tolist() == expected
     assert {PHASES[phase] for phase in assignment.phase} == {"backward"}
-
-
-def test_a_mark_says_which_module_made_each_node_that_runs() -> None:
-    torch.manual_seed(0)
-    net = Net()
-    claimed = Opened(net)
-    marked = [""]
-    backward, calls = Backward(marked.append), [""]
-
-    def enter(module: Any, _: Any) -> None:
-        calls.append(claimed._names[module])
-        backward.note(calls[-1])
-
-    def leave(*_: Any) -> None:
-        calls.pop()
-        backward.note(calls[-1])
-
-    for module in net.modules():
-        module.register_forward_pre_hook(enter)
-        module.register_forward_hook(leave)
-    loss = net(torch.randint(0, 10, (4, 8))).square().mean()
-    backward.begin((loss,))
-    found: dict[int, str] = {}
-    waiting = [loss.grad_fn]
-    while waiting:  # our hooks run before these
-        node = waiting.pop()
-        number = node._sequence_nr()
-        node.register_prehook(lambda _, number=number: found.update({number: marked[-1]}))
-        waiting += [following for following, _ in node.next_functions if following is not None]
-    loss.backward()
-    backward.end(goes_on=False)
-    assert len(claimed.of_node) > 40
-    assert {number: found[number] for number in claimed.of_node} == claimed.of_node

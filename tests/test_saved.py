@@ -98,24 +98,6 @@ def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_
     assert both[1].stat().st_size < 1_000_000
 
 
-def save_and_check(given: Path, run: Run, folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    saved = folder / f"{given.stem}.tcprof"
-    tcprof.read(given).save(saved)
-    check_same(given, saved, run, folder / "made")
-
-
-@pytest.mark.timeout(600)
-def test_all_commands_say_the_same_of_the_corpus(corpus_file: Path, run: Run, tmp_path: Path) -> None:
-    save_and_check(corpus_file, run, tmp_path)
-
-
-@pytest.mark.timeout(3600)
-def test_all_commands_say_the_same_of_the_reference_recordings(recordings: Path, run: Run, tmp_path: Path) -> None:
-    for number, given in enumerate(sorted(recordings.rglob("*.sqlite"))):
-        save_and_check(given, run, tmp_path / str(number))
-
-
 RUN_ALL = """
 import sys
 from tcprof.cli import main

@@ -48,43 +48,6 @@ cli.main()
     assert "Traceback" not in said
 
 
-DROPS = """
-class Freed:
-    def __del__(self):
-        print("freeing", flush=True)
-        until = time.monotonic() + 1
-        while time.monotonic() < until:
-            pass
-
-Freed()
-"""
-
-
-@pytest.mark.slow
-def test_an_exception_that_python_drops_is_raised_again(tmp_path: Path):
-    """What a signal raises while an object is freed goes nowhere."""
-    script = f"""
-import signal, sys, time
-from tcprof import cli
-from tcprof.cli import app
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-@app.command()
-def wait():
-    exec({DROPS!r}, globals())
-    time.sleep(60)
-
-sys.argv = ["tcprof", "wait"]
-cli.main()
-"""
-    process = start(script)
-    assert process.stdout.readline() == "freeing\n"
-    process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=30)
-    assert "Exception ignored" in said
-    assert process.returncode == 128 + signal.SIGTERM
-
-
 READS = """
 import os, signal, sys, threading
 from pathlib import Path
@@ -109,40 +72,3 @@ def test_ctrl_c_while_rows_are_read_is_no_damage():
     """ADBC takes SIGINT in the main thread while SQLite works, and raises an error of its own."""
     done = subprocess.run([sys.executable, "-c", READS, FIXTURE], capture_output=True, text=True, timeout=60)
     assert done.returncode == 7, done.stderr
-
-
-READS_ON = """
-import os, signal, sys, threading, time
-from pathlib import Path
-from tcprof.sources.nsys_sqlite.database import Database
-from tcprof.sources.nsys_sqlite.query import Query
-from tcprof.nsys.schema import STRINGS
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-opened = Database(Path(sys.argv[1]))
-
-def interrupt(seconds):
-    time.sleep(seconds)
-    os.kill(os.getpid(), signal.SIGINT)
-
-interrupted = 0
-for number in range(400):
-    interrupting = threading.Thread(target=interrupt, args=(number % 40 * 1e-4,))
-    until = time.monotonic() + 1
-    try:
-        interrupting.start()
-        while time.monotonic() < until:
-            opened.read(Query(STRINGS, required=("id",)))
-    except KeyboardInterrupt:
-        interrupted += 1
-    interrupting.join()
-print(interrupted)
-"""
-
-
-@pytest.mark.slow
-def test_ctrl_c_at_any_moment_of_reading_ends_in_no_crash():
-    """ADBC's thread that takes SIGINT in the main thread's place calls what may have been freed."""
-    done = subprocess.run([sys.executable, "-c", READS_ON, FIXTURE], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, f"{done.returncode}: {done.stderr[-2000:]}"
-    assert int(done.stdout) > 350  # Python drops what is raised while it frees an object

@@ -109,13 +109,3 @@ def test_parts_sum_to_the_whole_in_every_fixture(fixture_file):
     assert len(timeline)
     assert (timeline[[f"{name}_ns" for name in TIME_CLASSES]].sum(axis=1) == timeline["window_ns"]).all()
     assert (timeline[TIMES] >= 0).all(axis=None)
-
-
-@pytest.mark.parametrize("folder", [".", "cycles"])
-def test_parts_sum_to_the_whole_in_every_recording(recordings, folder):
-    files = sorted((recordings / folder).glob("*.sqlite"))
-    assert files
-    for file in files:
-        timeline = tcprof.read(file).timeline
-        sums = timeline[[f"{name}_ns" for name in TIME_CLASSES]].sum(axis=1)
-        assert (sums == timeline["window_ns"]).all(), file.name

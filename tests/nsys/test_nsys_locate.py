@@ -117,11 +117,6 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
             GpuSupport(0, "GV100", "Quadro GV100", False, ""),
         ],
     ),
-    "without chips": (
-        "Possible --gpu-metrics-device values are:\n\t0: NVIDIA GeForce RTX 3090 PCI[0000:0a:00.0]\n\tall: "
-        "Select all\n",
-        [GpuSupport(0, "", "NVIDIA GeForce RTX 3090", True, "")],
-    ),
     "reason on the line": (
         "None of the installed GPUs are supported:\n\tAda AD102 | NVIDIA GeForce RTX 4090 PCI[0000:01:00.0] "
         "- "
@@ -134,14 +129,6 @@ See the user guide: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#
                 False,
                 "Insufficient privilege, see https://developer.nvidia.com/ERR_NVGPUCTRPERM",
             )
-        ],
-    ),
-    "reason below": (
-        "Some GPUs are not supported:\n\t2: NVIDIA A100 PCI[0000:07:00.0]\n\t\tAlready under profiling\n"
-        "\t3: NVIDIA A100 PCI[0000:08:00.0]\n\t\tAlready under profiling\n",
-        [
-            GpuSupport(2, "", "NVIDIA A100", False, "Already under profiling"),
-            GpuSupport(3, "", "NVIDIA A100", False, "Already under profiling"),
         ],
     ),
     "held without numbers": (  # nsys 2025.3.2 counts the free ones only; a recording takes 1 for 0000:00:07.0
