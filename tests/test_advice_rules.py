@@ -1,10 +1,8 @@
 """Rules that few recordings call for: each fires on what it is about, and not on what only looks like it."""
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 from builders import MS, US, TraceBuilder
 
@@ -235,27 +233,6 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
     assert found["few-blocks"].options[0].code[3].startswith("kernel<<<132, 128>>>(...)")
     gain = found["few-blocks"].options[0].gain  # from nothing, where its work cannot be divided, to all of its time
     assert (gain.low_ns, gain.likely_ns, gain.high_ns) == pytest.approx((0, 4 * MS * (1 - 10 / 132), 4 * MS), rel=1e-5)
-
-
-def read_measured(name: str) -> list[dict[str, str]]:
-    with (ROOT / "docs" / f"measured_{name}.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("way", ["forward", "backward"])
-@pytest.mark.parametrize("head", ["32", "64", "128"])
-def test_prices_of_attention_are_what_was_measured(way: str, head: str) -> None:
-    table = MEASURED["old_attention"]
-    for row in read_measured("attention"):
-        if (
-            row["head"] == head
-            and row["causal"] == "True"
-            and row["dtype"] == "bf16"
-            and row["heads"] == row["kv_heads"]
-        ):
-            speedup = float(row[f"flash_{way}_ns"]) / float(row[f"cudnn_{way}_ns"])
-            told = np.interp(np.log(float(row["length"])), np.log(table["length"]), table[way][head])
-            assert told == pytest.approx(speedup, rel=0.1)
 
 
 @pytest.mark.parametrize(("name", "whole"), [("matmul", " of all work"), ("mlp_fp32", "")])

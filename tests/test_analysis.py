@@ -6,16 +6,12 @@ import pytest
 from builders import TraceBuilder, assert_rows
 
 from tcprof.analysis import WINDOWS, analyze
-from tcprof.findings import describe_outside, judge
+from tcprof.findings import judge
 from tcprof.frames import INSTANCES, SAMPLES
 
 ROUNDED = (
     "Rounded samples: Nsight Systems gives whole percentages, and 1 for anything above 0, so small means are too high. "
     "'tcprof profile' records exact tensor cycles where the installed nsys can."
-)
-NO_METRICS = (
-    "GPU metrics were not recorded, so Tensor Active is unknown. Record with 'tcprof profile SCRIPT', or with "
-    "'nsys profile --gpu-metrics-devices=all' (until 2023: --gpu-metrics-device=all)."
 )
 
 
@@ -258,21 +254,6 @@ def test_the_capture_reaches_from_the_first_activity_to_the_last(tmp_path):
 # What is absent
 
 
-def test_no_nvtx(tmp_path):
-    trace = TraceBuilder().gpu().kernel("gemm", 10_000, 20_000, launched=5_000).samples([10, 20, 30]).trace(tmp_path)
-    analysis = analyze(trace)
-    expected = """
-        path  instance_count  kernel_count  host_ns  gpu_window_ns  tensor_active_mean_pct
-        -     1               1             10_000   10_000         20
-        """
-    assert_rows(analysis.ranges, expected)
-    assert len(analysis.instances) == len(analysis.paths) == 0
-    assert judge(analysis).warnings == (
-        ROUNDED,
-        "The recording has no NVTX ranges: only the whole capture can be shown.",
-    )
-
-
 def test_no_kernels(tmp_path):
     trace = TraceBuilder().gpu().range("step", 0, 20_000).samples([10, 20, 30]).trace(tmp_path)
     expected = """
@@ -284,20 +265,6 @@ def test_no_kernels(tmp_path):
     assert_rows(analyze(trace, "busy").ranges, expected)
     assert analyze(trace, "host").ranges["tensor_active_mean_pct"].tolist() == [20, 15]
     assert judge(analyze(trace)).warnings[1].startswith("The recording has no kernels")
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-def test_no_metrics(tmp_path, window):
-    trace = TraceBuilder().gpu().range("step", 0, 20_000).kernel("gemm", 10_000, 30_000, launched=5_000).trace(tmp_path)
-    analysis = analyze(trace, window)
-    expected = """
-        path  kernel_ns  gpu_window_ns  tensor_active_mean_pct  tensor_active_peak_pct  tensor_active_s  tensor_cycles
-        -     20_000     20_000         –                       –                       –                –
-        step  20_000     20_000         –                       –                       –                –
-        """
-    assert_rows(analysis.ranges, expected)
-    assert analysis.tensor_source == "none"
-    assert judge(analysis).warnings == (NO_METRICS,)
 
 
 @pytest.mark.parametrize("window", WINDOWS)
@@ -396,21 +363,6 @@ def test_sum_of_innermost_and_unattributed_is_all_activity_time(tmp_path):
     assert any(text.startswith(f"{share:.1f} % of the GPU's activity time") for text in judge(analysis).warnings)
 
 
-def test_diagnostics_that_are_serious(tmp_path):
-    builder = TraceBuilder().gpu().samples([0, 0]).kernel("k", 0, 1)
-    builder.diagnostic("information", "fine").diagnostic("verbose", "talk")
-    builder.diagnostic("warning", "Not all NVTX events might have been collected.")
-    for text in ("order was broken", "order was broken", "b", "c", "d", "e"):
-        builder.diagnostic("error", text)
-    found = [text for text in warnings_of(builder, tmp_path) if text.startswith("Nsight Systems:")]
-    assert found == [
-        "Nsight Systems: order was broken.",
-        "Nsight Systems: b.",
-        "Nsight Systems: c.",
-        "Nsight Systems: 2 more warnings in the report's diagnostics.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("metric", "said"),
     [("GR Active", "the requested tensor counter"), ("Tensor Active", "Exact tensor cycles were requested")],
@@ -438,21 +390,6 @@ def test_an_analysis_cannot_be_changed(tmp_path):
     with pytest.raises(AttributeError):
         analysis.window = "host"
     assert math.isnan(analysis.recording.duration_ns)
-
-
-def test_samples_outside_the_capture_are_told_of(tmp_path):
-    """Before and after the GPU's work, in the recording or not: nsys samples on when a capture range has ended."""
-    builder = TraceBuilder().gpu().recorded(duration=60_000).range("step", 0, 20_000)
-    builder.kernel("k", 10_000, 60_000, launched=0)
-    told = describe_outside(analyze(builder.samples([5] * 10, start=-10_000, period=10_000).trace(tmp_path)))
-    assert told == (
-        "All figures are from the first to the last activity on the GPU. Left out: the first 20.0 µs and the last "
-        "30.0 µs of the recording, with 2.50 µs of tensor-active time."
-    )
-    lost = TraceBuilder().gpu().recorded(duration=60_000).kernel("k", 10_000, 40_000, launched=0)
-    assert "with ≥ 500 ns of tensor" in describe_outside(analyze(lost.samples([5, 5], period=10_000).trace(tmp_path)))
-    within = TraceBuilder().gpu().recorded(duration=95_000).range("step", 0, 20_000).kernel("k", 0, 100_000, launched=0)
-    assert describe_outside(analyze(within.samples([5] * 10, period=10_000).trace(tmp_path))) == ""
 
 
 def test_an_activity_inherited_in_one_domain_counts_as_inherited_in_the_capture(tmp_path):

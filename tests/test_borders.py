@@ -10,7 +10,7 @@ from builders import US
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.noise import Noise
 from tcprof.analysis.samples import sample_splitting as pieces
-from tcprof.analysis.samples.borders import BorderErrors, SharedMetric, border_errors
+from tcprof.analysis.samples.borders import BorderErrors, border_errors
 from tcprof.analysis.samples.sample_splitting import NO_LAUNCHES, Rates, even_rates, split_samples
 from tcprof.analysis.samples.sampling import Windows, measure, tensor_functions
 from tcprof.frames import SAMPLES
@@ -128,13 +128,6 @@ def test_what_a_full_launch_cannot_have_goes_to_the_other_launches_first() -> No
     assert active_ns(samples(36), rows, 30, 50) == pytest.approx(0, abs=1e-3)
 
 
-@pytest.mark.parametrize("percent", [100.0, 100.4])
-def test_a_full_sample_is_even_whatever_ran(percent: float) -> None:
-    """Cycles over the clock may read a little above 100 %."""
-    assert active_ns(samples(percent), NEIGHBOURS, 0, 5) == pytest.approx(percent / 100 * 5 * US)
-    assert active_ns(samples(percent), NEIGHBOURS, 10, 20) == pytest.approx(percent / 100 * 10 * US)
-
-
 def test_windows_that_cut_no_sample_have_exactly_what_was_recorded() -> None:
     """To the last bit, behind thousands of pieces of odd shares."""
     start = 15_000 * np.arange(1000)
@@ -151,22 +144,6 @@ def test_gaps_between_samples_hold_nothing() -> None:
     assert active_ns(frame, NEIGHBOURS, 60, 80) == 0
     assert active_ns(frame, NEIGHBOURS, 60, 110) == pytest.approx(0.3 * 10 * US)
     assert active_ns(frame, NEIGHBOURS, -20, 300) == pytest.approx(0.4 * WHOLE)
-
-
-def test_no_window_has_less_than_nothing() -> None:
-    """Whatever is rounded off: each of a sample's nanoseconds, with some idle ones last."""
-    rng = np.random.default_rng(0)
-    start = np.arange(200) * 1000
-    at = np.flatnonzero(np.arange(190_000) % 1000 < 990)
-    split = split_samples(
-        SAMPLES.conform(pd.DataFrame({"gpu": 0, "start_ns": start, "end_ns": start + 1000, "tensor_active_pct": 71.0})),
-        even_rates(at, at + 1, rng.random(190_000)[at], *np.zeros((2, len(at)))),
-    )
-    at = np.arange(200_000)
-    found = SharedMetric(split, np.full(200, 71.0)).integral(at, at + 1)
-    assert (found >= 0).all()
-    assert (found <= 100 + 1e-6).all()
-    assert found.sum() == pytest.approx(71 * 200_000)
 
 
 def test_samples_are_cut_alike_however_many_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ import tcprof
 from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.chips import Board, find_chip, lacks, read_boards
 from tcprof.chips import chip as chip_data
-from tcprof.errors import NsysError
 from tcprof.frames import SAMPLE_METRICS, SAMPLES
 from tcprof.nsys.capabilities import build_metric_set
 from tcprof.sources.nsys_sqlite import samples
@@ -236,14 +235,6 @@ def test_what_a_gpu_is_known_to_lack(precision: str, chip: str, gpu: str, expect
     assert lacks(precision, chip, gpu) == expected
 
 
-def test_an_unknown_chip_is_one_of_unknowns() -> None:
-    chip = find_chip("unheard of")
-    assert (chip.name, chip.rates, chip.board) == ("unheard of", {}, Board())
-    assert chip.metrics["tensor_active_pct"][0].names[0] == "Tensor Active [Throughput %]"
-    board = Board()
-    assert all(map(math.isnan, (board.sm_count, board.boost_clock_hz, board.bandwidth_bytes_per_s)))
-
-
 METRIC = 'names = ["A"]\ncounters = ["a"]\n'
 
 
@@ -342,14 +333,6 @@ def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Pat
     (kernel,) = analysis.kernels.to_dict("records")
     assert (kernel["family"], kernel["precision"]) == ("tcgen05", "bf16")
     assert kernel["tensor_flop"] == pytest.approx(16_000 * 2048)
-
-
-def test_a_new_chip_without_its_file_has_no_figures(tmp_path: Path) -> None:
-    own = metric_set(("UTC Active", "TPC.Triage.sm__pipe_utc_cycles_active"))
-    with pytest.raises(NsysError, match="no counter"):
-        build_metric_set(own, "GX999")
-    builder = TraceBuilder().gpu(chip="GX999").samples([4000] * 4, metric="UTC Active [Sum]")
-    assert builder.trace(tmp_path).samples().tensor_source == "none"
 
 
 def test_a_new_metric_is_a_column_and_its_names(write_stub, tmp_path, monkeypatch):

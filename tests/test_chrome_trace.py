@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import os
-import shutil
 from collections import defaultdict
 from dataclasses import replace
 from decimal import Decimal
@@ -189,33 +187,6 @@ def test_ranges_work_and_counters(tmp_path: Path) -> None:
     assert forward["tid"] == 1  # the thread's own number
 
 
-def test_gaps_are_marked_and_faults_come_first(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu().samples([40, 50, 50, 70], times=[0, 10_000, 50_000, 60_000])
-    events = draw(builder, tmp_path)
-    expected = [(0, 40), (10_000, 50), (20_000, 0), (50_000, 50), (60_000, 70), (70_000, 0)]
-    assert track(events, "Tensor Active") == expected
-    fault, gap = drawn(events)
-    assert gap == ("no samples", "no samples", 20_000, 50_000)
-    assert fault[0] == "faults"
-    assert fault[1].startswith("Samples were lost")
-    assert fault[2:] == (0, 70_000)
-    assert next(iter(processes_of(events).values())) == "tcprof: read this before the figures"
-
-
-def test_work_that_overlaps_on_a_stream_has_a_row_of_its_own(tmp_path: Path) -> None:
-    builder = TraceBuilder().gpu()
-    # As with programmatic dependent launch: each begins before the one before has ended.
-    for number, (start, end) in enumerate([(0, 1_100), (1_000, 2_100), (1_100, 3_100), (3_000, 4_100)]):
-        builder.kernel(f"k{number}", start, end)
-    assert drawn(draw(builder.kernel("other", 500, 600, stream=8), tmp_path)) == [
-        ("stream 7", "k0", 0, 1_100),
-        ("stream 7, overlapping 1", "k1", 1_000, 2_100),
-        ("stream 7", "k2", 1_100, 3_100),
-        ("stream 7, overlapping 1", "k3", 3_000, 4_100),
-        ("stream 8", "other", 500, 600),
-    ]
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(0, 12)), max_size=40))
 def test_rows_hold_what_nests(intervals: list[tuple[int, int, int]]) -> None:
     lane, start, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
@@ -281,10 +252,6 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
     gzip.decompress(target.read_bytes()).decode("utf-8")
     assert processes_of(events)[OUTSIDE] == 'GPU 0: lone \ufffd surrogate \ufffd"\x00'
     assert {event["name"] for event in of(events, "X", OUTSIDE)} == {"step", *HOSTILE}
-
-
-def test_nothing_recorded(tmp_path: Path) -> None:
-    assert draw(TraceBuilder(), tmp_path) == []
 
 
 def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) -> None:
@@ -354,43 +321,3 @@ def test_the_command(run: Run, tmp_path: Path) -> None:
     both = run("export", export, "-o", tmp_path / "frames", "--chrome-trace", target)
     assert both.out.splitlines()[-1] == str(target)
     assert (tmp_path / "frames" / "ranges.csv").exists()
-
-
-@pytest.mark.parametrize(
-    ("args", "status", "said"),
-    [
-        ([], 2, "nothing to write"),
-        (["--chrome-trace", "trace.pb"], 2, "neither in .json nor in .json.gz"),
-        (["--chrome-trace", ".json"], 2, "neither in .json nor in .json.gz"),
-        (["--chrome-trace", "folder.json"], 3, "is a folder"),
-        (["--chrome-trace", "absent/trace.json"], 3, "cannot be written"),
-    ],
-)
-def test_what_cannot_be_written(
-    args: list[str], status: int, said: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder.json").mkdir()
-    export = small().write(tmp_path)
-    done = run("export", export.name, *args)
-    assert done.status == status
-    assert said in " ".join(done.err.split())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", export.name]
-
-
-def test_perfetto_reads_it(tmp_path: Path) -> None:
-    """Perfetto's own trace processor finds every event, and has nothing to complain of."""
-    shell = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
-    if shell is None:
-        pytest.skip("set TRACE_PROCESSOR to Perfetto's trace_processor_shell, and install PyPI's perfetto")
-    processor = pytest.importorskip("perfetto.trace_processor", reason="install PyPI's perfetto")
-    target = tmp_path / "trace.json.gz"
-    events = write(AMP, target)[1]
-    config = processor.TraceProcessorConfig(bin_path=shell)
-    with processor.TraceProcessor(trace=str(target), config=config) as trace:
-        found = {(row.ts, row.dur, row.name) for row in trace.query("select ts, dur, name from slice")}
-        assert found == {(ns(e["ts"]), ns(e["dur"]), e["name"]) for e in of(events, "X")}
-        (counters,) = trace.query("select count(*) as number from counter")
-        assert counters.number == len(of(events, "C"))
-        wrong = "select name from stats where value > 0 and severity in ('error', 'data_loss')"
-        assert [row.name for row in trace.query(wrong)] == []

@@ -1,20 +1,16 @@
 """The figures of a comparison as data: what is drawn, and that it agrees with the comparison."""
 
-import dataclasses
-
 import numpy as np
-import pandas as pd
 import pytest
 from comparison_inputs import compare_hostile
 from plotly_figures import as_plotly
 from report_inputs import make_comparison
 
-from tcprof.comparison import Side, compare
+from tcprof.comparison import compare
 from tcprof.comparison.waterfall import TENSOR_ACTIVE, TIME
 from tcprof.findings.compared.verdict import find_row
 from tcprof.views.comparison.changes import list_kernel_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, SIDE_COLORS, WORSE_COLOR
-from tcprof.views.comparison.steps import MOST_POINTS
 from tcprof.views.comparison.steps import figure_steps as draw_steps
 from tcprof.views.comparison.waterfall import figure_waterfall as draw_waterfall
 
@@ -35,13 +31,6 @@ def lines(figure, ending=""):
 def boxes(figure):
     """The outlines and the points of the distributions."""
     return lines(figure, ", distribution")
-
-
-def with_steps(comparison, change):
-    """The comparison with other steps in the baseline."""
-    recording = comparison.base.first
-    changed = dataclasses.replace(recording, steps=change(recording.steps))
-    return dataclasses.replace(comparison, base=Side("base", (changed,)))
 
 
 class TestSteps:
@@ -77,24 +66,6 @@ class TestSteps:
         assert list(new.y) == pytest.approx([row["new"] * 1e-9] * 2)
         band = lines(figure, "Step time per step, interval")[0]
         assert [min(band.y), max(band.y)] == pytest.approx([row["base_low"] * 1e-9, row["base_high"] * 1e-9])
-
-    def test_each_side_stands_once_in_the_legend(self, several):
-        figure = figure_steps(several, 0)
-        assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["slow", "middle", "fast"]
-
-    def test_of_very_many_steps_blocks_are_drawn(self, steps):
-        count = 4 * MOST_POINTS
-
-        def repeat(steps):
-            rows = pd.concat([steps] * (count // len(steps) + 1), ignore_index=True).head(count)
-            return rows.assign(number=np.arange(count), window_active_pct=np.arange(count) * 1e-2, warm_up=False)
-
-        drawn = lines(figure_steps([with_steps(steps, repeat)], 0))
-        trace = next(each for each in drawn if each.yaxis == "y2")
-        assert len(trace.x) == MOST_POINTS
-        assert list(trace.x[:2]) == [0, 4]
-        assert list(trace.y[:2]) == pytest.approx([1.5e-2, 5.5e-2])
-        assert "step 4 to 7, median" in trace.hovertext[1]
 
     def test_without_steps_there_is_nothing(self):
         assert not figure_steps([make_comparison()], 0).data

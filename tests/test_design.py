@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.analysis.intervals import StepFunction
-from tcprof.analysis.kernels import design
 from tcprof.analysis.kernels.design import MOST_PARTS, Design, Launches, build_design
 
 
@@ -68,29 +67,12 @@ def test_borders_inside_of_launches_cut_them_and_those_at_their_ends_do_not() ->
     assert found.launch_stretch.tolist() == [0, 1]
 
 
-def test_a_border_may_cut_two_launches_that_run_at_once() -> None:
-    steps = samples(0, 10, 20, 30, 40)
-    found = build_design(launches((5, 25, 0), (8, 12, 1), (26, 39, 1)), steps)
-    assert cuts(found, steps) == [(10, 0), (10, 1), (20, 0), (30, 1)]
-    assert found.launch_stretch.tolist() == [0, 0, 0]
-
-
 def test_a_stretch_ends_where_nothing_runs_at_a_border() -> None:
     rows = [(5, 15, 0), (16, 25, 0), (41, 49, 0), (52, 59, 0), (60, 70, 0)]
     found = build_design(launches(*rows), samples(*range(0, 90, 10)))
     assert found.row.tolist() == [0, 1, 2, 4, 5, 6]
     assert found.stretch.tolist() == [0, 0, 0, 1, 2, 3]
     assert found.launch_stretch.tolist() == [0, 0, 1, 2, 3]
-
-
-def test_launches_that_a_missing_sample_hides_in_part_lie_in_no_stretch_nor_those_beside_them() -> None:
-    rows = [(5, 15, 0), (15, 35, 1), (45, 48, 0), (47, 55, 1), (200, 210, 1)]
-    steps = samples(*range(0, 70, 10), missing=(20,))
-    found = build_design(launches(*rows), steps)
-    assert found.launch_stretch.tolist() == [-1, -1, 2, 2, -1]
-    assert cuts(found, steps) == [(10, 0), (20, 1), (30, 1), (50, 1)], "those of the gap too"
-    assert found.adjacent.tolist() == [False, True, False, True, True]
-    assert found.shares.toarray().sum(axis=0) == pytest.approx([2, 1.5])
 
 
 def test_without_a_sample_under_launches_there_are_no_rows() -> None:
@@ -102,14 +84,6 @@ def test_without_a_sample_under_launches_there_are_no_rows() -> None:
 @pytest.mark.parametrize(("duration", "parts"), [(200, 1), (3000, 1), (5000, 2), (10_000, 4), (300_000, MOST_PARTS)])
 def test_longer_launches_have_more_parts(duration: int, parts: int) -> None:
     assert len(build_design(launches((0, duration, 0)), samples(0, 500_000)).part_kind) == parts
-
-
-@pytest.mark.parametrize(("most", "expected"), [(40, 40), (5, 10)])
-def test_many_classes_have_fewer_parts_but_one_each(most: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(design, "MOST_UNKNOWNS", most)
-    rows = [(50_000 * kind, 50_000 * kind + 20_000, kind) for kind in range(10)]
-    parts = len(build_design(launches(*rows), samples(0, 500_000)).part_kind)
-    assert 10 <= parts <= expected
 
 
 def test_borders_lie_in_a_part_of_their_launch() -> None:

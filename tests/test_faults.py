@@ -16,7 +16,6 @@ from tcprof.sources.nsys_sqlite import NsysExport, export
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 OVERFLOW = "GPU Metrics [0]: Sampling buffer overflow"
-DISORDER = "GPU Metrics event chronological order was broken"
 LOST_BUFFER = (
     "Number of CUPTI events produced: \t5279, CUPTI buffers: 49 of 50. Some CUPTI events might be missing. To make "
     "sure all the events are collected, let the application run until it quits, and make sure cudaDeviceReset() is "
@@ -138,27 +137,6 @@ def test_gaps_of_which_nsys_says_nothing(tmp_path: Path) -> None:
     assert fault.startswith("Samples were lost: GPU 0 has none for 50.0 µs, 1.2 % of the time recorded. ")
 
 
-@pytest.mark.slow
-def test_samples_out_of_order_cannot_be_trusted(tmp_path: Path) -> None:
-    assert faults_of(recorded(20_000).diagnostic("warning", DISORDER), tmp_path) == (
-        f"Samples are out of order ({DISORDER}). The time stamps of samples may be wrong: all figures "
-        "from samples are unreliable. Record again with --frequency 10000 (this was at 20 kHz).",
-    )
-    both = recorded(times=[0, 10_000, 90_000]).diagnostic("warning", DISORDER).diagnostic("error", OVERFLOW)
-    (fault,) = faults_of(both, tmp_path)
-    assert fault.startswith(f"Samples were lost, and the others are out of order ({DISORDER}; {OVERFLOW}): GPU 0 has ")
-    assert fault.count("--frequency") == 1
-
-
-def test_several_gpus_are_told_apart_and_fewer_of_them_advised(tmp_path: Path) -> None:
-    builder = recorded().gpu(1).samples([1] * 6, times=[0, 10_000, 20_000, 70_000, 80_000, 90_000], gpu=1)
-    builder.diagnostic("error", "GPU Metrics [1]: Sampling buffer overflow").diagnostic("error", OVERFLOW)
-    (fault,) = faults_of(builder, tmp_path)
-    assert "overflow; GPU Metrics [1]: Sampling buffer overflow): GPU 1 has none for 40.0 µs, 40.0 % of" in fault
-    assert "GPU 0 has none" not in fault
-    assert fault.endswith("2 GPUs were sampled at once: sampling fewer, such as --gpus 0, loses less.")
-
-
 @pytest.mark.parametrize(
     ("texts", "told"),
     [
@@ -222,11 +200,6 @@ def test_nothing_is_said_where_all_kernels_are_there(tmp_path: Path) -> None:
 def test_lost_kernels_are_counted(tmp_path: Path) -> None:
     (fault,) = faults_of(launched((3, 4)).diagnostic("information", LOST_BUFFER), tmp_path)
     assert "launches without their kernel: 2" in fault
-
-
-def test_lost_samples_stand_before_lost_kernels(tmp_path: Path) -> None:
-    faults = faults_of(recorded().diagnostic("information", LOST_BUFFER).diagnostic("error", OVERFLOW), tmp_path)
-    assert [fault.split()[0] for fault in faults] == ["Samples", "Kernels"]
 
 
 # Where they are shown

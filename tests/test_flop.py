@@ -245,36 +245,6 @@ def test_gradients_that_no_op_took_were_not_computed(read: Read) -> None:
     assert math.isnan(read(step.sampled()).kernel_instances["useful_flop"].iloc[1])
 
 
-def backward_of_one_convolution(taken: str) -> Step:
-    """A backward pass that runs one node, whose gradients are taken as told by the next one."""
-    step = convolved([])
-    step.op(f"{NODE}ConvolutionBackward0", 50, 70, op_id=28).op("ConvolutionBackward0", 51, 69, seq=5)
-    step.op("aten::convolution_backward", 52, 60, [[2, 16, 8, 8], IMAGES, KERNELS], op_id=30).works(55)
-    step.op(f"{NODE}torch::autograd::AccumulateGrad", 71, 80, op_id=29)
-    return step.op("torch::autograd::AccumulateGrad", 72, 79, [KERNELS], op_id=31, inputs=taken)
-
-
-@pytest.mark.parametrize(
-    ("taken", "after", "flop"),
-    [("[(30,1)]", "", UNKNOWN), ("[(30,1)]", "op", CONVOLVED)],
-)
-def test_a_gradient_that_no_op_took_is_unknown_where_the_pass_was_cut_off(
-    taken: str, after: str, flop: float, read: Read
-) -> None:
-    step = backward_of_one_convolution(taken)
-    if ", " in taken:  # a node with two arguments
-        step = (
-            convolved([]).op("aten::convolution_backward", 52, 60, [[2, 16, 8, 8], IMAGES, KERNELS], op_id=30).works(55)
-        )
-        step.op(f"{NODE}Other", 62, 70, op_id=29).op("Other", 63, 69, [KERNELS, IMAGES], seq=1, op_id=31, inputs=taken)
-    if after == "op":
-        step.op("aten::add", 90, 95, op_id=50)
-    elif after:
-        end = 100 if after == "range" else 2_000
-        step.range("backward", 45 * US, end * US, domain=DOMAIN)
-    assert read(step.sampled()).kernel_instances["useful_flop"].iloc[1] == pytest.approx(flop, nan_ok=True)
-
-
 @pytest.mark.parametrize(("width", "share"), [(4096, 100.0)])
 def test_a_layer_that_does_not_fill_its_tiles_executes_more_than_is_useful(
     width: int, share: float, read: Read

@@ -240,42 +240,6 @@ def test_a_node_whose_op_was_not_recorded_is_in_no_module(read: Read) -> None:
     }
 
 
-def test_what_is_in_no_module_is_told_by_its_op(read: Read) -> None:
-    """The outermost one; in the backward pass that of the forward pass."""
-    step = Step().ours("step", 0, 1000).ours("forward", 10, 400).ours("Net", 20, 300)
-    step.op("aten::flatten", 301, 305).op("aten::cross_entropy_loss", 310, 350).op(
-        "aten::nll_loss_forward", 330, 340, 7
-    )
-    step.works(302).works(320).works(335).works(360)
-    step.ours("backward", 400, 600).op(f"{NODE}NllLossBackward0", 500, 540, None, AUTOGRAD)
-    step.op("NllLossBackward0", 505, 535, 7, AUTOGRAD).works(510, thread=AUTOGRAD)
-    step.ours("optimizer", 700, 900).op("Optimizer.step#AdamW.step", 710, 890).op("aten::_foreach_mul", 720, 730)
-    found = read(step.works(725).works(895).sampled())
-    assert times(found) == {
-        ("(forward)", "forward"): 40,
-        ("(forward).flatten", "forward"): 10,
-        ("(forward).cross_entropy_loss", "forward"): 20,
-        ("(backward)", "backward"): 10,
-        ("(backward).cross_entropy_loss", "backward"): 10,
-        ("(optimizer)", "optimizer"): 20,
-        ("(optimizer).AdamW.step", "optimizer"): 10,
-    }
-    rows = found.modules[found.modules["phase"] == "all"].set_index("module")
-    assert rows.loc["(forward)", "own_kernel_ns"] == 10 * US  # in no op
-    assert rows.loc["(optimizer).AdamW.step", ["name", "depth"]].tolist() == ["AdamW.step", 2]
-    assert rows.loc["(optimizer).AdamW.step", "parent_id"] == rows.loc["(optimizer)", "module_id"]
-    assert rows.loc[rows["depth"] < 2, "share_pct"].sum() == pytest.approx(200)  # all kernels, and those in no module
-
-
-def test_a_forward_pass_inside_the_backward_pass_is_recomputation(read: Read) -> None:
-    step = backward_pass(forward_pass(Step())).ours("recompute", 508, 520, thread=AUTOGRAD)
-    step.ours("Net.fc1", 510, 518, thread=AUTOGRAD).works(512, thread=AUTOGRAD).works(525, thread=AUTOGRAD)
-    found = times(read(step.sampled()))
-    assert found["Net.fc1", "recompute"] == 10
-    assert found["Net", "recompute"] == 10
-    assert found["Net.fc2", "backward"] == 10
-
-
 def test_the_node_of_a_checkpoint_computes_again_but_for_the_nodes_that_it_runs(read: Read) -> None:
     """No range of ours names it: PyTorch's reentrant checkpoint in a program with ops alone."""
     checkpoint = "CheckpointFunctionBackward"

@@ -48,11 +48,6 @@ def test_what_comes_by_chance_has_no_period(kinds):
     assert find(np.random.default_rng(kinds).integers(0, kinds, 3000)) == ([], [])
 
 
-def test_runs_of_one_thing_after_the_other_are_no_repetitions():
-    """Twenty products of each precision: no kernel comes back."""
-    assert find([0] * 20 + [1] * 20 + [2] * 20) == ([], [])
-
-
 def test_what_comes_before_and_after_is_in_no_repetition():
     before, after = [50, 51, 52, 53, 54, 1, 60], [70, 71, 72]
     assert find(before + STEP * 10 + after) == multiples(len(STEP), 10, len(before))
@@ -80,17 +75,6 @@ def test_elements_that_differ_now_and_then(share):
     elements = np.array(STEP * 40)
     elements[random.random(len(elements)) < share] += 100
     assert find(elements) == multiples(len(STEP), 40)
-
-
-def test_more_elements_now_and_then():
-    random, elements, starts = np.random.default_rng(3), [], []
-    for number in range(40):
-        starts.append(len(elements))
-        step = list(STEP)
-        if number % 7 == 3:
-            step.insert(int(random.integers(8, len(STEP) - 8)), 99)
-        elements += step
-    assert find(elements)[0] == starts
 
 
 @pytest.mark.parametrize(("epochs", "steps", "evaluations"), [(5, 10, 4), (3, 50, 20)])

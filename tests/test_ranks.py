@@ -18,7 +18,6 @@ from jobs import NCCL, US, make_job, noisy
 from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
 from tcprof.ranks import executors
-from tcprof.ranks.causes import Causes
 from tcprof.ranks.gather import find_files, gather
 from tcprof.ranks.job import Job, join_ranks
 from tcprof.ranks.prices import Times, price_ranks
@@ -26,7 +25,6 @@ from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.verdict import judge_job
-from tcprof.ranks.waiting import time_held
 
 EQUAL = [[1000] * 8] * 4
 
@@ -75,19 +73,6 @@ def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7, [1000] * 7, [1300] * 7, [1000] * 7], **CAUSES[cause]))
     assert job.ranks.loc[2, "cause"].startswith(cause)
     assert "Rank 2 holds the others up: without waiting, its step takes 300 µs (20.0 %) longer" in judge_job(job)[1]
-
-
-@pytest.mark.parametrize(("untraced_ns", "is_told"), [(11e3, False), (0.6e6, True)])
-def test_microseconds_of_other_work_do_not_explain_milliseconds(untraced_ns: float, is_told: bool) -> None:
-    names = ("between_ns", "input_ns", "copy_ns", "communication_ns", "wait_ns")
-    times = dict.fromkeys(names, 0.0) | {"idle_ns": 20e3, "step_time_ns": 105e6}
-    known = {"tensor_tflops": 100.0, "clock_hz": 1.9e9, "power_w": np.nan, "compute_excess_ns": np.nan}
-    ranks = pd.DataFrame({"rank": range(4), **times, **known}).assign(straggler=[False, False, False, True])
-    ranks["compute_ns"] = np.where(ranks["straggler"], 105e6, 100e6)
-    ranks["untraced_ns"] = np.where(ranks["straggler"], untraced_ns, 0)
-    parts = ranks[["rank"]].assign(path="step", module="m", kernel="k", time_class="tensor_kernel", launch_count=10)
-    explained = Causes(ranks, parts.assign(time_ns=ranks["compute_ns"])).explain(3)
-    assert ("another program runs on its GPU, or" in explained) == is_told
 
 
 def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:
@@ -271,16 +256,6 @@ def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Pat
     assert any(re.match("b: Rank 1 holds the others up", line) for line in found["verdict"])
 
 
-def test_jobs_in_folders_are_compared_as_their_recordings(run: Run, tmp_path: Path) -> None:
-    for name, longer in (("a", 1000), ("b", 1300)):
-        make_job(tmp_path / name, [[1000] * 12, [longer] * 12])
-        assert run("ranks", tmp_path / name, "--save", tmp_path / f"{name}-job").status == 0
-    recordings = run("compare", tmp_path / "a", tmp_path / "b", "--format", "csv")
-    stored = run("compare", tmp_path / "a-job", tmp_path / "b-job", "--format", "csv")
-    assert recordings.status == stored.status == 0
-    assert recordings.out == stored.out
-
-
 def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", FIXTURES / "mlp_fp16.sqlite")
@@ -380,12 +355,6 @@ def test_a_rank_whose_cpu_sets_the_pace_would_not_be_faster_without_waiting() ->
     assert np.isnan(price(own, np.array([[46e6] * 20, [20e6] * 20]), busy)[0])
 
 
-def test_kernels_beside_collectives_that_wait_would_be_faster_without_waiting() -> None:
-    own = np.array([[56.0, 57.0] * 10, [60.0, 61.0] * 10]) * 1e6
-    held = np.array([[6e6] * 20, [0] * 20])
-    assert price(own, 0.5 * own, own, held) == pytest.approx((7e6, 4e6, 10e6), rel=0.1)
-
-
 def test_a_price_is_unresolved_where_the_pace_of_the_cpu_is_unknown() -> None:
     own = np.array([[30.0, 31.0] * 10, [50.0, 51.0] * 10]) * 1e6
     value, low, high = price(own, np.full_like(own, np.nan), 0.5 * own)
@@ -393,29 +362,9 @@ def test_a_price_is_unresolved_where_the_pace_of_the_cpu_is_unknown() -> None:
     assert (low, high) == (0, pytest.approx(35.25e6, rel=0.02))
 
 
-def test_an_unresolved_price_is_said(tmp_path: Path) -> None:
-    reduced = [rank for file in make_job(tmp_path, [[1000] * 9, [1300] * 9]) for rank in reduce_file(str(file))]
-    job = join_ranks([replace(each, steps=each.steps.assign(cpu_ns=np.nan)) for each in reduced])
-    assert judge_job(job)[1].endswith(
-        "At the others' speed, the saving is unresolved (0 ns to 300 µs): how much of the CPU's time waiting hides, "
-        "and how much it slows kernels, is not known."
-    )
-
-
 def test_the_cpu_works_where_it_does_not_wait(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7, [1300] * 7]))
     assert job.ranks["cpu_ns"].tolist() == pytest.approx([62] * 2, abs=5)
-
-
-def test_hidden_waiting_holds_the_sms_of_its_blocks(tmp_path: Path) -> None:
-    job = join(make_job(tmp_path, [[1000] * 7, [1300] * 7]))
-    assert set(job.rank_steps["held_ns"]) == {0}, "all waiting is exposed"
-    hidden = job.rank_steps.assign(communication_ns=100 * US)
-    fast = (hidden["rank"] == 0).to_numpy() & hidden["wait_ns"].notna().to_numpy()
-    for share, held_us in ((20.0, 40), (np.nan, 200)):
-        held = time_held(hidden, job.collectives.assign(sm_pct=share))
-        assert held[fast] == pytest.approx(held_us * US, rel=0.001)
-        assert set(held[~fast]) == {0}
 
 
 def test_another_program_on_the_gpu_is_named(tmp_path: Path) -> None:

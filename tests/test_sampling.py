@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.analysis.samples import sampling
-from tcprof.analysis.samples.interval_estimates import BLOCKS, bootstrap_interval
-from tcprof.analysis.samples.sample_splitting import even_rates, launch_errors
+from tcprof.analysis.samples.interval_estimates import bootstrap_interval
 from tcprof.analysis.samples.sampling import (
     Windows,
     measure,
@@ -247,20 +246,3 @@ def test_neighbours_that_are_alike_are_drawn_together():
     one_by_one = 2 * 1.96 / math.sqrt(2000)
     low, high = bootstrap_interval(np.repeat(np.arange(100), 2000), part.ravel(), whole.ravel(), 100)
     assert 1.8 * one_by_one < np.mean(high - low) < 4 * one_by_one
-
-
-def test_blocks_hold_nearly_as_many_instances_each():
-    """201 instances and more make 200 blocks; a trend over them must not widen the last one."""
-    part = np.zeros(BLOCKS * 2)
-    part[::2] = 1
-    low, high = interval(part)
-    assert (low, high) == (0.5, 0.5)  # each block holds a 0 and a 1
-
-
-@pytest.mark.parametrize("unknown", [math.inf, math.nan, 1e300])
-def test_launches_that_no_sample_tells_are_off_by_all_of_it_while_they_run(unknown: float) -> None:
-    """Two at once on two streams, then one that is known: cast to whole units, an infinity would cancel another."""
-    start, end = np.array([0, 0, 300]), np.array([100, 200, 400])
-    error = np.array([unknown, unknown, 0.25])
-    errors = launch_errors(even_rates(start, end, np.full(3, 0.5), error, error))
-    assert errors.error.value.tolist() == errors.spread.value.tolist() == [2.0, 1.0, 0.0, 0.25]

@@ -17,7 +17,6 @@ import pytest
 from builders import FIXTURES, TraceBuilder
 from commands import Run
 from saved_files import read_parts, table_of
-from slow import first
 from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recording_with_secrets
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
@@ -26,7 +25,7 @@ from tcprof.analysis.deferred import Deferred
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 
-NAMES = first(1, ["mlp_fp16", "mnist_amp"])
+NAMES = ["mlp_fp16"]
 COMMANDS = (
     "show",
     "advise",

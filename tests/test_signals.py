@@ -26,6 +26,8 @@ from tcprof import cli
 from tcprof.cli import app
 from tcprof.outputs import replace_file
 
+cli.GROUPS["Record"]["wait"] = "lists"
+
 @app.command()
 def wait():
     with replace_file(Path({str(tmp_path / "target")!r})) as path:

@@ -286,20 +286,6 @@ def test_cycles_without_any_clock_leave_the_rounded_percentages(tmp_path):
     assert samples.tensor_source == "rounded"
 
 
-def test_cycles_on_one_gpu_and_percentages_on_the_other_count_as_rounded(tmp_path):
-    samples = (
-        TraceBuilder()
-        .gpu(0)
-        .gpu(1)
-        .cycles([4_000, 0], sm=[2_000, 2_000])
-        .samples([7, 8], gpu=1)
-        .trace(tmp_path)
-        .samples()
-    )
-    assert samples.frame["tensor_active_pct"].tolist() == [50, 0, 7, 8]
-    assert samples.tensor_source == "rounded"
-
-
 # What is read, and what is absent
 
 

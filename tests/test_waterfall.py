@@ -144,12 +144,6 @@ def test_time_is_as_counted_nanosecond_by_nanosecond(tmp_path, base, new):
     check_time_is_as_counted(tmp_path, base, new)
 
 
-def test_windows_that_overlap_each_count():
-    spans = Spans(np.array([0, 50]), np.array([100, 150]), whole=False)
-    start, end = np.array([0, 40, 60, 120, 200]), np.array([150, 60, 90, 400, 300])
-    assert spans.overlap(start, end).tolist() == [200, 30, 60, 30, 0]
-
-
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), min_size=1), st.integers(-5, 80), st.integers(0, 40))
 def test_the_overlap_with_windows_is_as_counted(windows, start, length):
     first = np.array([begin for begin, _ in windows])
@@ -262,17 +256,3 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
         fitted.append(100 * sum(inside) / counted["gpu_window_ns"].sum())
     changes = of(waterfall(read(base), read(new)), "tensor_active_pct").set_index("part")["change"]
     assert changes[["idle", "mix", "intensity"]].sum() == pytest.approx(fitted[1] - fitted[0], abs=1e-6)
-
-
-def test_what_explains_most_of_the_change_in_recordings(read):
-    rows = waterfall(read("mlp_fp32"), read("mlp_fp16"))
-    part = largest_part(rows, 0)
-    assert part[["part", "base_class", "new_class"]].tolist() == [
-        "renamed kernels",
-        "FP32 matmuls",
-        "FP16 tensor kernels",
-    ]
-    assert part["base"] > 5 * part["new"] > 0
-    slower = largest_part(waterfall(read("mnist_fp32"), read("mnist_amp")), 0)
-    assert slower["part"] == "idle"
-    assert slower["change"] > 0

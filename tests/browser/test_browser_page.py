@@ -222,26 +222,6 @@ def test_findings_are_headed_by_what_to_do_with_their_rule_beside_it(visit, page
     assert 0 <= heads.first.bounding_box()["y"] < 300
 
 
-def test_prints_what_is_closed_with_its_title_where_nothing_opens_it(visit, pages):
-    """As without scripts, which open all that is closed: no box is empty."""
-    opened = visit(pages / "recorded.html", width=711)
-    opened.emulate_media(media="print")
-    for part in opened.locator(".chapter-part").all():
-        assert part.locator("> summary").is_visible()
-        assert part.locator("> :not(summary)").first.is_visible()
-        assert part.bounding_box()["height"] > 100
-
-
-def test_thin_parts_of_a_step_are_seen_in_its_bar(visit, pages):
-    opened = visit(pages / "modules.html", width=1024)
-    bar = opened.locator(".shares").bounding_box()
-    widths = opened.locator(".shares i").evaluate_all("all => all.map(each => each.clientWidth)")
-    assert opened.get_by_text("Copy or memset 0.42").is_visible(), "2.3 pixels, a border of 1 included"
-    assert min(widths) >= 2
-    ends = opened.locator(".shares i").last.bounding_box()
-    assert ends["x"] + ends["width"] == pytest.approx(bar["x"] + bar["width"], abs=1)
-
-
 def test_each_of_several_gpus_has_its_figures_beside_its_name(visit, pages):
     opened = visit(pages / "gpus.html")
     names = [each.bounding_box() for each in opened.locator(".picture > h3").all()]

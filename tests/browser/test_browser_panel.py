@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import FIXTURES, TraceBuilder
+from builders import FIXTURES
 from clicks import find_rest
 from explorer import ROWS, group
 from report_inputs import write_page
@@ -165,23 +165,6 @@ def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
     assert 0.7 < painted < 0.95, "both kernels have 84 % of what was recorded"
 
 
-def test_the_strip_shows_work_without_samples(visit, tmp_path):
-    """It was an empty box, and the key of the icicle a scale that no bar used."""
-    builder = TraceBuilder().gpu().recorded(100_000_000)
-    for step in range(10):
-        builder.range("step", step * 10_000_000, step * 10_000_000 + 9_000_000)
-        builder.kernel("k", step * 10_000_000, step * 10_000_000 + 5_000_000)
-    write_page(tcprof.read(builder.write(tmp_path)), tmp_path / "page.html")
-    opened = visit(tmp_path / "page.html")
-    painted = opened.locator(".strip-map canvas").evaluate(
-        "each => { const row = each.getContext('2d').getImageData(0, each.height / 2, each.width, 1).data;"
-        " return row.filter((value, i) => i % 4 === 3 && value > 0).length / each.width }"
-    )
-    assert painted == pytest.approx(0.5, abs=0.1)
-    assert opened.locator("#icicle-0 .key").inner_text().strip() == "Tensor Active is unknown"
-    assert opened.messages == []
-
-
 def test_the_strip_stays_in_view_and_its_window_is_dragged(visit, pages):
     opened = open_at(visit, pages, "recorded", "range=step&instance=6")
     before = settle(opened)
@@ -252,34 +235,6 @@ def test_hostile_names_are_text_in_panel_and_search(visit, pages):
     assert opened.evaluate("window.hacked") is None
     assert opened.locator(".panel img, .strip img").count() == 0
     assert opened.messages == []
-
-
-def test_bars_are_printed_and_the_timeline_is_on_one_page(visit, pages):
-    opened = visit(pages / "modules.html")
-    opened.emulate_media(media="print")
-    printed = {"printColorAdjust": "exact"}
-    styles = {
-        ".icicle .bars button": printed,
-        ".bar i": printed | {"borderTopWidth": "5px"},  # a border is printed where backgrounds are not
-        ".swatch": printed,
-        ".stage": printed | {"breakInside": "avoid"},
-    }
-    holds = "([part, name, value]) => getComputedStyle(document.querySelector(part))[name] === value"
-    for part, properties in styles.items():
-        for name, value in properties.items():  # waits: the page may draw its bars anew for the paper's width
-            opened.wait_for_function(holds, arg=[part, name, value])
-
-
-@pytest.mark.parametrize("name", ["plain", "two"])
-def test_headings_are_on_each_sheet_and_the_verdict_starts_on_the_first(visit, pages, name):
-    opened = visit(pages / f"{name}.html")
-    opened.emulate_media(media="print")
-    style = "(all, name) => [...new Set(all.map(each => getComputedStyle(each)[name]))]"
-    headings = opened.locator("thead th button")
-    assert headings.evaluate_all(style, "display") == ["contents"]  # a button is printed once, not on the next sheets
-    assert opened.locator(".glance").evaluate_all(style, "breakInside") in ([], ["auto"])  # two GPUs' fill a sheet
-    opened.emulate_media(media="screen")
-    assert "contents" not in headings.evaluate_all(style, "display")
 
 
 def test_the_panel_splits_a_module_by_phase_and_lists_the_modules_of_a_kernel(visit, pages):

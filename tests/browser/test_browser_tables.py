@@ -141,13 +141,6 @@ def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
     assert sum(float(row[1]) for row in ledger[1:] if ":" in row[0]) == pytest.approx(analysis.ledger["seconds"].sum())
 
 
-def test_what_is_asked_for_is_what_is_saved(visit, pages):
-    opened = visit(pages / "plain.html")
-    opened.get_by_label("Search the table").fill("forward")
-    rows = saved(opened, opened.locator("[data-save]"))
-    assert [row[0] for row in rows] == ["Range (sums)", "step / forward"]
-
-
 def test_hostile_names_are_no_formulas_in_csv(visit, pages):
     opened = visit(pages / "hostile_kernels.html")
     rows = saved(opened, opened.locator("[data-save]"))
@@ -192,38 +185,6 @@ def test_the_table_shows_eight_columns_that_fit_and_others_on_request(visit, pag
     assert chooser.get_by_label("HFU").is_hidden()
     assert opened.evaluate("document.activeElement.textContent").startswith("Columns (8 of")
     assert opened.messages == []
-
-
-@pytest.mark.parametrize("width", [390, 1280, 1920])
-def test_a_box_of_the_columns_stands_before_its_words(visit, pages, width):
-    opened = visit(pages / "plain.html", width=width)
-    chooser = opened.locator(".columns").first
-    chooser.locator("summary").click()
-    found = chooser.locator("label").evaluate_all(
-        "labels => labels.map(label => { const words = document.createRange(); words.selectNode(label.lastChild);"
-        " const [box, first] = [label.firstChild.getBoundingClientRect(), words.getClientRects()[0]];"
-        " return [box.width, box.right <= first.left, box.top < first.bottom && first.top < box.bottom] })"
-    )
-    assert [each for each in found if not (each[0] < 24 and each[1] and each[2])] == []
-    menu = chooser.locator("div").bounding_box()
-    assert 0 <= menu["x"] <= menu["x"] + menu["width"] <= width
-
-
-def test_rows_are_24_pixels_and_a_name_keeps_its_end_and_is_copied_whole(visit, pages):
-    opened = visit(pages / "recorded.html")
-    group(opened, "kernel")
-    heights = opened.locator(ROWS).evaluate_all("rows => rows.map(row => row.getBoundingClientRect().height)")
-    assert set(heights) == {24}
-    names = tcprof.read(FIXTURE).kernels["name"]
-    place = next(place for place, name in enumerate(names) if len(name) > 60 and "<" not in name)
-    row = opened.locator(ROWS).nth(place)
-    name = row.locator(".name")
-    whole, start = name.text_content(), name.locator(".start")
-    assert start.evaluate("each => each.scrollWidth > each.clientWidth"), "its middle is left out"
-    assert whole.endswith(name.get_attribute("data-tail"))
-    copied = name.evaluate("each => { getSelection().selectAllChildren(each); return String(getSelection()); }")
-    assert copied == whole
-    assert names[place] in row.locator("th").get_attribute("title")
 
 
 @pytest.mark.parametrize("width", [1280, 1920])

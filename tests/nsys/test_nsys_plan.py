@@ -105,16 +105,6 @@ def test_size_and_overflow_are_foretold(machine: Path, general_set: Path) -> Non
     assert plan(machine, metrics="default", frequency_hz=200_000).notes == ()
 
 
-def test_two_gpus_at_the_highest_frequency_are_too_much(machine: Path, fake_nsys) -> None:
-    line = "\\t0: Hopper GH100 | NVIDIA H200 PCI[0000:00:06.0]\n"
-    text = fake_nsys.path.read_text()
-    fake_nsys.path.write_text(text.replace(line, line + line.replace("0:", "1:", 1), 1))
-    planned = plan(machine, metrics="default", frequency_hz=200_000)
-    assert len(planned.gpus) == 2
-    assert "--frequency 100000 is not" in planned.notes[0]
-    assert planned.bytes_per_s == 2 * 200_000 * 22 * 31
-
-
 def test_links_are_kept_where_gpus_work_together(fake_nsys, h200: Capabilities, general_set: Path, tmp_path) -> None:
     document = yaml.safe_load(general_set.read_text())
     link = {

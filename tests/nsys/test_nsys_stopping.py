@@ -14,8 +14,8 @@ import pytest
 
 from tcprof.errors import StoppedError
 from tcprof.nsys.run import Completed
-from tcprof.record import family, stopping
 from tcprof.record import run_shown as process
+from tcprof.record import stopping
 from tcprof.record.family import Family
 from tcprof.record.run_shown import run_shown
 from tcprof.record.stopping import StatusLine, Stopping, caught_signals
@@ -170,46 +170,6 @@ def test_signals_to_the_group_of_tcprof_do_not_reach_the_program(stand_in, tmp_p
         assert heard(tmp_path) == ["SIGTERM"]
         os.killpg(tcprof.pid, signal.SIGQUIT)
     assert living(tmp_path) == []
-
-
-SUDO = """#!/bin/sh
-echo "$*" >> "$(dirname "$0")/asked"
-if [ "$1" = -n ]; then
-  [ -e "$(dirname "$0")/closed" ] && exit 1
-  shift
-fi
-exec "$@"
-"""
-
-
-@pytest.fixture
-def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A sudo whose processes may not be signalled from here."""
-    path = tmp_path / "bin" / "sudo"
-    path.parent.mkdir()
-    path.write_text(SUDO)
-    path.chmod(0o755)
-    kill = os.kill
-
-    def deny(_pid: int, _number: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(family.os, "kill", deny)
-    monkeypatch.setattr(stopping, "_reached_by_terminal", lambda: False)
-    yield path
-    monkeypatch.setattr(family.os, "kill", kill)
-
-
-@pytest.mark.usefixtures("short_grace")
-def test_nsys_under_sudo_is_signalled_through_sudo(stand_in, sudo: Path, tmp_path: Path):
-    send((all_up(tmp_path), signal.SIGINT), (after(0.4), signal.SIGINT))
-    with pytest.raises(StoppedError) as caught:
-        run_shown([str(sudo), *stand_in])
-    assert (living(tmp_path), caught.value.hint) == ([], "")
-    asked = (sudo.parent / "asked").read_text().splitlines()
-    head = read_pid(tmp_path, "nsys")  # this sudo has become nsys; the real one stays its parent
-    assert asked[1:3] == [f"-n kill -INT {head}"] * 2
-    assert asked[3].startswith("-n kill -KILL ")
 
 
 @pytest.fixture
