@@ -131,6 +131,7 @@ def test_autocast_is_not_advised_where_it_is_on(name: str) -> None:
     assert "autocast to bfloat16" not in options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", often(ALL))
 def test_time_is_counted_once(name: str) -> None:
     step = step_on(name)

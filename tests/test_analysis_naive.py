@@ -78,6 +78,7 @@ def build(ranges, activities, samples):
         builder.range(name, start, end, process=process, thread=thread, domain=domain, start_end=start_end)
     for kind, process, thread, gpu, launched, start, end, number in activities:
         how = {"process": process, "thread": thread, "device": gpu, "launched": launched, "correlation": number + 1}
+        how["stream"] = number + 1  # as all may overlap
         if kind == "kernel":
             builder.kernel(f"k{number}", start, end, **how)
         elif kind == "memcpy":

@@ -40,6 +40,7 @@ def forbid(*_: object, **__: object) -> None:
     raise AssertionError("the recording was analyzed again")
 
 
+@pytest.mark.slow
 def test_the_next_command_says_the_same_and_analyzes_nothing(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_ranges_are_matched_by_their_names_and_by_those_given(tmp_path):
     assert not any("No range" in note for note in joined.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "new", "note"),
     [

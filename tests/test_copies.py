@@ -64,6 +64,7 @@ def make_side(folder: Path, name: str, path: Path, ways: Sequence[Callable[[Path
     return folder / name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path) -> None:
     """The comparison is that of the recordings, and says so."""

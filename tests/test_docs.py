@@ -114,6 +114,7 @@ def documented_python() -> list[object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("block", "shown"), documented_python())
 def test_documented_python_prints_what_is_shown(
     block: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

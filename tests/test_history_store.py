@@ -80,6 +80,7 @@ def test_a_saved_analysis_is_kept_where_it_is_asked_for(store: Store, tmp_path: 
     assert store.runs()["kept"].tolist() == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change", [{"program": "other"}, {"config": {"batch": "9"}}, {"power_limit_w": 300.0}], ids=str
 )

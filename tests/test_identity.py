@@ -137,6 +137,7 @@ HOSTILE: list[tuple[object, object]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", HOSTILE, ids=range(len(HOSTILE)))
 def test_what_has_not_its_form_is_not_known(row: tuple[object, object], tmp_path: Path, run: Run) -> None:
     path = recording().write(tmp_path, "run.sqlite")

@@ -66,6 +66,7 @@ def test_more_compute_is_said_with_its_cause_and_what_it_saves_at_most() -> None
     ), verdict[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["base", "fsdp", "h200-base", "h200-fsdp", "h200x4-base", "h200-input"])
 def test_no_rank_is_accused_by_compute_where_none_has_more(job: str) -> None:
     ranks, rng = read_job(FIXTURES / "jobs" / job), np.random.default_rng(38)

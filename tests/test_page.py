@@ -4,12 +4,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile, render_page, tell
+from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile, render_page
 
-from tcprof.errors import OutputError
-from tcprof.render.html import PageOptions, Theme, page
+from tcprof.render.html import PageOptions, Theme
 from tcprof.render.html.page import read_bundle
-from tcprof.views.recording.report import view_report
 
 VOID = {"meta", "link", "input", "br", "img"}
 
@@ -96,15 +94,6 @@ class TestReport:
         assert "<bdi>20\N{NO-BREAK SPACE}kHz</bdi>" in text
         assert "<bdi>20 kHz</bdi>" not in text
 
-    def test_provenance(self, report):
-        for text in ("NVIDIA H200 (GH100), 132 SMs", "2025.3.2", "3.20.3", "580.1", "2026-11-20T16:28:30Z", "20 kHz"):
-            assert text in report.text
-
-    @pytest.mark.parametrize("window", ["host"])
-    def test_says_which_window(self, window):
-        titles = {"host": "host", "gpu": "GPU", "busy": "busy"}
-        assert f"{titles[window]} windows:" in render_page(make_analysis(window=window))
-
     def test_warnings(self):
         text = Page(render_page(make_analysis(), warnings=("Half of it <is> missing.",))).text
         assert "Half of it <is> missing." in text
@@ -160,29 +149,3 @@ class TestHostileNames:
         assert len(figures) == 2, "the steps, and what one consists of"
         for script in figures:
             assert not set("<>&\u2028\u2029") & set(script)
-
-
-class TestWriting:
-    def test_file_is_the_page(self, tmp_path: Path):
-        path = tmp_path / "report.html"
-        page.write_page(view_report(make_analysis(), tell(make_analysis())), path, PageOptions(title="My run"))
-        assert "<h1><bdi>My run</bdi></h1>" in path.read_text(encoding="utf-8")
-        assert list(tmp_path.iterdir()) == [path]
-
-    def test_no_folder(self, tmp_path: Path):
-        with pytest.raises(OutputError, match=r"absent.*report\.html"):
-            page.write_page(view_report(make_analysis(), tell(make_analysis())), tmp_path / "absent" / "report.html")
-
-    def test_failure_leaves_the_old_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-        path = tmp_path / "report.html"
-        path.write_text("old")
-
-        def full(*_args: object, **_kwargs: object) -> None:
-            raise OSError(28, "No space left on device")
-
-        monkeypatch.setattr(Path, "write_text", full)
-        with pytest.raises(OutputError, match="No space left on device"):
-            page.write_page(view_report(make_analysis(), tell(make_analysis())), path)
-        monkeypatch.undo()
-        assert path.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [path]

@@ -138,6 +138,7 @@ def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_another_recording_of_a_rank_is_no_copy(tmp_path: Path) -> None:
     files = make_job(tmp_path / "a", EQUAL)
     again = make_job(tmp_path / "b", [[1001] * 8] * 4)[1].rename(tmp_path / "again.sqlite")
@@ -226,6 +227,7 @@ def test_a_job_in_a_folder_is_the_same_job(run: Run, tmp_path: Path) -> None:
     assert pd.read_parquet(tmp_path / "job" / "ranks.parquet")["straggler"].tolist() == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["rank_steps", "collectives", "rank_recordings"])
 def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
     write_job(join(make_job(tmp_path, EQUAL)), tmp_path / "job")

@@ -92,6 +92,7 @@ def check_same(given: Path, saved: Path, run: Run, folder: Path) -> None:
     assert {Path("page.html"), Path("trace.json"), Path("frames/ranges.csv")} <= written[0][1].keys()
 
 
+@pytest.mark.slow
 def test_all_commands_say_the_same_of_it(both: tuple[Path, Path], run: Run, tmp_path: Path) -> None:
     check_same(*both, run, tmp_path / "made")
     assert both[1].stat().st_size < 1_000_000
@@ -122,6 +123,7 @@ def test_commands_load_neither_what_fits_nor_what_reads_databases(tmp_path: Path
     assert loaded & heavy == set()
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_both(run: Run, tmp_path: Path) -> None:
     base, new = (FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "fp16"))
     saved = tmp_path / "mlp_fp32.tcprof"

@@ -56,6 +56,7 @@ def measured(name: str) -> pd.DataFrame:
     return found[found["counts"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_intervals_hold_or_the_kernel_is_unresolved(name: str) -> None:
     found = measured(name)

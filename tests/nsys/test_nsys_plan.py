@@ -187,6 +187,7 @@ def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capf
     assert shown.out.splitlines()[-2] == "train.html"
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--redact", "train.py") == 0
     assert capfd.readouterr().out.splitlines()[-1] == "train-redacted.sqlite"
