@@ -5,18 +5,15 @@ import pytest
 from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
 from hypothesis import given
 from hypothesis import strategies as st
-from report_inputs import make_analysis
 
 import tcprof
-from tcprof.analysis import analyze
 from tcprof.analysis.kernels.names import read_names
 from tcprof.comparison import Side
 from tcprof.comparison.matching import slots
 from tcprof.comparison.matching.kernels import match_kernels
 from tcprof.comparison.matching.sides import join_kinds
-from tcprof.comparison.matching.slots import align, classify_kernels, similarities
+from tcprof.comparison.matching.slots import align, classify_kernels
 from tcprof.frames import KERNEL_CHANGES, KERNELS
-from tcprof.sources.nsys_sqlite import NsysExport
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -174,17 +171,6 @@ def test_each_launch_names_its_innermost_range(tmp_path):
     assert ranges.count(-1) == 1
 
 
-def test_without_a_fit_or_without_work_nothing_is_matched(tmp_path):
-    path = program(*[[("forward", SGEMM, 9000)]] * 6).write(tmp_path)
-    fitted, unfitted = analyze(NsysExport(path)), analyze(NsysExport(path), kernels=False)
-    for base, new in ((fitted, unfitted), (unfitted, fitted), (fitted, make_analysis())):
-        found = match_kernels(base, new)
-        assert found.changes.empty
-        assert found.changes.dtypes.equals(KERNEL_CHANGES.empty().dtypes)
-        assert np.isnan([found.base_matched_pct, found.new_matched_pct]).all()
-        assert found.base_row.tolist() == [-1] * len(base.kernel_instances)
-
-
 def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
     found = match_kernels(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))).changes
     products = found[found["base_class"] == "FP32 matmuls"]
@@ -237,22 +223,6 @@ def test_the_class_of_a_kernel(name, tensor_kernel, precision, label, read):
     assert classify_kernels(kernels).loc[0].tolist() == [label, read]
 
 
-@pytest.mark.parametrize(
-    ("base", "new"),
-    [
-        (RELU, ADD),
-        (RELU, CAST),
-        (SGEMM, ADD),
-        (SGEMM, "void cublasLt::splitKreduce_kernel<(int)32, float>"),
-        (ADD, "triton_poi_fused_add_relu_3"),
-        ("", SGEMM),
-        ("first", "second"),
-    ],
-)
-def test_kernels_that_do_different_work(base, new):
-    assert similarities([base], [new])[0, 0] == 0
-
-
 # Alignment
 
 
@@ -301,11 +271,3 @@ def test_alignment_in_windows_keeps_the_order_and_pairs_only_what_is_alike(base,
     assert (np.diff(first) > 0).all()
     assert (np.diff(second) > 0).all()
     assert all(base[i] == new[j] for i, j in zip(first, second, strict=True))
-
-
-def test_a_sequence_longer_than_the_window_is_aligned_behind_what_was_added():
-    base = np.random.default_rng(0).integers(0, 50, 3 * slots.WINDOW)
-    new = np.insert(base, [100, 2500, 2500, 5000], 99)
-    first, second = align(base, new, equal)
-    assert first.tolist() == list(range(len(base)))
-    assert second.tolist() == np.flatnonzero(new != 99).tolist()
