@@ -91,7 +91,8 @@ def test_jobs_have_one_alias_on_all_hosts_and_no_job_has_none() -> None:
 def test_ranks_are_those_of_the_processes_and_not_of_what_inherits_or_starts_them() -> None:
     step = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
     ranks = {12: "1", 11: "0", 13: "1"}
-    processes = {10: step, **{process: {**step, "RANK": rank, "WORLD_SIZE": "4"} for process, rank in ranks.items()}}
+    processes: dict[int | None, dict[str, str]] = {10: step}
+    processes |= {process: {**step, "RANK": rank, "WORLD_SIZE": "4"} for process, rank in ranks.items()}
     identity = identify_launch(processes)
     assert identity.ranks == (Rank(0, 4, None, 11), Rank(1, 4, None, 12))
     assert identity.rank is None

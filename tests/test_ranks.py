@@ -1,12 +1,15 @@
 """Many ranks, one job: waiting, own time, who holds the others up and why; and when that cannot be known."""
 
+import gzip
 import json
 import os
 import re
 import signal
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,16 +18,19 @@ from builders import FIXTURES, assert_rows, small_trace
 from commands import Run
 from jobs import NCCL, US, make_job, noisy
 
+from tcprof import read
 from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
+from tcprof.nsys.report import REPORT_MAGIC
 from tcprof.ranks import executors
-from tcprof.ranks.gather import find_files, gather
+from tcprof.ranks.gather import check_ranks, find_files, gather
 from tcprof.ranks.job import Job, join_ranks
 from tcprof.ranks.prices import Times, price_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.stragglers import find_stragglers
 from tcprof.ranks.verdict import judge_job
+from tcprof.sources.registry import JOB_FILE
 
 EQUAL = [[1000] * 8] * 4
 
@@ -471,10 +477,104 @@ def test_the_interval_of_a_price_holds_what_the_program_gains_unprofiled(job: st
     assert slow["saves_low_ns"] < gained_ms * 1e6 < slow["saves_high_ns"]
 
 
-def test_recordings_of_no_rank_are_refused_before_any_is_analyzed(run, tmp_path, monkeypatch):
-    for name in ("a.sqlite", "b.sqlite"):
-        small_trace(tmp_path, name)
+def save_small(folder: Path, name: str) -> Path:
+    """A saved analysis, as 'tcprof save' makes it of a recording that does not know its rank."""
+    read(small_trace(folder)).save(folder / name)
+    (folder / "small.sqlite").unlink()
+    return folder / name
+
+
+def write_report(folder: Path, name: str) -> Path:
+    """A report with its export beside it."""
+    small_trace(folder, f"{name}.sqlite")
+    (folder / name).write_bytes(REPORT_MAGIC)
+    (folder / name).rename(report := folder / f"{name}.nsys-rep")
+    os.utime(report, (0, 0))
+    return report
+
+
+def write_kineto(folder: Path, name: str, **about: Any) -> Path:
+    """A trace of torch.profiler; ``about`` follows its events, as programs write what they add."""
+    text = json.dumps({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op"}], **about}).encode()
+    (folder / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    return folder / name
+
+
+KINDS: dict[str, Callable[[Path, str], Path]] = {
+    ".sqlite": small_trace,
+    ".tcprof": save_small,
+    ".json": write_kineto,
+    ".json.gz": write_kineto,
+    "": write_report,
+}
+
+
+@pytest.mark.parametrize("suffix", KINDS)
+@pytest.mark.parametrize("command", ["show", "ranks"])
+def test_recordings_of_no_rank_are_refused_before_any_is_analyzed(suffix, command, run, tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        KINDS[suffix](tmp_path, name + suffix)
     monkeypatch.setattr("tcprof.ranks.gather.gather", lambda *_: pytest.fail("nothing is to be analyzed"))
-    done = run("show", tmp_path)
+    done = run(command, tmp_path)
     assert done.status == 3
     assert "tcprof show" in done.err
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_a_trace_may_say_its_rank_after_its_events(name: str, tmp_path: Path) -> None:
+    check_ranks([write_kineto(tmp_path, name, distributedInfo={"rank": 1, "world_size": 2})])
+    check_ranks([*make_job(tmp_path, [[1000] * 8] * 2)])
+
+
+def empty(folder: Path) -> str:
+    return "it has nothing"
+
+
+def recordings(folder: Path) -> str:
+    for name in ("b.sqlite", "a.sqlite"):
+        small_trace(folder, name)
+    return f"2 recordings (a.sqlite, b.sqlite) 'tcprof ranks {folder}' {folder / 'a.sqlite'}"
+
+
+def traces(folder: Path) -> str:
+    return f"1 recording (a.json) {write_kineto(folder, 'a.json')}"
+
+
+def job(folder: Path) -> str:
+    (folder / JOB_FILE).touch()
+    return f"saved job tcprof ranks {folder}"
+
+
+def jobs(folder: Path) -> str:
+    (folder / "x").mkdir()
+    job(folder / "x")
+    return f"1 saved job (x) tcprof ranks {folder / 'x'}"
+
+
+def node(folder: Path) -> str:
+    (folder / "x").mkdir()
+    return f"1 folder (x) {small_trace(folder / 'x')}"
+
+
+def others(folder: Path) -> str:
+    for name in ("a.log", "b.log", "c"):
+        (folder / name).touch()
+    return "2 .log, 1 plain file"
+
+
+@pytest.mark.parametrize("fill", [empty, recordings, traces, job, jobs, node, others])
+@pytest.mark.parametrize("command", ["modules", "advise", "save", "redact", "export -o frames"])
+def test_a_folder_in_place_of_a_recording_is_described(fill, command, run, tmp_path):
+    expected = fill(tmp_path)
+    done = run(*command.split(), tmp_path)
+    assert done.status == 3
+    for word in expected.split():
+        assert word in done.err
+
+
+def test_other_folders_beside_those_of_a_job_are_passed_over(run, tmp_path):
+    make_job(tmp_path / "node0", EQUAL)
+    others(tmp_path / "node0")
+    (tmp_path / "logs").mkdir()
+    others(tmp_path / "logs")
+    assert len(find_files([tmp_path])) == len(EQUAL)

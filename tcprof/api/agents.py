@@ -27,7 +27,7 @@ from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX
 from tcprof.render.formats.json import plain
 from tcprof.saved.cache import user_cache
 from tcprof.saved.contents import FRAMES, frame_of
-from tcprof.sources.registry import choose_recordings, find_recordings
+from tcprof.sources.registry import choose_recordings, find_recordings, is_job
 from tcprof.untrusted import one_line, printable, without_surrogates
 from tcprof.version import __version__
 from tcprof.views.document import Code
@@ -231,9 +231,9 @@ class Folders:
     def ranks(self, recordings: Recordings, limit: Limit = FEW_ROWS) -> Answer:
         """Say which rank of a job holds the others up, and why; of recordings or folders of them."""
         from tcprof.ranks.executors import processes
-        from tcprof.ranks.gather import find_files, gather
+        from tcprof.ranks.gather import check_ranks, find_files, gather
         from tcprof.ranks.job import join_ranks
-        from tcprof.ranks.store import is_job, read_job
+        from tcprof.ranks.store import read_job
         from tcprof.views.ranks import view_ranks
 
         given = [self._confine(each) for each in recordings]
@@ -241,6 +241,7 @@ class Folders:
         stored = [rank for each in known for rank in read_job(each)]
         found = find_files(each for each in given if each not in known)
         files = [self._file(self._confine(file)) for file in found]
+        check_ranks(files)
         jobs = max(1, min(os.cpu_count() or 1, len(files)))
         reduced, failures = gather(files, processes(jobs), jobs)
         job = join_ranks([*stored, *reduced], failures)

@@ -135,7 +135,7 @@ def as_jobs(paths: Sequence[Path], sides: Sequence["Side"] = ()) -> list["Job"]:
     """The sides as jobs, if one of them is: a job's folder, or recordings that are each of another rank."""
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.reduce import reduce_analysis
-    from tcprof.ranks.store import is_job
+    from tcprof.sources.registry import is_job
 
     if any(is_job(path) for path in paths):
         return [join_ranks(*_read([path], None, None, None)) for path in paths]
@@ -152,8 +152,8 @@ def _has_ranks(side: "Side") -> bool:
 def _write_page(job: "Job", page: Path, given: Sequence[Path], options: PageOptions = USUAL) -> None:
     """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
     from tcprof.ranks.gather import find_files
-    from tcprof.ranks.store import is_job
     from tcprof.render.html.page import write_page
+    from tcprof.sources.registry import is_job
     from tcprof.views.ranks import view_job_page
 
     with progress(f"Writing {page.name}"):
@@ -182,12 +182,14 @@ def _read(
     """The ranks of jobs in folders, and of recordings; and what gave none."""
     from tcprof.ranks import executors
     from tcprof.ranks.gather import check_ranks, find_files, gather
-    from tcprof.ranks.store import is_job, read_job
+    from tcprof.ranks.store import read_job
+    from tcprof.sources.registry import is_job
 
     stored = [rank for each in given if is_job(each) for rank in read_job(each)]
     files = find_files(each for each in given if not is_job(each))
     if rank_from is None and not dask:
-        check_ranks(files)
+        with progress("Reading which ranks these are"):
+            check_ranks(files)
     workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
     start = executors.processes(workers)
     if dask:

@@ -1,8 +1,9 @@
 """Reducing many recordings to their ranks, each where it lies, over any executor of ``concurrent.futures``."""
 
+import os
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import suppress
 from dataclasses import replace
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tcprof.errors import InputError, TcprofError, UsageError
-from tcprof.identity import Rank
-from tcprof.nsys.report import EXPORT_SUFFIX
-from tcprof.ranks.job import Failure
+from tcprof.identity import Identity, Rank
+from tcprof.nsys.report import REPORT_SUFFIXES
+from tcprof.ranks.job import Failure, explain_unknown_ranks
 from tcprof.ranks.reduce import ReducedRank, reduce_file
-from tcprof.sources.nsys import NSYS
-from tcprof.sources.registry import find_recordings, find_type
+from tcprof.saved.reading import SavedFile
+from tcprof.sources.kineto import KINETO, may_know_rank
+from tcprof.sources.registry import explain_folder, find_recordings, find_type, list_folder
+from tcprof.sources.saved import SAVED
 
 _KILLED = "KilledWorker"  # what Dask raises, which is no dependency
 _DIED = "The worker that read it died, such as for lack of memory; alone in a second one it did so again."
@@ -23,35 +26,53 @@ _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 
 def find_files(given: Iterable[Path]) -> list[Path]:
-    """The recordings that are meant: files, and folders with those of a job, in subfolders too."""
+    """The recordings that are meant: files, and folders with those of a job, in subfolders too.
+
+    Raises:
+        InputError: A folder has none.
+    """
     files: list[Path] = []
     for each in given:
-        inside = sorted(path for path in each.rglob("*") if _is_shown(path, each) and any(path.iterdir()))
-        folders = [each, *inside] if not inside or any(path.is_file() for path in each.iterdir()) else inside
-        files += [file for folder in folders for file in find_recordings(folder)]
+        if not each.is_dir():
+            files += find_recordings(each)
+            continue
+        inside = [file for folder in _list_folders(each) for file in list_folder(folder)]
+        if not inside:
+            raise explain_folder(each)
+        files += inside
     return list(dict.fromkeys(files))
 
 
 def check_ranks(files: Iterable[Path]) -> None:
-    """Make sure, before any is analyzed, that exports say which ranks they are of.
+    """Make sure, before any is analyzed, that recordings say which ranks they are of.
 
     Raises:
         InputError: One does not.
     """
-    from tcprof.ranks.job import explain_unknown_ranks
-
-    unknown = []
-    for file in files:
-        if file.suffix == EXPORT_SUFFIX and find_type(file) is NSYS:
-            with suppress(TcprofError):  # it is reported when it is read
-                unknown += [] if NSYS.open(file).recording().identity.ranks else [file.name]
-    if unknown:
+    given = list(files)
+    reports = [file for file in given if file.suffix in REPORT_SUFFIXES][1:]  # the first one, exported, stands for all
+    if unknown := [file.name for file in given if file not in reports and not _may_know_rank(file)]:
         raise explain_unknown_ranks(unknown)
 
 
-def _is_shown(path: Path, below: Path) -> bool:
-    """Whether it is a folder, and no hidden one such as that of a project's store."""
-    return path.is_dir() and not any(part.startswith(".") for part in path.relative_to(below).parts)
+def _may_know_rank(file: Path) -> bool:
+    """Whether a recording says which ranks it is of, or what keeps it from being read, which is reported later."""
+    with suppress(TcprofError):
+        source_type = find_type(file)
+        if source_type is SAVED:
+            return bool(Identity.from_facts(SavedFile(file).about["recording"]["identity"]).ranks)
+        if source_type is KINETO:
+            return may_know_rank(file)
+        return bool(source_type.open(source_type.find(file)).recording().identity.ranks)
+    return True
+
+
+def _list_folders(given: Path) -> Iterator[Path]:
+    """A folder and those in it, but hidden ones such as that of a project's store."""
+    yield given
+    for top, folders, _ in os.walk(given):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        yield from (Path(top, each) for each in folders)
 
 
 def gather(

@@ -136,8 +136,9 @@ def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
 
 def explain_unknown_ranks(files: Sequence[str]) -> InputError:
     """What to do about recordings that do not say which ranks they are of."""
+    do = "does not say which rank it is of" if len(files) == 1 else "do not say which ranks they are of"
     return InputError(
-        f"{list_some(files)} does not say which rank it is of.",
+        f"{list_some(files)} {do}.",
         "Give 'tcprof show' one recording. Record jobs with 'tcprof profile' under torchrun, srun or mpirun, or say "
         r"where the files' names have the rank: tcprof ranks FOLDER --rank-from 'rank(\d+)'.",
     )

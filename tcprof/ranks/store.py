@@ -12,14 +12,9 @@ from tcprof.ranks.job import Job, join_frames
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.saved.checks import find_nulls, find_unreadable
 from tcprof.saved.writing import as_parquet
+from tcprof.sources.registry import JOB_FILE
 
 _FRAMES = {"steps": RANK_STEPS, "collectives": COLLECTIVES, "parts": RANK_PARTS}  # by the attributes of a rank
-_LAST = f"{RANK_RECORDINGS.name}.parquet"  # written last: a folder with it is whole
-
-
-def is_job(folder: Path) -> bool:
-    """Whether a folder holds a job."""
-    return (folder / _LAST).is_file()
 
 
 def write_job(job: Job, folder: Path) -> None:
@@ -36,7 +31,7 @@ def write_job(job: Job, folder: Path) -> None:
     frames = {RANKS.name: job.ranks, RANK_RECORDINGS.name: RANK_RECORDINGS.conform(recordings)}
     for name, schema in _FRAMES.items():
         frames[schema.name] = join_frames([each for each, _ in ranks], name, schema)
-    with replace_folder(folder, _LAST) as staged:
+    with replace_folder(folder, JOB_FILE) as staged:
         for name, frame in frames.items():
             (staged / f"{name}.parquet").write_bytes(as_parquet(frame.sort_values("rank", kind="stable")))
 

@@ -1,11 +1,15 @@
 """Which source reads a file, and which files are recordings: a new source is one more entry of ``SOURCE_TYPES``."""
 
+import os
 import re
-from collections.abc import Iterable
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tcprof.errors import InputError
 from tcprof.files import check_is_file, check_is_unpacked
+from tcprof.frames import RANK_RECORDINGS
 from tcprof.sources import SourceType
 from tcprof.sources.kineto import KINETO
 from tcprof.sources.nsys import NSYS
@@ -14,6 +18,9 @@ from tcprof.sources.saved import SAVED
 # In order; Nsight Systems comes last, since it takes files by their names too.
 SOURCE_TYPES: tuple[SourceType, ...] = (SAVED, KINETO, NSYS)
 HEADER_BYTES = 256
+JOB_FILE = f"{RANK_RECORDINGS.name}.parquet"  # of a saved job, written last: a folder with it is whole
+_SUFFIXES = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
+_MOST_LISTED = 5
 _REPEATED = re.compile(r"-(\d+)(?:-redacted)?$")  # as 'tcprof profile --repeat' and '--redact' name them
 
 
@@ -27,6 +34,8 @@ def find_type(path: Path) -> SourceType:
     source_type = next((each for each in SOURCE_TYPES if each.recognizes(path, header)), None)
     if source_type:
         return source_type
+    if path.is_dir():
+        raise explain_folder(path)
     check_is_file(path)
     check_is_unpacked(path, header)
     raise InputError(
@@ -53,21 +62,76 @@ def find_recordings(given: Path) -> list[Path]:
         InputError: There is none, or the folder may not be read.
     """
     try:
-        suffixes = tuple(dict.fromkeys(suffix for each in SOURCE_TYPES for suffix in each.suffixes))
         if given.is_dir():
-            recordings = choose_recordings(path for path in given.iterdir() if not path.name.startswith("."))
+            recordings = list_folder(given)
             if not recordings:
-                raise InputError(
-                    f"{given} is a folder without recordings.",
-                    f"Give one with files that end in {', '.join(suffixes)}.",
-                )
+                raise explain_folder(given)
             return recordings
         if given.exists() or not given.parent.is_dir():
             return [given]
-        plain = given.with_suffix("") if given.suffix in suffixes else given
+        plain = given.with_suffix("") if given.suffix in _SUFFIXES else given
         return choose_recordings(path for path in given.parent.iterdir() if _belongs(path, plain.name)) or [given]
     except OSError as error:
         raise InputError(f"{given} cannot be read: {error.strerror}.", "Check the name.") from error
+
+
+def is_job(folder: Path) -> bool:
+    """Whether a folder holds a saved job."""
+    return os.path.isfile(folder / JOB_FILE)  # noqa: PTH113  # False, where that folder may not be read
+
+
+def explain_folder(folder: Path) -> InputError:
+    """What a folder is where a recording is needed, and what to type in its place."""
+    if is_job(folder):
+        return InputError(f"{folder} is a saved job of several ranks, not a recording.", f"Show it: {_ranks(folder)}")
+    if recordings := list_folder(folder):
+        return InputError(
+            f"{folder} is a folder with {_count(recordings, 'recording')}.",
+            f"Show the ranks of a job with '{_ranks(folder)}', or give one recording: {_quote(recordings[0])}",
+        )
+    inside = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    folders = [each for each in inside if each.is_dir()]
+    if jobs := [each for each in folders if is_job(each)]:
+        return InputError(
+            f"{folder} has no recordings itself, but {_count(jobs, 'saved job')}.", f"Show one: {_ranks(jobs[0])}"
+        )
+    if full := [each for each in folders if list_folder(each)]:
+        return InputError(
+            f"{folder} has recordings only in {_count(full, 'folder')}.", f"Give one: {_quote(list_folder(full[0])[0])}"
+        )
+    kinds = Counter("folder" if each.is_dir() else each.suffix or "plain file" for each in inside).most_common()
+    counts = (f"{count:,} {kind}{'s' if count > 1 and kind[0] != '.' else ''}" for kind, count in kinds[:_MOST_LISTED])
+    content = ", ".join(counts) or "nothing"
+    return InputError(
+        f"{folder} is a folder without recordings: it has {content}.",
+        f"Give one with files that end in {', '.join(_SUFFIXES)}.",
+    )
+
+
+def _ranks(folder: Path) -> str:
+    return f"tcprof ranks {_quote(folder)}"
+
+
+def _quote(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+def _count(paths: Sequence[Path], what: str) -> str:
+    names = ", ".join(each.name for each in paths[:_MOST_LISTED])
+    more = f" and {len(paths) - _MOST_LISTED:,} more" if len(paths) > _MOST_LISTED else ""
+    return f"{len(paths):,} {what}{'s' if len(paths) > 1 else ''} ({names}{more})"
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """The recordings in a folder itself.
+
+    Raises:
+        InputError: It may not be read.
+    """
+    try:
+        return choose_recordings(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read: {error.strerror}.", "Check the name.") from error
 
 
 def _belongs(path: Path, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Traces of ``torch.profiler`` (Kineto) and JAX (XLA), as files are told apart; ``trace`` reads what is in them."""
 
+import gzip
 import re
 import zlib
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from tcprof.sources import Source, SourceType
 
 GZIP_MAGIC = b"\x1f\x8b"
+RANK_MEMBER = "distributedInfo"  # of the trace's outermost object
 _HEAD_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 22
 _OF_GZIP = 31  # what zlib calls it
 _BEGINS = re.compile(rb"\s*\{")
 # What its first member is called; or a category of its events, where a program put members of its own before them.
@@ -30,6 +33,23 @@ def _recognizes(path: Path, header: bytes) -> bool:
     except (OSError, zlib.error):
         return False
     return _BEGINS.match(head) is not None and _HOLDS.search(head) is not None
+
+
+def may_know_rank(path: Path) -> bool:
+    """Whether a trace may say which rank it is of, before or after its events; also where it cannot be read."""
+    last = b""
+    try:
+        with path.open("rb") as plain:
+            is_packed = plain.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            plain.seek(0)
+            with gzip.open(plain) if is_packed else plain as file:
+                while chunk := file.read(_CHUNK_BYTES):
+                    if RANK_MEMBER.encode() in last + chunk:
+                        return True
+                    last = chunk[-len(RANK_MEMBER) :]
+    except (OSError, EOFError, zlib.error):
+        return True
+    return False
 
 
 def _open(path: Path) -> Source:

@@ -33,6 +33,7 @@ from tcprof.frames import (
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.sources import InvalidValues, Recording, Source
 from tcprof.sources.checks import FAR, LATER_WORK, cut_overruns, find_stretch
+from tcprof.sources.kineto import RANK_MEMBER
 from tcprof.sources.kineto.events import KINDS, MOST_GPUS, Events, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.launches import count_lost, link_work
@@ -182,7 +183,7 @@ class KinetoTrace(Source):
         )
 
     def _ranks(self) -> tuple[Rank, ...]:
-        given = self._about.get("distributedInfo")
+        given = self._about.get(RANK_MEMBER)
         facts = given if isinstance(given, dict) else {}
         rank, size = (whole(facts.get(name), MOST_RANKS + 1) for name in ("rank", "world_size"))
         return (Rank(rank, size),) if 0 <= rank < size else ()
