@@ -7,7 +7,7 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-from builders import TraceBuilder, small_trace
+from builders import FIXTURES, TraceBuilder
 from commands import Run
 
 from tcprof.render.html.page import FILE, VERSION, read_bundle
@@ -65,12 +65,29 @@ def test_the_page_may_be_opened(command, opens, run, recording, tmp_path, monkey
     assert ("no browser was found" in done.err) != opens
 
 
-def test_a_report_prints_its_verdict_and_its_path(run: Run, tmp_path: Path) -> None:
+FP32, TF32, FP16 = (FIXTURES / f"mlp_{name}.sqlite" for name in ("fp32", "tf32", "fp16"))
+JOBS = FIXTURES / "jobs"
+
+
+@pytest.mark.parametrize(
+    ("command", "verdicts"),
+    [
+        (["report", FP16], ["The Tensor Cores were busy"]),
+        (["compare", FP32, FP16], ["mlp_fp16 takes"]),
+        (["compare", FP32, TF32, FP16], ["mlp_tf32 takes", "mlp_fp16 takes"]),
+        (["compare", JOBS / "base", JOBS / "more-work"], ["more-work takes"]),
+        (["ranks", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
+        (["show", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
+        (["report", JOBS / "more-work"], ["2 ranks", "Rank 1 holds"]),
+    ],
+)
+def test_beside_a_page_its_verdict_and_path_are_printed(command, verdicts, run: Run, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    done = run("report", small_trace(tmp_path), "-o", page)
+    done = run(*command, "-o", page)
     assert (done.status, done.out) == (0, f"{page}\n")
-    assert "Checks:" not in done.err
-    assert "note:" not in done.err
+    assert not any(word in done.err for word in ("Checks:", "note:", "──"))
+    for verdict in verdicts:
+        assert verdict in done.err
 
 
 def test_show_says_first_how_to_record_tensor_active(run: Run, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_no_file_holds_something_else_than_its_suffix_says(name, suffix, run, re
         ".sqlite": b"SQLite",
     }
     target = recording.with_name(f"made{suffix}")
-    inputs = {"compare": [recording, recording], "workloads": []}.get(name, [recording])
+    inputs = {"compare": [recording, FIXTURES / "matmul.sqlite"], "workloads": []}.get(name, [recording])
     done = run(name, *inputs, "-o", target)
     if done.status == 0:
         assert target.read_bytes().startswith(begins[suffix])

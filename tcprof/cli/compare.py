@@ -32,6 +32,8 @@ from tcprof.cli.options import (
     select_rows,
 )
 from tcprof.cli.output import (
+    BRIEF,
+    TEXT,
     add_suffix,
     find_reports,
     open_page,
@@ -160,7 +162,7 @@ def compare(
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
     listed = pattern is not None or depth is not None
     document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
-    print_document(document, chosen, file, wide=wide)
+    print_document(document, TEXT if chosen == BRIEF and (everything or listed) else chosen, file, wide=wide)
     if page is not None:
         reports = _find_reports(page, sides, comparisons)
         _write_page(findings, gate, reports, page, PageOptions(title, theme, plotlyjs))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import add_suffix
+from tcprof.cli.output import BRIEF, TEXT, add_suffix
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for, load_format
@@ -38,7 +38,6 @@ def format_option(formats: tuple[str, ...], help_text: str) -> Any:
     )
 
 
-TEXT = "text"
 _MATCHED = {"path": "range", "name": "kernel", "module": "module"}  # what a column of names is of
 _LISTED, _LONGEST = 8, 60  # names, and characters of each
 LIST_FORMATS = formats_for()
@@ -215,6 +214,8 @@ def choose_outputs(
 ) -> tuple[str, Path | None, Path | None]:
     """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
 
+    Beside a page it is ``BRIEF``, unless one is given.
+
     Raises:
         As ``choose_format`` does.
     """
@@ -223,7 +224,7 @@ def choose_outputs(
     if output is None or output.suffix != PAGE_SUFFIX:
         return choose_format(given, output, inputs, formats, force=force, others=(PAGE_SUFFIX,)), output, None
     check_target(output, inputs, force=force)
-    return given or TEXT, None, output
+    return given or BRIEF, None, output
 
 
 def select_rows(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tcprof.render.formats import Style
     from tcprof.views.document import Document
 
+TEXT = "text"
+BRIEF = "brief"  # no format of its own: what is printed beside a page
 NARROWEST = 40
 ELSEWHERE = 120  # columns where the output is no terminal, and COLUMNS does not say
 
@@ -30,12 +32,18 @@ def print_document(
     """Print a document, or write it to a file; what the format has no place for goes to the error stream.
 
     Args:
+        format_name: A format, or ``BRIEF`` where a page has it all: the error stream gets faults, verdict and gate.
         notes: Whether remarks are printed that the format has no place for; else the document counts them, unless
             the format has rows alone.
     """
     from tcprof.outputs import replace_file
     from tcprof.render.formats import load_format
 
+    if format_name == BRIEF:
+        print_faults(document.faults)
+        print_lines(document.lead)
+        _print_gate(document)
+        return
     form = load_format(format_name)
     output = output and add_suffix(output, form.SUFFIXES)
     style = style_of(sys.stdout if output is None else None, wide=wide)
@@ -62,17 +70,22 @@ def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> Non
         print_notes((document.if_empty,))
     if "warnings" not in has:
         print_notes(each for each in document.warnings if notes or each not in document.remarks)
-    if document.gate is not None and "gate" not in has:
-        from tcprof.render.formats.text import render_gate
-
-        echo_error(render_gate(document.gate, style_of(sys.stderr)), styled=True)
+    if "gate" not in has:
+        _print_gate(document)
     elif document.gate is not None and document.gate.doubt and "doubt" not in has:
         print_lines((document.gate.doubt,))
 
 
+def _print_gate(document: "Document") -> None:
+    if document.gate is not None:
+        from tcprof.render.formats.text import render_gate
+
+        echo_error(render_gate(document.gate, style_of(sys.stderr)), styled=True)
+
+
 def tell_path(path: Path, format_name: str) -> None:
     """Say which file was written; beside what other programs read, on standard error."""
-    if format_name == "text":
+    if format_name in (TEXT, BRIEF):
         echo_path(path)
     else:
         echo_error(str(path))

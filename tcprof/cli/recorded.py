@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcprof.cli.files import name_copy, write_copy
-from tcprof.cli.options import TEXT
-from tcprof.cli.output import origin_of, print_document, print_notes, progress
+from tcprof.cli.output import TEXT, origin_of, print_document, print_notes, progress
 from tcprof.cli.streams import echo_error
 from tcprof.errors import OutputError, StoppedError, TcprofError
 from tcprof.files import SAVED_SUFFIX

@@ -7,7 +7,7 @@ import typer
 
 from tcprof.cli.history import MetricOption, StoreOption, history, open_existing
 from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_outputs
-from tcprof.cli.output import print_document, progress
+from tcprof.cli.output import BRIEF, TEXT, print_document, progress
 from tcprof.cli.streams import echo_path
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def trend(
     opened = open_existing(store)
     trends = read_trends(opened, branch, program, metric or ())
     document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None)
-    print_document(document, chosen, file, wide=wide)
+    print_document(document, TEXT if chosen == BRIEF and (confirm or not trends) else chosen, file, wide=wide)
     if page is not None and trends:
         _write_page(opened, trends, document, limit or None, page)
         echo_path(page)

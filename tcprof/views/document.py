@@ -291,3 +291,9 @@ class Document:
     if_empty: str = "Nothing in the recording matches the options."  # what is said where there are no rows
     gate: Any = None  # what a gate says, see ``tcprof.views.comparison.gate``
     title: str = ""  # what it is called where several documents are shown
+    headlines: tuple[str, ...] = ()  # one for each of several verdicts
+
+    @property
+    def lead(self) -> tuple[str, ...]:
+        """What stands for all of it: the headlines, or two lines of the only verdict."""
+        return self.headlines or next((part.lines[:2] for part in self.parts if isinstance(part, Notes)), ())

@@ -68,6 +68,7 @@ def view_comparison(
         rows=_merge(comparisons, rows),
         gate=view_gate(gate) if gate else None,
         title=title_sides(comparisons),
+        headlines=tuple(each.gpus[0].sentences[0] for each in findings) if len(findings) > 1 else (),
     )
 
 
