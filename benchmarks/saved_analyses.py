@@ -34,7 +34,6 @@ def measure_saved(sizes: Mapping[str, Size], folder: Path) -> str:
     """Text commands on a recording, and on what was saved of it."""
     names = ("show", "advise", "ranges", "kernels", "kernels --by path", "timeline", "show --format json", "modules")
     rows: dict[str, list[str]] = {}
-    os.environ[VARIABLE] = str(folder / "cached")  # for the key to what is saved of findings
     for name in ("the Llama fixture", *sizes):
         recording, saved = LLAMA, folder / "saved.tcprof"
         if name in sizes:

@@ -100,8 +100,8 @@ def test_runs_are_named_wherever_a_recording_is(run: Run) -> None:
     compared = json.loads(run("compare", "main@-2", FP16, "--format", "json").out)
     expected = json.loads(run("compare", f"main@-2={FP32}", FP16, "--format", "json").out)
     assert compared["rows"] == expected["rows"]
-    both = json.loads(run("compare", "main@-5..", f"commit:{commit[:6]}", "--format", "json").out)
-    assert [len(each) for each in both["recordings"].values()] == [2, 2]
+    both = run("compare", "main@-5..", f"commit:{commit[:6]}")  # the same two
+    assert (both.status, "have the same recording" in both.err) == (2, True)
     labelled = run("compare", "before=main@-2", "main@latest:mlp")
     assert (labelled.status, "before" in labelled.out) == (0, True)
 
