@@ -7,7 +7,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
+from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
 from tcprof.findings.judge import keep_busiest
 from tcprof.render.html.page import render_page
 from tcprof.views.recording.report import view_report

@@ -1,4 +1,4 @@
-"""What follows from the fit of the kernels: launches with all that is known of them, kernels, modules, and rates."""
+"""The frames that follow from the fit of the kernels: launches, kernels, modules, and rates."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,17 +17,17 @@ from tcprof.analysis.modules.summary import find_rows, summarize_modules
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
 from tcprof.analysis.steps.kind_figures import add_rates_of_kinds
-from tcprof.analysis.time.account import account_for_time, classes_of_activities, keep_ledger
+from tcprof.analysis.time.account import account_for_time, classes_of_activities, compute_time_account
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import KERNEL_INSTANCES, OTHER_KINDS_PATH, WARM_UP_PATH
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 
 
-def make_account(
+def summarize_fit(
     evidence: Evidence, fit: KernelFit, steps: pd.DataFrame, step_of: Ints, kinds: pd.DataFrame
 ) -> dict[str, Any]:
-    """What ``Analysis`` has from the fit: the account of all time, and of that of each module and kind of step.
+    """Compute the frames of ``Analysis`` that need the fit: launches, kernels, time account, modules, kinds of steps.
 
     ``step_of`` has for each activity the row of its step, -1 for none.
     """
@@ -40,8 +40,8 @@ def make_account(
         range=ranges_of_activities(evidence.attribution, len(activities))[activity],
         step=step_of[activity],
     )
-    of_path, named = _set_apart(launches, evidence, steps)
-    apart = replace(fit, kernel_instances=of_path)
+    apart_launches, apart_paths = _set_apart(launches, evidence, steps)
+    apart = replace(fit, kernel_instances=apart_launches)
     assignment = assign_modules(evidence.hierarchy, evidence.attribution, len(activities))
     return_freed_memory()
     useful = count_useful_flop(launches, kernels, evidence, assignment)
@@ -50,7 +50,7 @@ def make_account(
     return_freed_memory()
 
     def by_path() -> pd.DataFrame:
-        return summarize_kernels(apart, activities, named, peaks, by_path=True)[0]
+        return summarize_kernels(apart, activities, apart_paths, peaks, by_path=True)[0]
 
     classes = classes_of_activities(activities, launches, kernels)
     windows = instance_windows(evidence.instances, evidence.work, "gpu")
@@ -59,7 +59,7 @@ def make_account(
         "kernels": kernels,
         "kernels_by_path": by_path() if len(launches) > MOST_KEPT else Deferred(by_path),
         "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
-        "ledger": keep_ledger(activities, evidence.attribution, evidence.samples, fit, kernels),
+        "ledger": compute_time_account(activities, evidence.attribution, evidence.samples, fit, kernels),
         "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"]),
     }
     return_freed_memory()
@@ -68,7 +68,7 @@ def make_account(
 
 
 def _set_apart(launches: pd.DataFrame, evidence: Evidence, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The launches, those in warm-up and those in other kinds of steps with a path each, which are the last."""
+    """Give launches in warm-up, and those in other kinds of steps, a path each, after all others."""
     paths, left_out = evidence.hierarchy.paths, evidence.instances[evidence.instances["left_out"]]
     keys = [
         rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
@@ -77,6 +77,6 @@ def _set_apart(launches: pd.DataFrame, evidence: Evidence, steps: pd.DataFrame) 
     apart = np.isin(keys[0], keys[1]) & (launches["range"] >= 0).to_numpy()
     of_other_kind = np.append(~steps["warm_up"].to_numpy(bool), False)[launches["step"].to_numpy()]
     names = [WARM_UP_PATH, OTHER_KINDS_PATH]
-    own = pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1})
+    other_paths = pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1})
     path_id = launches["path_id"].where(~apart, len(paths) + of_other_kind)
-    return launches.assign(path_id=path_id), pd.concat([paths, own], ignore_index=True)
+    return launches.assign(path_id=path_id), pd.concat([paths, other_paths], ignore_index=True)

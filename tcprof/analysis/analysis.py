@@ -57,9 +57,8 @@ _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "c
 class Analysis:
     """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
-    Figures per path and step are without warm-up and without other kinds of steps than
-    the first; those of the whole capture and of ranges around the steps have them. ``instances`` and
-    ``steps`` hold all, with columns that mark these.
+    Figures per path and step are without warm-up and without other kinds of steps than the first; those of the whole
+    capture and of ranges around the steps have them. ``instances`` and ``steps`` hold and mark all.
     """
 
     recording: Recording
@@ -91,24 +90,24 @@ class Analysis:
     outside: Frame = Frame()
     step_summary: Frame = Frame()  # one row for each GPU with steps, without warm-up
     observed: Observed
-    # What ``tcprof.findings`` said, where the cache had it. No copy has it: its figures may be others.
+    # The findings, where the cache had them. No copy has them: its figures may differ.
     judged: Mapping[str, Any] | None = field(init=False, default=None)
 
     @cached_property
     def fingerprint(self) -> Marks:
-        """What copies of the recording have in common, and no other run has."""
+        """Marks that copies of the recording share, and no other run has."""
         return take_fingerprint(self.samples if self.activities.empty else self.activities)
 
     def counted_steps(self, gpu: int) -> pd.DataFrame:
-        """The steps of a GPU that figures are over."""
+        """Return the steps of a GPU that figures are over."""
         return self.steps[(self.steps["gpu"] == gpu) & self.steps["counted"]]
 
     def whole_capture(self, gpu: int) -> pd.DataFrame:
-        """The row of ``ranges`` for all of a GPU's capture; empty where it has none."""
+        """Return the row of ``ranges`` for all of a GPU's capture; empty where it has none."""
         return self.ranges[(self.ranges["gpu"] == gpu) & (self.ranges["depth"] == 0)]
 
     def column(self, frame: str, name: str) -> npt.NDArray[Any]:
-        """A column of one of the frames above; of a saved analysis no other is read for it."""
+        """Return a column of one of the frames above; of a saved analysis it reads no other."""
         stored = vars(self)[frame]
         if isinstance(stored, Deferred) and stored.column:
             return stored.column(name)
@@ -144,9 +143,9 @@ def analyze(
         window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
             last one's end; ``busy`` is the time under at least one of its activities.
         metrics: Columns of the samples to read; the fit and the clock check add what they need.
-        warm_up: How many first steps are warm-up, or ``all`` to count all; None: those that are found to be.
-        step: The range that iterates, see ``find_marked_steps``, or ``KERNEL_ORDER``; None: the one that is found.
-        peak_tflops: What FLOP are held against; None for the dense peak of each kernel's precision.
+        warm_up: How many first steps are warm-up, or ``all`` to count all; None detects them.
+        step: The range that iterates, see ``find_marked_steps``, or ``KERNEL_ORDER``; None detects it.
+        peak_tflops: The peak to compare FLOP with; None for the dense peak of each kernel's precision.
 
     Raises:
         UsageError: There is no such warm-up, or no such range.
@@ -221,7 +220,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
 def _place(
     recorded: _Recorded, gpus: list[int], step: str | None
 ) -> tuple[_Recorded, pd.DataFrame, Work, str | list[int]]:
-    """The ranges with what belongs to them, and what iterates, see ``find_marked_steps``."""
+    """Attribute activities to ranges, and find what iterates, see ``find_marked_steps``."""
     hierarchy, attribution, activities = recorded.hierarchy, recorded.attribution, recorded.activities
     instances, work = list_instances(hierarchy, attribution, activities, gpus)
     if step not in (None, KERNEL_ORDER):
@@ -261,17 +260,17 @@ def _account(
     account: dict[str, Any] = {schema.name: schema.empty() for schema in _OF_FIT}
     account |= {"kernels_by_path": KERNELS.empty(), "kinds": kinds}
     if fit is not None:
-        from tcprof.analysis.accounting import make_account  # here, since what needs no fit should not wait
+        from tcprof.analysis.accounting import summarize_fit  # here, since what needs no fit should not wait
         from tcprof.analysis.time.range_metrics import add_rates
 
-        account = make_account(evidence, fit, steps, step_of, kinds)
+        account = summarize_fit(evidence, fit, steps, step_of, kinds)
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}
 
 
 def _hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dict[str, pd.DataFrame]:
-    """The frames that have idle time, with that of these GPUs unknown."""
+    """Set the idle time of these GPUs unknown, in the frames that have it."""
     return {
         name: frames[name].assign(**{column: frames[name][column].mask(frames[name]["gpu"].isin([*gpus]))})
         for name, column in _IDLE.items()
@@ -279,10 +278,10 @@ def _hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dic
     }
 
 
-def list_gpus(named: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """All GPUs, also those only in samples or activities; and the numbers of the latter, or at least of the first."""
-    recorded = {*samples["gpu"].unique(), *activities["gpu"].unique()}
-    others = sorted(recorded - set(named["gpu"]))
-    unnamed = pd.DataFrame({"gpu": others, "name": [f"GPU {gpu}" for gpu in others], "chip": ""})
-    gpus = GPUS.concat([named, GPUS.conform(unnamed)])
-    return gpus, [gpu for gpu in gpus["gpu"] if gpu in recorded] or gpus["gpu"].tolist()[:1] or [0]
+def list_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """List all GPUs, also those only in samples or activities; and the numbers of these, or at least of the first."""
+    used = {*samples["gpu"].unique(), *activities["gpu"].unique()}
+    unnamed = sorted(used - set(gpus["gpu"]))
+    rows = pd.DataFrame({"gpu": unnamed, "name": [f"GPU {gpu}" for gpu in unnamed], "chip": ""})
+    gpus = GPUS.concat([gpus, GPUS.conform(rows)])
+    return gpus, [gpu for gpu in gpus["gpu"] if gpu in used] or gpus["gpu"].tolist()[:1] or [0]

@@ -1,4 +1,4 @@
-"""What drawings of a recording are made of: fewer points for the same picture, and the rate of FLOP."""
+"""Data for drawings of a recording: fewer points for the same picture, and the rate of FLOP."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Envelope:
 
 
 def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelope:
-    """At most twice so many bins' samples as they are, else smallest, mean and largest value of bins of equal width.
+    """Reduce samples to smallest, mean and largest value of bins of equal width; returns up to 2 x bins unchanged.
 
     Samples do not overlap; NaN counts as a gap.
     """
@@ -33,34 +33,34 @@ def compute_envelope(start: Ints, end: Ints, value: Floats, bins: int) -> Envelo
     if len(samples.start) <= 2 * bins:
         return Envelope(samples.start, samples.end, samples.value, samples.value, samples.value, 0.0)
     edges = np.linspace(samples.start[0], samples.end[-1], bins + 1).round().astype(np.int64)
-    left, right = edges[:-1], edges[1:]
-    covered = samples.covered(left, right)
-    seen = np.flatnonzero(covered > 0)
-    left, right = left[seen], right[seen]
-    first = np.searchsorted(samples.end, left, side="right")
-    last = np.searchsorted(samples.start, right, side="left")
+    begin, finish = edges[:-1], edges[1:]
+    covered = samples.covered(begin, finish)
+    sampled = np.flatnonzero(covered > 0)
+    begin, finish = begin[sampled], finish[sampled]
+    first = np.searchsorted(samples.end, begin, side="right")
+    last = np.searchsorted(samples.start, finish, side="left")
     pairs = np.column_stack((first, last)).ravel()  # every pair holds at least one sample
     padded = np.append(samples.value, 0.0)  # so that the end of the last pair is an index
     low, high = np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
-    mean = np.clip(samples.integral(left, right) / covered[seen], low, high)  # a running sum rounds
-    return Envelope(left, right, mean, low, high, float(edges[-1] - edges[0]) / bins)
+    mean = np.clip(samples.integral(begin, finish) / covered[sampled], low, high)  # a running sum rounds
+    return Envelope(begin, finish, mean, low, high, float(edges[-1] - edges[0]) / bins)
 
 
 def flop_rate(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Floats:
-    """FLOP per second on the Tensor Cores in each interval, in ascending order; unknown where a launch's FLOP are."""
+    """Compute Tensor Core FLOP per second in each interval, ascending; unknown where a launch's FLOP are unknown."""
     launched = rows_of_gpu(analysis.kernel_instances, gpu)
     flop = launched["tensor_flop"].to_numpy()
     if analysis.tensor_source == "none" or np.isnan(flop).all() or not len(start):
         return np.full(len(start), np.nan)
-    of_launch = analysis.activities.iloc[launched["activity"].to_numpy()]
-    begin, finish = of_launch["start_ns"].to_numpy(), of_launch["end_ns"].to_numpy()
-    amount = _between(begin, finish, np.nan_to_num(flop), start, end)
-    unknown = _between(begin, finish, np.where(np.isnan(flop), finish - begin, 0.0), start, end) >= 1
+    activities = analysis.activities.iloc[launched["activity"].to_numpy()]
+    begin, finish = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
+    amount = _sum_between(begin, finish, np.nan_to_num(flop), start, end)
+    unknown = _sum_between(begin, finish, np.where(np.isnan(flop), finish - begin, 0.0), start, end) >= 1
     return np.where(unknown | (end <= start), np.nan, np.maximum(amount, 0) / np.maximum(end - start, 1) * 1e9)
 
 
-def _between(begin: Ints, finish: Ints, amount: Floats, start: Ints, end: Ints) -> Floats:
-    """How much of amounts, which are spread evenly from begin to finish, lies in each interval."""
+def _sum_between(begin: Ints, finish: Ints, amount: Floats, start: Ints, end: Ints) -> Floats:
+    """Sum the part of amounts, spread evenly from begin to finish, that lies in each interval."""
     rate = amount / np.maximum(finish - begin, 1)
     times = np.concatenate([begin, finish])
     order = np.argsort(times, kind="stable")

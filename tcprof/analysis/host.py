@@ -35,11 +35,11 @@ Pair = tuple[Ints, Ints]
 class Host:
     """The CPU of a mean step."""
 
-    # Time in which it does not wait for the GPU; NaN where no calls were recorded, or of several processes
+    # Time in which it does not wait for the GPU; NaN where no calls were recorded, or those of several processes
     cpu_ns: float
-    waits: pd.DataFrame  # time in which it does, by what is called, how often, and in which range; empty for none
-    # Time in which the GPU idles, by why: the CPU launches, it has just waited, it works long in a range that
-    # launches nothing, or the launch was there before
+    waits: pd.DataFrame  # time in which it waits, by call, with count and range; empty for none
+    # Time in which the GPU idles, by cause: the CPU launches, it has just waited, it works long in a range that
+    # launches nothing, or the launch was early
     idle_ns: Mapping[str, float]
     # Of idle time while the CPU works long between launches, by the range that is open then; empty for none
     work: "pd.Series[float]"
@@ -47,21 +47,21 @@ class Host:
 
     @property
     def is_blocking(self) -> bool:
-        """Whether launches wait until their kernel has ended."""
+        """Tell whether launches wait until their kernel has ended."""
         return LAUNCH_THAT_BLOCKS in self.waits.index
 
     @property
     def work_of_launching_ns(self) -> float:
-        """Of idle time while the CPU works long, that in ranges that launch kernels, too."""
+        """Sum the idle time of long CPU work in ranges that launch kernels, too."""
         return float(self.work[self.work.index.isin(self.launching)].sum())
 
 
 def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction, on_cpu: Pair, count: int) -> Host:
-    """What the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
+    """Find what the CPU does in a mean step; ``inside`` is 1 in the steps' windows on the GPU."""
     launch = launches_of(analysis.api_calls, activities)
     waits = list_waits(analysis, activities, launch)
-    own = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
-    launches = pick_rows(analysis.api_calls, own)
+    in_process = analysis.api_calls["process"].isin(activities["process"].unique()).to_numpy()
+    launches = pick_rows(analysis.api_calls, in_process)
     start = launches["start_ns"].to_numpy()
     end = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.int64)
     kernels = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
@@ -82,7 +82,7 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
 
 
 def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
-    """From the first launch of some activities to the last one's end; empty where no launch was recorded."""
+    """Return the time from the first launch of some activities to the last one's end; empty without launches."""
     launch = launches_of(analysis.api_calls, activities)
     rows = analysis.api_calls.iloc[launch[launch >= 0]]
     start = rows["start_ns"].to_numpy()
@@ -91,22 +91,22 @@ def launching_time(analysis: Analysis, activities: pd.DataFrame) -> Pair:
 
 
 def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd.DataFrame:
-    """When the CPU waits for the GPU: calls that do nothing else, and launches and copies that had to wait."""
-    own = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
+    """List when the CPU waits for the GPU: in calls that do nothing else, and in launches and copies."""
+    waits = analysis.waits[analysis.waits["process"].isin(activities["process"].unique())]
     started = np.full(len(analysis.api_calls), np.iinfo(np.int64).max)
-    known = launch >= 0
-    np.minimum.at(started, launch[known], activities["start_ns"].to_numpy()[known])
+    is_launched = launch >= 0
+    np.minimum.at(started, launch[is_launched], activities["start_ns"].to_numpy()[is_launched])
     calls = analysis.api_calls.assign(until=np.minimum(analysis.api_calls["returned_ns"].fillna(-1), started))
     blocked = calls[calls["until"] - calls["start_ns"] >= BLOCKED_NS]
-    kind = _name_launches(activities[known], launch[known])
-    named = kind.reindex(blocked.index)
-    begun, until = np.sort(activities["start_ns"].to_numpy()[known]), blocked["until"].to_numpy(np.int64)
-    launched = np.sort(analysis.api_calls["start_ns"].to_numpy()[launch[known]])
+    kind = _name_launches(activities[is_launched], launch[is_launched])
+    names = kind.reindex(blocked.index)
+    begun, until = np.sort(activities["start_ns"].to_numpy()[is_launched]), blocked["until"].to_numpy(np.int64)
+    launched = np.sort(analysis.api_calls["start_ns"].to_numpy()[launch[is_launched]])
     queued = np.searchsorted(launched, blocked["start_ns"]) - np.searchsorted(begun, until)
-    named[named.notna() & (queued >= _DEEP)] = FULL_QUEUE
-    others = pd.DataFrame({"name": named.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
-    parts = [_name_waits(own, analysis.api_calls, kind), others[others["name"].notna()]]
-    is_kernel = known & activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    names[names.notna() & (queued >= _DEEP)] = FULL_QUEUE
+    blocked_waits = pd.DataFrame({"name": names.to_numpy(), "start_ns": blocked["start_ns"], "end_ns": until})
+    parts = [_name_waits(waits, analysis.api_calls, kind), blocked_waits[blocked_waits["name"].notna()]]
+    is_kernel = is_launched & activities["kind"].isin(KERNEL_KINDS).to_numpy()
     returned = np.append(analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
     is_blocking = is_kernel & (returned >= activities["end_ns"].to_numpy())
     if is_blocking.sum() > _BLOCKING * is_kernel.sum():  # then they wait from their kernel's start on
@@ -118,19 +118,19 @@ def list_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints) -> pd
 
 
 def _name_launches(activities: pd.DataFrame, launch: Ints) -> "pd.Series[str]":
-    """What each launch starts: a copy by its direction and the host's memory, else the kind; by rows of launches."""
+    """Name what each launch starts: a copy by its direction and the host's memory, else its kind; by launch."""
     kind = activities["kind"].astype(object).to_numpy(copy=True)
     direction, memory = (activities[name].astype(object) for name in ("name", "host_memory"))
     is_copy = kind == "memcpy"
     kind[is_copy & (direction == DEVICE_TO_HOST)] = FROM_GPU
     to_gpu = is_copy & (direction == HOST_TO_DEVICE).to_numpy()
     kind[to_gpu] = memory.map(FROM_MEMORY).fillna(TO_GPU).to_numpy()[to_gpu]
-    named = pd.Series(kind, index=launch, dtype=object)
-    return named[~named.index.duplicated()]
+    names = pd.Series(kind, index=launch, dtype=object)
+    return names[~names.index.duplicated()]
 
 
 def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[str]") -> pd.DataFrame:
-    """Calls that wait: by the copy that the same thread started just before, else by their own name."""
+    """Name calls that wait: by the copy that the same thread started just before, else by their own name."""
     columns = ["process", "thread"]
     calls = launches[[*columns, "start_ns", "returned_ns"]].assign(row=np.arange(len(launches)))
     calls["returned_ns"] = calls["returned_ns"].fillna(calls["start_ns"] + CALL_NS)
@@ -146,15 +146,15 @@ def _name_waits(waits: pd.DataFrame, launches: pd.DataFrame, kind: "pd.Series[st
 
 
 def _sum_waits(analysis: Analysis, waits: pd.DataFrame, steps: StepFunction, process: int, count: int) -> pd.DataFrame:
-    """Time and number of waits in a step, by what is called, with the range that is mostly open then."""
+    """Sum time and number of waits in a step, by call, with the range that is mostly open then."""
     time = steps.integral(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
     inside = waits.assign(time_ns=time)[time > 0]
-    found = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
+    summary = inside.groupby("name")["time_ns"].agg(["sum", "size"]) / count
     start = inside["start_ns"].to_numpy(np.int64)
     names = open_ranges(analysis, np.full(len(start), process), start)
-    places = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
-    found["range"] = places.reset_index("range").groupby(level=0)["range"].last()
-    return found.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
+    by_range = inside.assign(range=names).groupby(["name", "range"])["time_ns"].sum().sort_values()
+    summary["range"] = by_range.reset_index("range").groupby(level=0)["range"].last()
+    return summary.rename(columns={"sum": "time_ns", "size": "count"}).sort_values("time_ns", ascending=False)
 
 
 def _explain_idle(
@@ -166,15 +166,15 @@ def _explain_idle(
     inside: StepFunction,
     launching: frozenset[str],
 ) -> tuple[dict[str, float], "pd.Series[float]"]:
-    """The GPU's idle time in the steps, by what the CPU did until it launched what came next."""
+    """Split the GPU's idle time in the steps by what the CPU did until the next launch."""
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     busy = open_times(begins, ends)
     idle_from, idle_to = busy.end[:-1], busy.start[1:]
     order = np.argsort(begins, kind="stable")
     following = order[np.searchsorted(begins[order], idle_to)]
     row = launch[following]
-    known = row >= 0
-    launched = np.where(known, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], idle_from)
+    is_launched = row >= 0
+    launched = np.where(is_launched, np.append(analysis.api_calls["start_ns"].to_numpy(), 0)[row], idle_from)
     launched = np.clip(launched, idle_from, idle_to)
     waited = _last_end(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64), launched)
     called = np.maximum(_last_end(*calls, launched), waited)
@@ -184,53 +184,53 @@ def _explain_idle(
     middle = (np.maximum(called, idle_from) + launched) // 2
     names = np.full(len(middle), "", dtype=object)
     names[is_long] = open_ranges(analysis, activities["process"].to_numpy()[following[is_long]], middle[is_long])
-    is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare each text with each
+    is_launching = pd.Series(names).isin(launching).to_numpy()  # numpy would compare all pairs of texts
     is_work = is_long & (launched > idle_from) & (~is_launching | (launched - called >= VERY_LONG_NS))
     late = np.where(launched > idle_from, inside.integral(idle_from, idle_to), 0.0)
     waited_ns = inside.integral(idle_from, wait_to)
-    rest = late - waited_ns
+    idle_ns = late - waited_ns
     parts = {
-        LAUNCHES: float(rest[~is_work & ~is_after_wait].sum()),
-        WAITS: float(rest[~is_work & is_after_wait].sum() + waited_ns.sum()),
-        WORK: float(rest[is_work].sum()),
+        LAUNCHES: float(idle_ns[~is_work & ~is_after_wait].sum()),
+        WAITS: float(idle_ns[~is_work & is_after_wait].sum() + waited_ns.sum()),
+        WORK: float(idle_ns[is_work].sum()),
     }
     parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
-    work = pd.Series(rest[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
+    work = pd.Series(idle_ns[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
     return parts, work.sort_values(ascending=False)
 
 
 def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:
-    """When the last of the intervals that begin before a time ends, as far as that is before it; else long ago."""
+    """Return when the last of the intervals that begin before a time ends, at most the time; long ago for none."""
     if not len(start):
         return np.full(len(time), np.iinfo(np.int64).min // 4)
     order = np.argsort(start, kind="stable")
     reach = np.maximum.accumulate(end[order])
-    place = np.searchsorted(start[order], time, side="left") - 1
-    return np.where(place >= 0, np.minimum(reach[np.maximum(place, 0)], time), np.iinfo(np.int64).min // 4)
+    index = np.searchsorted(start[order], time, side="left") - 1
+    return np.where(index >= 0, np.minimum(reach[np.maximum(index, 0)], time), np.iinfo(np.int64).min // 4)
 
 
 def find_launching_ranges(analysis: Analysis, activities: pd.DataFrame) -> list[str]:
-    """The names of the innermost ranges that are open when activities are launched; empty for none."""
+    """Name the innermost ranges that are open when activities are launched; empty for none."""
     launch = launches_of(analysis.api_calls, activities)
-    known = launch >= 0
-    time = analysis.api_calls["start_ns"].to_numpy()[launch[known]]
-    return open_ranges(analysis, activities["process"].to_numpy()[known], time)
+    is_launched = launch >= 0
+    time = analysis.api_calls["start_ns"].to_numpy()[launch[is_launched]]
+    return open_ranges(analysis, activities["process"].to_numpy()[is_launched], time)
 
 
 def open_ranges(analysis: Analysis, process: Ints, time: Ints) -> list[str]:
-    """The name of the range of each process that opened last before a time and is open then; empty where none is."""
+    """Name the range of each process that opened last before a time and is still open then; empty for none."""
     ranges = analysis.nvtx_ranges[~analysis.nvtx_ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN])]
     if not len(ranges) or not len(time):
         return [""] * len(time)
     columns = [ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns")]
     order = OpenIntervals.order(*columns)
-    found = OpenIntervals(*(column[order] for column in columns)).at(process, time)
+    innermost = OpenIntervals(*(column[order] for column in columns)).at(process, time)
     code, names = ranges["name"].cat.codes.to_numpy()[order], ranges["name"].cat.categories.to_numpy(dtype=object)
-    return list(np.append(names, "")[np.append(code, -1)[found]])  # -1, for none, is the last of both
+    return list(np.append(names, "")[np.append(code, -1)[innermost]])  # -1, for none, is the last of both
 
 
 def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints, waits: pd.DataFrame) -> Bools:
-    """Which waits, in order of start, lie between the scaler's kernels, but before no optimizer that looks itself."""
+    """Find the waits, in order of start, between the scaler's kernels, but for optimizers that check for themselves."""
     is_kernel = (launch >= 0) & activities["kind"].isin(KERNEL_KINDS).to_numpy()
     names = activities["name"].array[is_kernel].remove_unused_categories()
     marks = {mark: np.array([mark in str(name) for name in names.categories]) for mark in (UNSCALE, UPDATE, _FUSED)}
@@ -240,9 +240,8 @@ def find_scaler_waits(analysis: Analysis, activities: pd.DataFrame, launch: Ints
     order = np.argsort(launched, kind="stable")
     codes = names.codes[order]
     following = np.searchsorted(launched[order], waits["start_ns"].to_numpy(np.int64))
-    places = {mark: np.flatnonzero(marks[mark][codes]) for mark in (UNSCALE, UPDATE)}
-    last = {mark: np.append(place, -1)[np.searchsorted(place, following) - 1] for mark, place in places.items()}
+    marked = {mark: np.flatnonzero(marks[mark][codes]) for mark in (UNSCALE, UPDATE)}
+    last = {mark: np.append(index, -1)[np.searchsorted(index, following) - 1] for mark, index in marked.items()}
     is_last = np.append(following[1:] != following[:-1], True)  # of the waits between two launches
     is_fused = np.append(marks[_FUSED][codes], False)[following]
-    found: Bools = is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused
-    return found
+    return np.asarray(is_last & (last[UNSCALE] > last[UPDATE]) & ~is_fused)

@@ -15,26 +15,26 @@ from tcprof.arrays import Floats, Ints, union
 
 
 def run_starts(*keys: npt.NDArray[Any]) -> Ints:
-    """Where a run of rows with equal keys begins."""
+    """Find where a run of rows with equal keys begins."""
     if not len(keys[0]):
         return np.empty(0, dtype=np.int64)
     changes = np.any([key[1:] != key[:-1] for key in keys], axis=0)
     return np.flatnonzero(np.append(True, changes))
 
 
-def places_in_runs(count: Ints) -> Ints:
-    """The place of each row in its run, where runs of so many rows follow one another: 0, 1, 2, 0, 1 and so on."""
+def index_in_runs(count: Ints) -> Ints:
+    """Index each row in its run, where runs of so many rows follow one another: 0, 1, 2, 0, 1 and so on."""
     return np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
 
 
 def distinct(*times: Ints) -> Ints:
-    """All times, each once, ascending: as ``np.unique``, which puts numbers into a hash table, and is far slower."""
+    """Sort all times without repetitions; ``np.unique``, which builds a hash table, is far slower."""
     every = np.sort(np.concatenate(times), kind="stable")  # linear, where each of them is in order
     return every[run_starts(every)]
 
 
 def enumerate_keys(keys: Ints) -> tuple[Ints, Ints]:
-    """The distinct keys, ascending, and where each key is among them: as ``np.unique``, but linear for small keys."""
+    """Return the distinct keys, ascending, and the index of each key in them: ``np.unique``, but linear if small."""
     most = int(keys.max(initial=-1)) + 1
     if most > 4 * len(keys) or keys.min(initial=0) < 0:
         return np.unique(keys, return_inverse=True)
@@ -44,19 +44,19 @@ def enumerate_keys(keys: Ints) -> tuple[Ints, Ints]:
 
 
 def open_times(start: Ints, end: Ints) -> "StepFunction":
-    """1 while at least one of some intervals is open."""
+    """Return a function that is 1 while at least one of some intervals is open."""
     _, start, end = union(np.zeros(len(start), dtype=np.int64), start, end)
     return StepFunction(start, end, np.ones(len(start)))
 
 
-def search(times: Ints, wanted: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
-    """As ``np.searchsorted``, but what is wanted is looked for in order: far quicker where there is much of both."""
-    if np.all(wanted[1:] >= wanted[:-1]):
-        return np.searchsorted(times, wanted, side)
-    order = np.argsort(wanted, kind="stable")  # ends of ranges are nearly in order: then it takes a third of the time
-    found = np.empty(len(wanted), dtype=np.int64)
-    found[order] = np.searchsorted(times, wanted[order], side)
-    return found
+def search(times: Ints, values: Ints | Floats, side: Literal["left", "right"] = "left") -> Ints:
+    """Search sorted times as ``np.searchsorted`` does, but for values in order: far quicker where there are many."""
+    if np.all(values[1:] >= values[:-1]):
+        return np.searchsorted(times, values, side)
+    order = np.argsort(values, kind="stable")  # ends of ranges are nearly in order: then it takes a third of the time
+    indices = np.empty(len(values), dtype=np.int64)
+    indices[order] = np.searchsorted(times, values[order], side)
+    return indices
 
 
 class OpenIntervals:
@@ -81,31 +81,31 @@ class OpenIntervals:
 
     @staticmethod
     def order(group: Ints, start: Ints, end: Ints) -> Ints:
-        """An order by group and start in which, of intervals that start together, the longer comes first."""
+        """Order intervals by group and start; of those that start together, the longer comes first."""
         return np.lexsort((-end, start, group))
 
     def parents(self) -> Ints:
-        """For each interval the one that encloses its start, other than itself; -1 where there is none."""
+        """Find for each interval the one that encloses its start, other than itself; -1 for none."""
         return self._find(np.arange(len(self._start)), self._start)
 
     def reaching(self, rows: Ints, time: Ints) -> Ints:
-        """For each of these rows the last one before it, of its group, that ends after a time; -1 for none."""
+        """Find for each of these rows the last one before it, of its group, that ends after a time; -1 for none."""
         return self._find(rows, self._shift[rows] + time)
 
     def at(self, group: Ints, time: Ints, until: Ints | None = None) -> Ints:
-        """For each query the interval of its group open from ``time`` to ``until`` that began last; -1 for none."""
+        """Find for each query its group's interval open from ``time`` to ``until`` that began last; -1 for none."""
         if not len(self._start):
             return np.full(len(time), -1, dtype=np.int64)
         codes = np.searchsorted(self._groups, group)
-        known = (codes < len(self._groups)) & (self._groups[np.minimum(codes, len(self._groups) - 1)] == group)
-        known &= (time >= self._low) & (time < self._low + self._span - 1)
-        times = np.where(known, codes * self._span + (time - self._low), -1)
+        is_inside = (codes < len(self._groups)) & (self._groups[np.minimum(codes, len(self._groups) - 1)] == group)
+        is_inside &= (time >= self._low) & (time < self._low + self._span - 1)
+        times = np.where(is_inside, codes * self._span + (time - self._low), -1)
         ends = times if until is None else times + (until - time)
         return self._find(search(self._start, times, "right"), ends)
 
     def _find(self, before: Ints, times: Ints) -> Ints:
-        """The last interval whose position is under ``before`` and whose end is after the time; -1 for none."""
-        found = np.full(len(before), -1, dtype=np.int64)
+        """Find the last interval whose position is under ``before`` and whose end is after the time; -1 for none."""
+        rows = np.full(len(before), -1, dtype=np.int64)
         rising, node, height = np.flatnonzero(before), before[before > 0], 0
         stopped: list[tuple[Ints, Ints]] = []  # of each level the queries whose interval is below a node, and that node
         while len(rising):  # everything left of the node is still to be searched; most queries end after a few levels
@@ -114,8 +114,8 @@ class OpenIntervals:
             stopped.append((rising[hit], node[hit] - 1))
             node = node >> 1
             node[hit] = 0
-            left = np.flatnonzero(node)
-            rising, node, height = rising[left], node[left], height + 1
+            open_queries = np.flatnonzero(node)
+            rising, node, height = rising[open_queries], node[open_queries], height + 1
         falling = node = np.empty(0, dtype=np.int64)
         for height in range(len(stopped) - 1, -1, -1):
             falling, node = (np.concatenate(both) for both in zip((falling, node), stopped[height], strict=True))
@@ -123,12 +123,12 @@ class OpenIntervals:
                 below = self._levels[height - 1]
                 right = np.minimum(2 * node + 1, len(below) - 1)
                 node = np.where(below[right] > times[falling], right, 2 * node)
-        found[falling] = node
-        return found
+        rows[falling] = node
+        return rows
 
 
-class Places(NamedTuple):
-    """Where times lie among the steps of a function."""
+class StepPositions(NamedTuple):
+    """Positions of times among the steps of a function."""
 
     step: Ints  # the step that each time lies in, or the last one before it; 0 where there is none
     past: Ints  # how much of that step lies before the time, in ns
@@ -143,85 +143,85 @@ class StepFunction:
     value: Floats  # the function's value on each; NaN counts as unknown
 
     def __post_init__(self) -> None:
-        known = ~np.isnan(self.value)
-        if not known.all():
+        is_known = ~np.isnan(self.value)
+        if not is_known.all():
             for name, array in (("start", self.start), ("end", self.end), ("value", self.value)):
-                object.__setattr__(self, name, array[known])
+                object.__setattr__(self, name, array[is_known])
 
     @property
     def known_ns(self) -> int:
-        """For how long it is known."""
+        """Return for how long the function is known."""
         return int((self.end - self.start).sum())
 
     def between(self, low: int, high: int) -> "StepFunction":
-        """The steps that overlap [low, high), whole."""
+        """Return the whole steps that overlap [low, high)."""
         steps = slice(np.searchsorted(self.end, low, side="right"), np.searchsorted(self.start, high, side="left"))
         return StepFunction(self.start[steps], self.end[steps], self.value[steps])
 
     def integral(self, low: Ints, high: Ints) -> Floats:
-        """The integral over [low, high) of what is known: value x ns."""
+        """Integrate over the known part of [low, high): value x ns."""
         return self.until(high) - self.until(low)
 
     def until(self, time: Ints) -> Floats:
-        """The integral from the first step's start to a time of what is known: value x ns."""
-        return self.before(self.places(time))
+        """Integrate over the known part from the first step's start to a time: value x ns."""
+        return self.before(self.locate(time))
 
-    def places(self, time: Ints) -> Places:
-        """Where times lie among the steps: also among those of any other function with the same steps."""
+    def locate(self, time: Ints) -> StepPositions:
+        """Locate times among the steps, for any function with the same steps."""
         if not len(self.start):
-            return Places(np.zeros(len(time), dtype=np.int64), np.zeros(len(time), dtype=np.int64))
+            return StepPositions(np.zeros(len(time), dtype=np.int64), np.zeros(len(time), dtype=np.int64))
         index = search(self.start, time, "right") - 1
         step = np.maximum(index, 0)
         start = self.start[step]
-        return Places(step, np.where(index < 0, 0, np.clip(time - start, 0, self.end[step] - start)))
+        return StepPositions(step, np.where(index < 0, 0, np.clip(time - start, 0, self.end[step] - start)))
 
-    def before(self, places: Places) -> Floats:
-        """The integral up to places among the steps: value x ns."""
+    def before(self, locate: StepPositions) -> Floats:
+        """Integrate up to positions among the steps: value x ns."""
         if not len(self.value):
-            return np.zeros(len(places.step))
-        integral: Floats = self._before[places.step] + self.value[places.step] * places.past
+            return np.zeros(len(locate.step))
+        integral: Floats = self._before[locate.step] + self.value[locate.step] * locate.past
         return integral
 
     @cached_property
-    def known(self) -> "StepFunction":
-        """1 where the function is known."""
+    def indicator(self) -> "StepFunction":
+        """Return a function that is 1 where this one is known."""
         return replace(self, value=np.broadcast_to(1.0, len(self.value)))
 
     def covered(self, low: Ints, high: Ints) -> Floats:
-        """How much of [low, high) is known, in ns."""
-        return self.known.integral(low, high)
+        """Measure how much of [low, high) is known, in ns."""
+        return self.indicator.integral(low, high)
 
     def integrals_of(self, weights: Iterable[Floats], low: Ints, high: Ints) -> Iterator[Floats]:
-        """The integrals over [low, high) of other functions that are constant on the same steps."""
-        begin, end = self.places(low), self.places(high)
+        """Integrate over [low, high) other functions that are constant on the same steps."""
+        begin, end = self.locate(low), self.locate(high)
         for function in (replace(self, value=weight) for weight in weights):
             yield function.before(end) - function.before(begin)
 
     @cached_property
     def _before(self) -> Floats:
-        """The integral up to each step's start; most functions have far more steps than they are asked for."""
+        """Integrals up to each step's start, on demand: most functions have far more steps than queries."""
         sums = np.zeros(len(self.value))
         np.cumsum((self.value * (self.end - self.start))[:-1], out=sums[1:])
         return sums
 
     def overlaps(self, low: Ints | Floats, high: Ints | Floats) -> tuple[Ints, Ints, Ints]:
-        """Every pair of a query interval and a step that overlap, in order: their numbers, and the overlap in ns."""
+        """List all overlapping pairs of a query interval and a step, in order: their numbers, and the overlap in ns."""
         first = search(self.end, low, "right")
         count = np.maximum(search(self.start, high) - first, 0)
         query = np.repeat(np.arange(len(low)), count)
-        step = places_in_runs(count) + np.repeat(first, count)
+        step = index_in_runs(count) + np.repeat(first, count)
         overlap = np.minimum(self.end[step], high[query]) - np.maximum(self.start[step], low[query])
         return query, step, overlap
 
 
 def last_before(group: Ints, time: Ints, of_group: Ints, start: Ints) -> Ints:
-    """For each query the row that starts last before its time, of those of its group; -1 for none."""
+    """Find for each query the row of its group that starts last before its time; -1 for none."""
     order = np.lexsort((start, of_group))
     if not len(order) or not len(time):
         return np.full(len(time), -1)
     low = min(int(start.min()), int(time.min()))
     span = max(int(start.max()), int(time.max())) - low + 1  # groups are moved apart on one time line
     key = of_group[order] * span + (start[order] - low)
-    place = np.searchsorted(key, group * span + (time - low)) - 1
-    held = (place >= 0) & (of_group[order][place] == group)
-    return np.where(held, order[place], -1)
+    index = np.searchsorted(key, group * span + (time - low)) - 1
+    has_row = (index >= 0) & (of_group[order][index] == group)
+    return np.where(has_row, order[index], -1)

@@ -27,18 +27,18 @@ class MeanStep:
     length_ns: float  # its length
     paths: tuple[int, ...]  # rows in ``Analysis.paths`` of what iterates
     # what it consists of: ``path_id`` and ``module`` (-1 for none), ``time_class`` as an index of ``TIME_CLASSES``,
-    # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, when it comes on
-    # average, after the step's start; of idle time ``gap_count``, and ``longest_ns``, the longest gap of all
+    # ``kernel`` (-1 for other work and idle time), ``time_ns``, ``launch_count``, and ``start_ns``, its mean start
+    # after the step's; of idle time ``gap_count``, and ``longest_ns``, the longest gap
     parts: pd.DataFrame
 
 
 def measure_mean_step(analysis: Analysis, gpu: int) -> MeanStep | None:
-    """The mean of a GPU's steps without warm-up; of all its work where nothing iterates, None without any."""
-    mine = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
-    if not len(mine):
+    """Measure the mean of a GPU's steps without warm-up; of all its work without steps, None without work."""
+    rows = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
+    if not len(rows):
         return None
-    start, end = (analysis.activities[name].to_numpy(np.int64)[mine] for name in ("start_ns", "end_ns"))
-    paths, first, last = _windows(analysis, gpu)
+    start, end = (analysis.activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))
+    paths, first, last = _list_windows(analysis, gpu)
     count = len(first)
     if not count:
         first, last = start.min(keepdims=True), end.max(keepdims=True)
@@ -47,65 +47,65 @@ def measure_mean_step(analysis: Analysis, gpu: int) -> MeanStep | None:
     if not len(low):  # all work was in no time
         return None
     # Idle time is a class of its own, so that both are summed one after the other: there may be millions of pieces.
-    work = _sum_up(_pieces_of_work(analysis, mine, low, high), low)
-    idle = _sum_up(_pieces_of_idle(analysis, gpu, start, end, low, high), low)
+    work = _sum_pieces(_list_work(analysis, rows, low, high), low)
+    idle = _sum_pieces(_list_idle(analysis, gpu, start, end, low, high), low)
     parts = pd.concat([work, idle]).sort_values(_KEYS, ignore_index=True)
     parts[["time_ns", "launch_count", "gap_count"]] /= max(count, 1)
     return MeanStep(count, windows.known_ns / max(count, 1), paths, parts[parts["time_ns"] > 0])
 
 
-def _sum_up(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
-    """What pieces of the same range, module, class and kernel add up to, and when they begin in their window."""
-    place = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
-    pieces["start_ns"] = pieces["begin"].to_numpy() - low[place]
+def _sum_pieces(pieces: pd.DataFrame, low: Ints) -> pd.DataFrame:
+    """Sum pieces of the same range, module, class and kernel, with the mean start in their window."""
+    index = np.maximum(np.searchsorted(low, pieces["begin"].to_numpy(), "right") - 1, 0)
+    pieces["start_ns"] = pieces["begin"].to_numpy() - low[index]
     by = pieces.groupby(_KEYS, as_index=False)
     sums = {name: (name, "sum") for name in ("time_ns", "launch_count", "gap_count")}
     return by.agg(**sums, start_ns=("start_ns", "mean"), longest_ns=("time_ns", "max"))
 
 
-def _windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
+def _list_windows(analysis: Analysis, gpu: int) -> tuple[tuple[int, ...], Ints, Ints]:
     rows = analysis.counted_steps(gpu)
     columns = ["gpu", "range", "path_id", "gpu_end_ns"]
-    found = rows.merge(analysis.instances[columns], on=["gpu", "range"])
-    found = found[found["gpu_end_ns"] > found["gpu_start_ns"]]
-    start, end = (found[name].to_numpy(np.float64).astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
-    return tuple(int(path) for path in found["path_id"].unique()), start, end
+    steps = rows.merge(analysis.instances[columns], on=["gpu", "range"])
+    steps = steps[steps["gpu_end_ns"] > steps["gpu_start_ns"]]
+    start, end = (steps[name].to_numpy(np.float64).astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
+    return tuple(int(path) for path in steps["path_id"].unique()), start, end
 
 
-def _pieces_of_work(analysis: Analysis, mine: Ints, low: Ints, high: Ints) -> pd.DataFrame:
-    launched, place = analysis.kernel_instances, {}
-    of_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[mine]
-    start, end = (analysis.activities[name].to_numpy()[mine] for name in ("start_ns", "end_ns"))
-    # Outside of the windows all time is taken.
+def _list_work(analysis: Analysis, activity_rows: Ints, low: Ints, high: Ints) -> pd.DataFrame:
+    launched, columns = analysis.kernel_instances, {}
+    time_class = classes_of_activities(analysis.activities, launched, analysis.kernels)[activity_rows]
+    start, end = (analysis.activities[name].to_numpy()[activity_rows] for name in ("start_ns", "end_ns"))
+    # Outside of the windows all time counts as busy.
     border = np.concatenate([[min(int(start.min()), int(low[0]))], high]), np.append(low, max(end.max(), high[-1]))
-    taken = open_times(*border)
-    own, begin = np.zeros(len(mine)), start.copy()
+    busy = open_times(*border)
+    self_ns, begin = np.zeros(len(activity_rows)), start.copy()
     for number in range(IDLE):
-        rows = np.flatnonzero(of_class == number)
+        rows = np.flatnonzero(time_class == number)
         rows = rows[np.argsort(start[rows], kind="stable")]
         if not len(rows):
             continue
         reach = np.maximum.accumulate(end[rows])
         begin[rows[1:]] = np.maximum(start[rows[1:]], reach[:-1])
         finish = np.maximum(end[rows], begin[rows])
-        own[rows] = finish - begin[rows] - taken.integral(begin[rows], finish)
-        taken = open_times(np.append(taken.start, start[rows]), np.append(taken.end, end[rows]))
-    kept = np.flatnonzero(own > 0)
-    of_launch = np.full(len(analysis.activities), -1)
-    of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
-    row = of_launch[mine[kept]]
+        self_ns[rows] = finish - begin[rows] - busy.integral(begin[rows], finish)
+        busy = open_times(np.append(busy.start, start[rows]), np.append(busy.end, end[rows]))
+    pieces = np.flatnonzero(self_ns > 0)
+    launch_row = np.full(len(analysis.activities), -1)
+    launch_row[launched["activity"].to_numpy()] = np.arange(len(launched))
+    row = launch_row[activity_rows[pieces]]
     for name, none in (("path_id", -2), ("module", -1), ("kernel", -1)):
-        place[name] = np.append(launched[name].to_numpy(), none)[row]
-    begin, copies = begin[kept], row < 0
-    gpu = int(analysis.activities["gpu"].iloc[mine[0]])
-    place["path_id"][copies] = _innermost(analysis, gpu, begin[copies], end[kept[copies]])
+        columns[name] = np.append(launched[name].to_numpy(), none)[row]
+    begin, copies = begin[pieces], row < 0
+    gpu = int(analysis.activities["gpu"].iloc[activity_rows[0]])
+    columns["path_id"][copies] = _innermost(analysis, gpu, begin[copies], end[pieces[copies]])
     counts = {"launch_count": 1.0, "gap_count": 0.0}
     return pd.DataFrame(
-        {**place, "time_class": of_class[kept], "time_ns": own[kept], "begin": begin, **counts}, copy=False
+        {**columns, "time_class": time_class[pieces], "time_ns": self_ns[pieces], "begin": begin, **counts}, copy=False
     )
 
 
-def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
+def _list_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: Ints, high: Ints) -> pd.DataFrame:
     busy = open_times(start, end)
     gaps = StepFunction(busy.end[:-1], busy.start[1:], busy.value[1:])
     window, step, length = gaps.overlaps(low, high)
@@ -116,14 +116,14 @@ def _pieces_of_idle(analysis: Analysis, gpu: int, start: Ints, end: Ints, low: I
 
 
 def _innermost(analysis: Analysis, gpu: int, start: Ints, end: Ints) -> Ints:
-    """The path of the range that began last on a GPU of those in whose windows some times lie; -1 for none."""
+    """Find the path of the range that began last of those in whose windows on a GPU times lie; -1 for none."""
     rows = rows_of_gpu(analysis.instances[["gpu", "path_id", "gpu_start_ns", "gpu_end_ns"]], gpu)
     rows = pick_rows(rows, rows["gpu_end_ns"].notna().to_numpy())
     low, high = (rows[f"gpu_{side}_ns"].to_numpy(np.float64).astype(np.int64) for side in ("start", "end"))
     order = OpenIntervals.order(np.zeros_like(low), low, high)
-    found = OpenIntervals(np.zeros_like(low), low[order], high[order]).at(np.zeros_like(start), start, end - 1)
+    innermost = OpenIntervals(np.zeros_like(low), low[order], high[order]).at(np.zeros_like(start), start, end - 1)
     paths = np.append(rows["path_id"].to_numpy(np.int64)[order], -1)
-    return paths[found]
+    return paths[innermost]
 
 
 @dataclass(frozen=True)
@@ -144,28 +144,28 @@ class TypicalStep:
 
 
 def find_typical(analysis: Analysis, gpu: int) -> TypicalStep | None:
-    """What is typical of the steps of a GPU; nothing where none but warm-up has work on it."""
+    """Find the typical step of a GPU; None where only warm-up has work on it."""
     steps = analysis.counted_steps(gpu)
-    rest = steps[steps["gpu_window_ns"] > 0].sort_values("number")
-    if not len(rest):
+    active_steps = steps[steps["gpu_window_ns"] > 0].sort_values("number")
+    if not len(active_steps):
         return None
     return TypicalStep(
-        window_ns=find_median(rest["gpu_window_ns"]),
-        tensor_active_pct=_with_rounding(find_median(rest["window_active_pct"]), analysis, gpu, steps),
+        window_ns=find_median(active_steps["gpu_window_ns"]),
+        tensor_active_pct=_widen_by_rounding(find_median(active_steps["window_active_pct"]), analysis, gpu, steps),
     )
 
 
 def find_median(values: "pd.Series[float]") -> Typical:
-    """The median of some values, with its interval where there are enough of them."""
-    found = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
-    return Typical(float(found.value[0]), float(found.low[0]), float(found.high[0]))
+    """Return the median of values, with its interval where there are enough of them."""
+    medians = find_medians(np.zeros(len(values), dtype=np.int64), np.asarray(values, dtype=np.float64), 1)
+    return Typical(float(medians.value[0]), float(medians.low[0]), float(medians.high[0]))
 
 
-def _with_rounding(found: Typical, analysis: Analysis, gpu: int, steps: pd.DataFrame) -> Typical:
-    """A wider interval, if the samples were rounded: the range summary says how far that may have moved the mean."""
+def _widen_by_rounding(typical: Typical, analysis: Analysis, gpu: int, steps: pd.DataFrame) -> Typical:
+    """Widen the interval by rounding, if the samples were rounded, as the range summary does."""
     rows = analysis.ranges[(analysis.ranges["gpu"] == gpu) & analysis.ranges["path"].isin(steps["path"])]
-    if analysis.tensor_source != "rounded" or math.isnan(found.value):
-        return found
-    low = np.fmin(found.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known
-    high = np.fmax(found.high, rows["tensor_active_high_pct"].max())
-    return Typical(found.value, float(np.minimum(low, found.value)), float(np.maximum(high, found.value)))
+    if analysis.tensor_source != "rounded" or math.isnan(typical.value):
+        return typical
+    low = np.fmin(typical.low, rows["tensor_active_low_pct"].min())  # of two, the one that is known
+    high = np.fmax(typical.high, rows["tensor_active_high_pct"].max())
+    return Typical(typical.value, float(np.minimum(low, typical.value)), float(np.maximum(high, typical.value)))

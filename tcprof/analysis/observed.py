@@ -1,4 +1,4 @@
-"""Facts of a recording that findings judge, beside its frames; and what tells whether two files hold the same one."""
+"""Facts of a recording that findings judge, beside its frames; and marks by which to recognize its copies."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -19,7 +19,7 @@ KEPT = 256  # numbers; two runs have none in common
 _SPARE = 4  # times as many are looked at: pieces of work that began and ended together have the same
 _AT_ONCE = 1 << 20
 _MOST = 0.5  # of what the smaller one did
-_MIXERS = tuple(np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_MIXERS = tuple(np.uint64(mixer) for mixer in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _SHIFT = np.uint64(31)
 _TOO_DEEP = f"inside more than {DEEPEST} others"
 
@@ -30,7 +30,7 @@ class Unattributed:
 
     cause: str  # the reason
     remedy: str  # how to record them so that they do; empty where they need not, outside of the steps
-    count: int  # how many they are
+    count: int
     share_pct: float  # their share of the activity time of all GPUs
 
 
@@ -38,7 +38,7 @@ class Unattributed:
 class Observed:
     """Facts of reading and attribution."""
 
-    diagnostics: pd.DataFrame  # what the recorder said about its own recording
+    diagnostics: pd.DataFrame  # the recorder's messages about its own recording
     lost_ns: int  # time that the recorder marked as having no samples
     shared_pipe: bool  # whether the tensor counter also counts plain half-precision arithmetic
     lost_launches: int | None  # those whose kernels are not in the recording; None if unknown, or no reason to count
@@ -92,22 +92,22 @@ def _list_unattributed(activities: pd.DataFrame, attribution: Attribution, remed
 
 
 def take_fingerprint(work: pd.DataFrame) -> Marks:
-    """The smallest of numbers that are made of the ``start_ns`` and ``end_ns`` of each piece of work, ascending."""
-    found = np.empty(0, dtype=np.uint64)
+    """Return the smallest hashes of the ``start_ns`` and ``end_ns`` of each piece of work, ascending."""
+    marks = np.empty(0, dtype=np.uint64)
     for low in range(0, len(work), _AT_ONCE):
         start, end = (work[name].to_numpy()[low : low + _AT_ONCE].astype(np.uint64) for name in ("start_ns", "end_ns"))
         mixed = start * _MIXERS[0] + end
-        for mixer in _MIXERS[1:]:  # after these, which are the smallest is as good as drawn by lot
+        for mixer in _MIXERS[1:]:  # after these, the smallest are random
             mixed ^= mixed >> _SHIFT
             mixed *= mixer
         most = min(_SPARE * KEPT, len(mixed)) - 1
-        found = np.unique(np.append(found, np.partition(mixed, most)[: most + 1]))[:KEPT]
-    return found
+        marks = np.unique(np.append(marks, np.partition(mixed, most)[: most + 1]))[:KEPT]
+    return marks
 
 
 def is_same_recording(one: Marks, other: Marks) -> bool:
-    """Whether most work of one is the other's: both have all theirs up to the smaller of their largest marks."""
-    last = min((each[-1] for each in (one, other) if len(each) >= KEPT), default=None)
-    first, second = (each if last is None else each[each <= last] for each in (one, other))
+    """Tell whether most work of one is the other's, by the marks up to the smaller of the largest two."""
+    last = min((marks[-1] for marks in (one, other) if len(marks) >= KEPT), default=None)
+    first, second = (marks if last is None else marks[marks <= last] for marks in (one, other))
     fewer = min(len(first), len(second))
     return fewer > 0 and len(np.intersect1d(first, second)) > _MOST * fewer

@@ -1,4 +1,4 @@
-"""Ranges that are alike told as one: ``layers.0–3`` in place of four rows, and what each of them repeats."""
+"""Fold alike ranges: ``layers.0–3`` in place of four rows and their contents."""
 
 import numpy as np
 import pandas as pd
@@ -9,8 +9,8 @@ from tcprof.frames import HEADLINE, HEADLINE_INTERVAL
 _SUMMED = ("_ns", "_count", "_s", "_cycles", "_flop", "_bytes")
 _END = "\0"  # of a domain before a name: names have none
 _HIGHEST = "tensor_active_peak_pct"
-_DROPPED = "tensor_active_p95_pct"  # a percentile of several is none of theirs
-# What means are weighted by: the part of the windows that was sampled, the kernel time, cycles, or else the windows.
+_DROPPED = "tensor_active_p95_pct"  # percentiles do not add up
+# Weights of means: the sampled part of the windows, the kernel time, cycles, or else the windows.
 _WEIGHTS = {
     **dict.fromkeys((HEADLINE.name, *HEADLINE_INTERVAL), "covered_ns"),
     **dict.fromkeys(("tensor_kernel_share_pct", "unresolved_kernel_share_pct"), "kernel_ns"),
@@ -19,12 +19,12 @@ _WEIGHTS = {
 
 
 def shorten(name: str, around: str) -> str:
-    """A name without what it repeats of the range that it lies in: below ``Llama.model`` it is ``.layers.0``."""
+    """Remove from a name what it repeats of the range around it: below ``Llama.model`` it is ``.layers.0``."""
     return name.removeprefix(around) if name.startswith(f"{around}.") else name
 
 
 def find_alike(ranges: pd.DataFrame) -> pd.DataFrame:
-    """Which paths of one GPU are alike, by ``path_id``: the ``number`` and the ``label`` of their row.
+    """Find alike paths of one GPU: by ``path_id`` the ``number`` and the ``label`` of their row.
 
     Alike are siblings whose names end in different numbers, which launched as many kernels, hold the same ranges, and
     took a time that is at most 10 % from their median.
@@ -38,23 +38,24 @@ def find_alike(ranges: pd.DataFrame) -> pd.DataFrame:
         phase=ALL,
         kernel_ns=ranges["gpu_window_ns"].fillna(0.0),
     )
-    found = number_alike(tree)
-    return found.assign(label=found["label"].str.rpartition(_END)[2])
+    folded = number_alike(tree)
+    return folded.assign(label=folded["label"].str.rpartition(_END)[2])
 
 
 def fold_alike(rows: pd.DataFrame, alike: pd.DataFrame) -> pd.DataFrame:
-    """Rows of paths, those that are alike in the row of the first, with a ``label`` and an ``alike_count``.
+    """Fold alike rows of paths into the first, with a ``label`` and an ``alike_count``.
 
-    Times and counts are added up, means weighted, and of peaks the highest is kept. The ends of intervals are averaged,
-    as if all erred together.
+    It adds times and counts, weights means, and keeps the highest peak. The ends of intervals are averaged, as if all
+    erred together.
     """
     number = alike["number"].reindex(rows["path_id"]).to_numpy()
-    kept = rows[~pd.Series(number).duplicated().to_numpy()]
-    first = dict(zip(pd.unique(number), kept["path_id"], strict=True))
-    parents = alike["number"].reindex(kept["parent_id"]).map(first).to_numpy()
-    kept = kept.assign(parent_id=np.where(np.isnan(parents), kept["parent_id"], parents).astype(np.int64))
-    label = alike["label"].reindex(kept["path_id"]).to_numpy()
-    if len(kept) == len(rows):
+    first_rows = rows[~pd.Series(number).duplicated().to_numpy()]
+    first = dict(zip(pd.unique(number), first_rows["path_id"], strict=True))
+    parents = alike["number"].reindex(first_rows["parent_id"]).map(first).to_numpy()
+    parents = np.where(np.isnan(parents), first_rows["parent_id"], parents).astype(np.int64)
+    first_rows = first_rows.assign(parent_id=parents)
+    label = alike["label"].reindex(first_rows["path_id"]).to_numpy()
+    if len(first_rows) == len(rows):
         return rows.assign(label=label, alike_count=1)
     sums = [name for name in rows.columns if name.endswith(_SUMMED)]
     means = [name for name in rows.columns if name.endswith("_pct") and name not in (_HIGHEST, _DROPPED)]
@@ -64,13 +65,13 @@ def fold_alike(rows: pd.DataFrame, alike: pd.DataFrame) -> pd.DataFrame:
     weighing = {name: weights[_WEIGHTS.get(name, "window_ns")].where(rows[name].notna()) for name in means}
     with_sums = rows[sums].groupby(number, sort=False).sum(min_count=1)
     parts = [
-        pd.DataFrame(each, index=rows.index).groupby(number, sort=False).sum(min_count=1)
-        for each in (weighted, weighing)
+        pd.DataFrame(part, index=rows.index).groupby(number, sort=False).sum(min_count=1)
+        for part in (weighted, weighing)
     ]
-    found = kept.assign(**with_sums.astype(rows[sums].dtypes).to_dict("list"))
-    found = found.assign(**(parts[0] / parts[1].where(parts[1] != 0)).to_dict("list") if means else {})
+    folded = first_rows.assign(**with_sums.astype(rows[sums].dtypes).to_dict("list"))
+    folded = folded.assign(**(parts[0] / parts[1].where(parts[1] != 0)).to_dict("list") if means else {})
     if _HIGHEST in rows.columns:
         count = pd.Series(number).groupby(number, sort=False).size().to_numpy()
         highest = rows[_HIGHEST].groupby(number, sort=False).max().to_numpy()
-        found = found.assign(**{_HIGHEST: highest, _DROPPED: found[_DROPPED].where(count == 1)})
-    return found.assign(label=label, alike_count=pd.Series(number).groupby(number, sort=False).size().to_numpy())
+        folded = folded.assign(**{_HIGHEST: highest, _DROPPED: folded[_DROPPED].where(count == 1)})
+    return folded.assign(label=label, alike_count=pd.Series(number).groupby(number, sort=False).size().to_numpy())

@@ -1,7 +1,7 @@
-"""The steps of a recording played again: as they were, with a faster CPU, or without its waits for the GPU.
+"""Replay the steps of a recording: as they were, with a faster CPU, or without its waits for the GPU.
 
 An activity starts when the one before it on the GPU has ended and the CPU has launched it; the CPU goes on at its own
-pace, but in a wait, which ends when the activities do that it waited for. What each takes is as it was recorded.
+pace, but for waits, which end with the activities that they wait for. Durations are as recorded.
 """
 
 import math
@@ -32,8 +32,7 @@ class Replay:
     """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them."""
 
     launched_ns: Floats  # how long the CPU was at work, waits left out, when it launched each
-    # What lay between each and what was before it: the end of the one before on the GPU where it was queued, else the
-    # call that launched it
+    # From the end of the activity before it on the GPU to its start where it was queued, else from the launching call
     after_ns: Floats
     queued: Bools  # whether it was queued
     duration_ns: Floats  # what it added to the GPU's busy time
@@ -47,7 +46,7 @@ class Replay:
     _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
 
     def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
-        """Mean time from step to step if the CPU, and the GPU, take so many times as long; with its waits or not."""
+        """Predict the mean time from step to step if CPU and GPU take so many times as long, with waits or without."""
         if (cpu, waits, gpu) not in self._played:
             start = np.array(self._play(cpu, waits, gpu))
             self._played[cpu, waits, gpu] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
@@ -77,9 +76,9 @@ class Replay:
 
 
 def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
-    """What is needed to play steps again; None where that does not give what was recorded.
+    """Prepare to replay steps; None where the replay does not match the recording.
 
-    That is so where no two steps follow at once, where launches are not known, or where more goes on than is played.
+    That is so where no two steps follow at once, where launches are unknown, or where the replay lacks some activity.
     """
     activities = rows_of_gpu(analysis.activities, gpu).sort_values("start_ns", kind="stable")
     begins = activities["start_ns"].to_numpy()
@@ -97,11 +96,11 @@ def make_replay(analysis: Analysis, gpu: int, windows: Pair) -> Replay | None:
     steps = first[next_to] - reach.start, first[next_to + 1] - reach.start
     waits = list_waits(analysis, activities, launch)
     waits = waits[~waits["name"].isin(OF_QUEUE)]
-    found = _make(activities, analysis.api_calls["start_ns"].to_numpy()[launch], waits, steps)
-    return found if abs(found.length_ns() - found.recorded_ns) <= _MISPLAYED * found.recorded_ns else None
+    replay = _build(activities, analysis.api_calls["start_ns"].to_numpy()[launch], waits, steps)
+    return replay if abs(replay.length_ns() - replay.recorded_ns) <= _MISPLAYED * replay.recorded_ns else None
 
 
-def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: Pair) -> Replay:
+def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: Pair) -> Replay:
     start = activities["start_ns"].to_numpy()
     reach = np.maximum.accumulate(activities["end_ns"].to_numpy())
     before = np.append(start[0], reach[:-1])
@@ -114,13 +113,13 @@ def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: 
     on_idle = ~queued & (launched > before)
     gap = _GAP_NS if waits["name"].eq(LAUNCH_THAT_BLOCKS).any() else after[queued].mean() if queued.any() else 0.0
     return Replay(
-        launched_ns=_without(began, ended, launched),
+        launched_ns=_subtract_waits(began, ended, launched),
         after_ns=after,
         queued=queued,
         duration_ns=np.maximum(0, reach - np.maximum(before, start)).astype(np.float64),
         gap_ns=float(gap),
         latency_ns=float(np.median(after[on_idle])) if on_idle.any() else 0.0,
-        waited_ns=_without(began, ended, began),
+        waited_ns=_subtract_waits(began, ended, began),
         last=last,
         returned_ns=(ended - np.maximum(began, done)).clip(0).astype(np.float64),
         steps=steps,
@@ -128,30 +127,29 @@ def _make(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps: 
     )
 
 
-def _without(began: Ints, ended: Ints, time: Ints) -> Floats:
-    """Times, less what lies in waits before them."""
+def _subtract_waits(began: Ints, ended: Ints, time: Ints) -> Floats:
+    """Subtract earlier waits from each time."""
     total = np.append(0, np.cumsum(ended - began))
-    place = np.searchsorted(began, time, side="right")
-    still = np.where(place > 0, np.maximum(0, np.append(ended, 0)[place - 1] - time), 0)
-    found: Floats = (time - total[place] + still).astype(np.float64)
-    return found
+    index = np.searchsorted(began, time, side="right")
+    still = np.where(index > 0, np.maximum(0, np.append(ended, 0)[index - 1] - time), 0)
+    return np.asarray(time - total[index] + still, dtype=np.float64)
 
 
 def find_windows(analysis: Analysis, gpu: int) -> tuple[str, int, Pair, Pair] | None:
-    """Name and number of the steps that count, and from when to when they are on the GPU and on the CPU."""
+    """Return name and number of the counted steps, and their windows on the GPU and on the CPU."""
     rows = analysis.steps[(analysis.steps["gpu"] == gpu) & ~analysis.steps["warm_up"]]
     columns = ["gpu", "range", "gpu_end_ns", "host_start_ns", "host_end_ns"]
-    found = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
-    found = found[found["gpu_window_ns"] > 0]
-    number, kind, counted = (found[name].to_numpy() for name in ("number", "kind", "counted"))
+    steps = rows.merge(analysis.instances[columns], on=["gpu", "range"]).sort_values("number")
+    steps = steps[steps["gpu_window_ns"] > 0]
+    number, kind, counted = (steps[name].to_numpy() for name in ("number", "kind", "counted"))
     if not counted.any():
         return None
     work = np.sort(rows_of_gpu(analysis.activities, gpu)["start_ns"].to_numpy(np.int64))
-    on_gpu = found["gpu_start_ns"].to_numpy(np.float64), found["gpu_end_ns"].to_numpy(np.float64)
+    on_gpu = steps["gpu_start_ns"].to_numpy(np.float64), steps["gpu_end_ns"].to_numpy(np.float64)
     followed = are_followed(number, kind, *on_gpu, work)
     windows: list[Pair] = []
     for side in ("gpu", "host"):
-        start, end = (found[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
+        start, end = (steps[f"{side}_{name}_ns"].to_numpy(np.float64) for name in ("start", "end"))
         end = np.maximum(start, np.where(followed, np.append(start[1:], np.nan), end))
         windows.append((start[counted].astype(np.int64), end[counted].astype(np.int64)))
-    return one_line(str(found["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]
+    return one_line(str(steps["path"][counted].iloc[0]), 60), int(counted.sum()), windows[0], windows[1]

@@ -7,8 +7,8 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
 from tcprof.analysis.kernels.untraced import find_hardly_traced, find_untraced_by_gpu
-from tcprof.analysis.some_gpus import busiest_gpus, keep_gpus
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks

@@ -1,7 +1,7 @@
 """FLOP of an op by the sizes of its operands, with the conventions of ``torch.utils.flop_counter``.
 
-A multiplication and the addition that follows are two FLOP. Products, convolutions and attention (as if nothing were
-masked) are counted, all that Tensor Cores compute; an added bias, norms and element-wise functions are not.
+A multiplication and the addition that follows are two FLOP. Matrix multiplications, convolutions and attention (as if
+nothing were masked) count: all that Tensor Cores compute; an added bias, norms and element-wise functions do not.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,25 +25,25 @@ def _check(is_so: bool) -> None:
         raise _NoSuchError
 
 
-def _multiply(left: Sizes, right: Sizes) -> float:
-    _check(len(left) == len(right) == _MATRIX and left[1] == right[0])
-    return 2 * left[0] * left[1] * right[1]
+def _multiply(a: Sizes, b: Sizes) -> float:
+    _check(len(a) == len(b) == _MATRIX and a[1] == b[0])
+    return 2 * a[0] * a[1] * b[1]
 
 
-def _multiply_stacks(left: Sizes, right: Sizes) -> float:
-    _check(len(left) == len(right) == _STACK and left[0] == right[0])
-    return left[0] * _multiply(left[1:], right[1:])
+def _multiply_stacks(a: Sizes, b: Sizes) -> float:
+    _check(len(a) == len(b) == _STACK and a[0] == b[0])
+    return a[0] * _multiply(a[1:], b[1:])
 
 
-def _multiply_any(left: Sizes, right: Sizes) -> float:
-    """What ``torch.matmul`` does with matrices and stacks of them, whose batches are broadcast."""
-    _check(min(len(left), len(right)) >= _MATRIX)
+def _multiply_any(a: Sizes, b: Sizes) -> float:
+    """Count ``torch.matmul`` of matrices and stacks of them, whose batches are broadcast."""
+    _check(min(len(a), len(b)) >= _MATRIX)
     count = 1
-    for back in range(_MATRIX + 1, max(len(left), len(right)) + 1):
-        one, other = (sizes[-back] if back <= len(sizes) else 1 for sizes in (left, right))
+    for back in range(_MATRIX + 1, max(len(a), len(b)) + 1):
+        one, other = (sizes[-back] if back <= len(sizes) else 1 for sizes in (a, b))
         _check(one == other or 1 in (one, other))
         count *= other if one == 1 else one
-    return count * _multiply(left[-_MATRIX:], right[-_MATRIX:])
+    return count * _multiply(a[-_MATRIX:], b[-_MATRIX:])
 
 
 def _apply_linear(inputs: Sizes, weight: Sizes) -> float:
@@ -52,7 +52,7 @@ def _apply_linear(inputs: Sizes, weight: Sizes) -> float:
 
 
 def _attend(query: Sizes, key: Sizes, value: Sizes, products: tuple[int, int] = (1, 1)) -> float:
-    """Scores and their product with the values: so many products of a query's length, so many of a value's."""
+    """Count scores and their product with the values: so many products of a query's length, so many of a value's."""
     _check(len(query) == len(key) == len(value) == _ATTENTION)
     batch, heads, length, width = query
     _check(batch == key[0] == value[0] and key[1] == value[1] and key[2] == value[2] and key[3] == width)
@@ -61,21 +61,21 @@ def _attend(query: Sizes, key: Sizes, value: Sizes, products: tuple[int, int] = 
 
 
 def _attend_backward(gradient: Sizes, query: Sizes, key: Sizes, value: Sizes) -> float:
-    """The scores again, and the gradients of values, scores, queries and keys."""
+    """Count the scores again, and the gradients of values, scores, queries and keys."""
     _check(len(gradient) == _ATTENTION and list(gradient[:3]) == list(query[:3]) and gradient[3] == value[-1])
     return _attend(query, key, value, (3, 2))
 
 
-def _places(function: Callable[..., float], *places: int) -> Formula:
-    return lambda sizes: function(*(sizes[place] for place in places))
+def _take(function: Callable[..., float], *indices: int) -> Formula:
+    return lambda sizes: function(*(sizes[index] for index in indices))
 
 
-def _packed(function: Callable[..., float], places: int, offsets: int) -> Formula:
-    """Attention of sequences with heads behind the length; of unequal lengths, where there are offsets."""
+def _packed(function: Callable[..., float], count: int, offsets: int) -> Formula:
+    """Count attention of sequences with heads behind the length; unknown with offsets, as lengths then differ."""
 
     def formula(sizes: Sequence[Sizes]) -> float:
-        _check(not sizes[offsets] and all(len(each) == _ATTENTION for each in sizes[:places]))
-        return function(*((batch, heads, length, width) for batch, length, heads, width in sizes[:places]))
+        _check(not sizes[offsets] and all(len(operand) == _ATTENTION for operand in sizes[:count]))
+        return function(*((batch, heads, length, width) for batch, length, heads, width in sizes[:count]))
 
     return formula
 
@@ -83,12 +83,12 @@ def _packed(function: Callable[..., float], places: int, offsets: int) -> Formul
 _KERNELS = ("flash_attention", "efficient_attention", "cudnn_attention", "flash_attention_for_cpu")
 # By the op's name, without an underscore of one that works in place.
 WHOLE: dict[str, Formula] = {
-    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _places(_multiply, 0, 1)),
-    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _places(_multiply, 1, 2)),
-    "aten::bmm": _places(_multiply_stacks, 0, 1),
-    "aten::baddbmm": _places(_multiply_stacks, 1, 2),
-    **{f"aten::_scaled_dot_product_{kind}": _places(_attend, 0, 1, 2) for kind in _KERNELS},
-    **{f"aten::_scaled_dot_product_{kind}_backward": _places(_attend_backward, 0, 1, 2, 3) for kind in _KERNELS},
+    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _take(_multiply, 0, 1)),
+    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _take(_multiply, 1, 2)),
+    "aten::bmm": _take(_multiply_stacks, 0, 1),
+    "aten::baddbmm": _take(_multiply_stacks, 1, 2),
+    **{f"aten::_scaled_dot_product_{kind}": _take(_attend, 0, 1, 2) for kind in _KERNELS},
+    **{f"aten::_scaled_dot_product_{kind}_backward": _take(_attend_backward, 0, 1, 2, 3) for kind in _KERNELS},
     "aten::_flash_attention_forward": _packed(_attend, 3, 3),
     "aten::_efficient_attention_forward": _packed(_attend, 3, 4),
     "aten::_flash_attention_backward": _packed(_attend_backward, 4, 6),
@@ -96,8 +96,8 @@ WHOLE: dict[str, Formula] = {
 }
 # These call others as a rule, which then count; where none of those below is called either, they are one product.
 WRAPPERS: dict[str, Formula] = {
-    "aten::linear": _places(_apply_linear, 0, 1),
-    "aten::matmul": _places(_multiply_any, 0, 1),
+    "aten::linear": _take(_apply_linear, 0, 1),
+    "aten::matmul": _take(_multiply_any, 0, 1),
 }
 NOT_COUNTED = frozenset(("aten::mv", "aten::addmv", "aten::dot", "aten::vdot"))  # by the reference, which these are of
 CONVOLUTIONS = frozenset(
@@ -113,7 +113,7 @@ CONVOLUTION_BACKWARD = "aten::convolution_backward"
 
 
 def count_flop(formula: Formula, sizes: Sequence[Sizes]) -> float:
-    """FLOP of an op; unknown where the sizes are no such op's."""
+    """Count the FLOP of an op; unknown where the sizes are no such op's."""
     try:
         return _limit(formula(sizes))
     except (_NoSuchError, IndexError):
@@ -125,7 +125,7 @@ def _limit(flop: float) -> float:
 
 
 def count_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: bool) -> float:
-    """FLOP of a convolution: each value of the output (empty if unknown), or input if transposed, meets its weights."""
+    """Count a convolution: each value of output (empty if unknown), or input if transposed, times its weights."""
     if len(inputs) == len(weight) - 1:  # without a batch
         inputs, output = [1, *inputs], [1, *output] if output else []
     if not _is_convolution(inputs, weight, output, transposed):
@@ -146,11 +146,11 @@ def _is_convolution(inputs: Sizes, weight: Sizes, output: Sizes, transposed: boo
 def count_convolution_backward(
     gradient: Sizes, inputs: Sizes, weight: Sizes, gradients: int, transposed: bool | None
 ) -> float:
-    """FLOP of so many of a convolution's gradients (0 if unknown); ``transposed`` is None where that is not known."""
-    found = {
-        count_convolution(inputs, weight, gradient, each)
-        for each in ((False, True) if transposed is None else (transposed,))
-        if _is_convolution(inputs, weight, gradient, each)
-        and (not each or (len(gradient) == len(weight) and gradient[1] % weight[1] == 0))
+    """Count the FLOP of so many of a convolution's gradients (0 if unknown); ``transposed`` is None if unknown."""
+    counts = {
+        count_convolution(inputs, weight, gradient, is_transposed)
+        for is_transposed in ((False, True) if transposed is None else (transposed,))
+        if _is_convolution(inputs, weight, gradient, is_transposed)
+        and (not is_transposed or (len(gradient) == len(weight) and gradient[1] % weight[1] == 0))
     }
-    return _limit(gradients * found.pop()) if len(found) == 1 and gradients else UNKNOWN
+    return _limit(gradients * counts.pop()) if len(counts) == 1 and gradients else UNKNOWN

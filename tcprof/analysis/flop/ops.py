@@ -23,7 +23,7 @@ from tcprof.analysis.flop.formulas import (
     count_convolution,
     count_convolution_backward,
 )
-from tcprof.analysis.modules.assignment import NONE, Backward, ModuleAssignment, trace_back
+from tcprof.analysis.modules.assignment import NONE, ModuleAssignment, OpOrigin, trace_back
 from tcprof.analysis.modules.tree import RECOMPUTE_CODE
 from tcprof.analysis.ranges.instances import Evidence
 from tcprof.analysis.ranges.projection import Hierarchy, innermost_of_domain
@@ -36,7 +36,7 @@ _GRADIENTS = 2  # of the input and of the weight; that of the bias is no product
 _TRANSPOSED = "transpose"  # in the names of transposed ones, or of what these call
 
 
-class Names:
+class OpNames:
     """Names of ranges, of ops in their plain form."""
 
     def __init__(self, hierarchy: Hierarchy) -> None:
@@ -46,36 +46,35 @@ class Names:
         self._plain = [name.removesuffix("_") for name in ranges["name"].cat.categories]
 
     def among(self, names: Container[str]) -> Bools:
-        """Which ranges are ops of these names."""
+        """Find the ranges that are ops of these names."""
         return self._spread([name in names for name in self._plain]) & self._is_op
 
     def hold(self, part: str) -> Bools:
-        """Which ranges have names with a part in them."""
+        """Find the ranges whose names contain a part."""
         return self._spread([part in name for name in self._plain])
 
     def of(self, row: int) -> str:
-        """The name of a range."""
+        """Return the name of a range."""
         return str(self._plain[self._codes[row]])
 
     def _spread(self, of_names: list[bool]) -> Bools:
-        found: Bools = np.array(of_names, dtype=bool)[self._codes]
-        return found
+        return np.asarray(np.array(of_names, dtype=bool)[self._codes])
 
 
 def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
-    """For each range the op that it is or lies in and that counts, or ``NONE``, and its own FLOP; None without sizes.
+    """Find for each range the counting op that it is or lies in, or ``NONE``, and its FLOP; None without sizes.
 
-    FLOP of an op that counts are unknown where its sizes do not tell; of others 0.
+    FLOP of an op that counts are unknown where its sizes do not suffice; of others 0.
     """
     sizes = hierarchy.ranges["sizes"].cat
     none = sizes.categories.get_indexer(pd.Index([""], dtype=sizes.categories.dtype))[0]
     if not (sizes.codes.to_numpy() != none).any():
         return None
-    names = Names(hierarchy)
+    names = OpNames(hierarchy)
     counting = names.among(formulas.WHOLE) | names.among(formulas.CONVOLUTIONS)
     counting |= names.among((formulas.CONVOLUTION_BACKWARD,))
-    wraps = names.among(formulas.WRAPPERS) & ~_hold(hierarchy, counting | names.among(formulas.NOT_COUNTED))
-    owner = _outermost(hierarchy, counting | wraps)
+    wraps = names.among(formulas.WRAPPERS) & ~_find_holders(hierarchy, counting | names.among(formulas.NOT_COUNTED))
+    owner = _find_outermost(hierarchy, counting | wraps)
     flop = np.zeros(len(owner))
     rows = np.flatnonzero(owner == np.arange(len(owner)))
     flop[rows] = _count_by_sizes(hierarchy, names, rows)
@@ -83,43 +82,43 @@ def count_ops(hierarchy: Hierarchy) -> tuple[Ints, Floats] | None:
     return owner, flop
 
 
-def _hold(hierarchy: Hierarchy, found: Bools) -> Bools:
-    holds = np.zeros(len(found), dtype=bool)
+def _find_holders(hierarchy: Hierarchy, is_counting: Bools) -> Bools:
+    holds = np.zeros(len(is_counting), dtype=bool)
     for rows in reversed(hierarchy.levels[1:]):
-        inside = rows[holds[rows] | found[rows]]
+        inside = rows[holds[rows] | is_counting[rows]]
         holds[hierarchy.parent[inside]] = True
     return holds
 
 
-def _outermost(hierarchy: Hierarchy, found: Bools) -> Ints:
-    owner = np.where(found, np.arange(len(found)), NONE)
+def _find_outermost(hierarchy: Hierarchy, is_counting: Bools) -> Ints:
+    owner = np.where(is_counting, np.arange(len(is_counting)), NONE)
     for rows in hierarchy.levels[1:]:
         around = owner[hierarchy.parent[rows]]
         owner[rows] = np.where(around >= 0, around, owner[rows])
     return owner
 
 
-def _count_by_sizes(hierarchy: Hierarchy, names: Names, rows: Ints) -> Floats:
-    """FLOP of ops whose arguments' sizes tell them; not known for others. Each pair of name and sizes counts once."""
+def _count_by_sizes(hierarchy: Hierarchy, names: OpNames, rows: Ints) -> Floats:
+    """Count FLOP of ops by the sizes of their arguments; unknown for others. Computes each name and sizes once."""
     ranges = hierarchy.ranges.iloc[rows]
-    known = {**formulas.WHOLE, **formulas.WRAPPERS}
+    op_formulas = {**formulas.WHOLE, **formulas.WRAPPERS}
     texts = ranges["sizes"].cat.categories
     key = ranges["name"].cat.codes.to_numpy(np.int64) << 32 | ranges["sizes"].cat.codes.to_numpy(np.int64)
     _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    found = []
+    flop = []
     for row, code in zip(rows[first].tolist(), ranges["sizes"].cat.codes.to_numpy()[first].tolist(), strict=True):
-        formula, text = known.get(names.of(row)), texts[code]
-        found.append(formulas.count_flop(formula, json.loads(text)) if formula and text else formulas.UNKNOWN)
-    return np.array(found, dtype=np.float64)[which] if found else np.empty(0)
+        formula, text = op_formulas.get(names.of(row)), texts[code]
+        flop.append(formulas.count_flop(formula, json.loads(text)) if formula and text else formulas.UNKNOWN)
+    return np.array(flop, dtype=np.float64)[which] if flop else np.empty(0)
 
 
 def count_useful_flop(
     launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence, assignment: ModuleAssignment
 ) -> Floats:
-    """The FLOP of each op, on its first tensor kernel, or if it has none on its first kernel.
+    """Assign the FLOP of each op to its first tensor kernel, or if it has none to its first kernel.
 
-    Unknown for what is or could be a tensor kernel of no op that counts, or of one whose FLOP are not known, and where
-    no op has sizes; 0 for other launches and where something is computed again.
+    Unknown for what is or could be a tensor kernel of no counting op, or of one of unknown FLOP, and where no op has
+    sizes; 0 for other launches and for recomputation.
     """
     ops = count_ops(evidence.hierarchy)
     if ops is None:
@@ -138,7 +137,7 @@ def count_useful_flop(
     return useful
 
 
-def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Floats) -> None:
+def count_convolutions(hierarchy: Hierarchy, names: OpNames, owner: Ints, flop: Floats) -> None:
     """Set the FLOP of all convolutions that count; ``owner`` is the op that counts for each range."""
     is_own = owner == np.arange(len(owner))
     is_forward = names.among(CONVOLUTIONS) & (owner >= 0)
@@ -161,7 +160,7 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
         op = int(maker[row])
         is_known = op >= 0 and bool(is_forward[op])
         gradient, inputs, weight = [*_read_sizes(sizes[row]), [], [], []][:3]
-        gradients = sum(bool(each) for each in _read_sizes(outputs[row]))
+        gradients = sum(bool(gradient_sizes) for gradient_sizes in _read_sizes(outputs[row]))
         gradients = gradients if is_known_to_end or gradients == _GRADIENTS else 0
         is_transposed = bool(transposed[op]) if is_known else None
         flop[row] = count_convolution_backward(gradient, inputs, weight, gradients, is_transposed)
@@ -172,8 +171,8 @@ def count_convolutions(hierarchy: Hierarchy, names: Names, owner: Ints, flop: Fl
         flop[row] = count_convolution(inputs, weight, made.get(row, []), bool(transposed[row]))
 
 
-def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
-    """Whether the end of the backward pass that each of some ranges lies in was recorded."""
+def _is_pass_whole(hierarchy: Hierarchy, back: OpOrigin, rows: Ints) -> Bools:
+    """Find the ranges whose backward pass was recorded to its end."""
     ranges = hierarchy.ranges
     process, start, end = (ranges[name].to_numpy() for name in ("process", "start_ns", "end_ns"))
     is_op = (ranges["domain"] == OPS_DOMAIN).to_numpy()
@@ -181,8 +180,7 @@ def _is_pass_whole(hierarchy: Hierarchy, back: Backward, rows: Ints) -> Bools:
     later = np.where(is_op & (back.engine == NONE), start, np.where(is_ours, end, np.iinfo(np.int64).min))
     later[rows] = np.iinfo(np.int64).min
     last = pd.Series(later).groupby(process).max()
-    found: Bools = last[process[rows]].to_numpy() >= end[rows]
-    return found
+    return np.asarray(last[process[rows]].to_numpy() >= end[rows])
 
 
 @lru_cache(maxsize=10_000)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from tcprof.analysis.intervals import StepFunction, places_in_runs, run_starts
+from tcprof.analysis.intervals import StepFunction, index_in_runs, run_starts
 from tcprof.arrays import Bools, Floats, Ints, mapping_of
 
 PART_NS = 2500.0  # target length of a part of a kernel's duration (ns)
@@ -153,7 +153,7 @@ def _find_overlaps(launches: Launches, parts: Ints, samples: StepFunction) -> tu
         kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
         count = parts[kind]
         launch = np.repeat(np.arange(len(kind)), count)
-        place = places_in_runs(count)
+        place = index_in_runs(count)
         length = ((launches.end[some] - start) / count)[launch]
         low = start[launch] + place * length
         piece, sample, overlap = samples.overlaps(low, low + length)
@@ -196,7 +196,7 @@ def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:
     """The borders that lie inside of each span, and the span."""
     low = np.searchsorted(border, start, side="right")
     count = np.maximum(np.searchsorted(border, end, side="left") - low, 0)
-    return places_in_runs(count) + np.repeat(low, count), np.repeat(np.arange(len(low)), count)
+    return index_in_runs(count) + np.repeat(low, count), np.repeat(np.arange(len(low)), count)
 
 
 def _find_ahead(launches: Launches, border: Ints) -> csr_array:
@@ -213,7 +213,7 @@ def _find_ahead(launches: Launches, border: Ints) -> csr_array:
 
 def begin_pieces(stretch: Ints, longest: int) -> Bools:
     """Which rows begin a stretch, or a piece of one that is cut since it is longer."""
-    begins: Bools = places_in_runs(np.diff(np.append(run_starts(stretch), len(stretch)))) % longest == 0
+    begins: Bools = index_in_runs(np.diff(np.append(run_starts(stretch), len(stretch)))) % longest == 0
     return begins
 
 

@@ -142,7 +142,7 @@ def _fit_gpu(
     has_clock = bool(samples["pipe_cycles"].notna().all())
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
     counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
-    enclosure = find_enclosure(launches, start, end, copies.own)
+    enclosure = find_enclosure(launches, start, end, copies.internal)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
     limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))

@@ -93,7 +93,7 @@ def fit_counts(
         ceiling = float(most.of_launch.max()) if most else _ABOVE_SAMPLED * sampled
         moved = copies.move(name, start, end)
         value = np.maximum(value - moved.value, 0)
-        error = np.minimum(sampled * moved.own_ns, moved.own_most)
+        error = np.minimum(sampled * moved.internal_ns, moved.internal_most)
         most_sampled = max(ceiling, sampled)
         one = fit(
             *(launches, design, value, error, moved.shift, most_sampled, _PASSES_OF_COUNTS),

@@ -25,8 +25,8 @@ _CYCLES = ("cycles", "unknown_cycles", "all_cycles")
 
 
 def find_rows(launches: pd.DataFrame, steps: pd.DataFrame, assignment: ModuleAssignment) -> Ints:
-    """For each launch its row in ``tcprof.frames.MODULES``, -1 for none: that of its module and phase on its GPU."""
-    gpu, module, phase = _places(launches, assignment)
+    """Find for each launch its row in ``tcprof.frames.MODULES``, by module, phase and GPU; -1 for none."""
+    gpu, module, phase = _locate(launches, assignment)
     if (phase == OTHER_CODE).all():
         return np.full(len(launches), -1, dtype=np.int64)
     is_row = np.zeros((int(gpu.max()) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=bool)
@@ -43,21 +43,21 @@ def summarize_modules(
     steps: pd.DataFrame,
     assignment: ModuleAssignment,
 ) -> pd.DataFrame:
-    """Sums over the kernels of each module, with all modules in it; empty where no range names a module or a phase."""
-    gpu, module, phase = _places(launches, assignment)
+    """Sum the kernels of each module and those in it; empty where no range names a module or a phase."""
+    gpu, module, phase = _locate(launches, assignment)
     if (phase == OTHER_CODE).all():
         return MODULES.empty()
     values = pd.DataFrame(dict(values_of_launches(launches, kernels, kinds)))
     values = values.assign(kernel_count=1, **useful_of_launches(launches, kernels))
     keys = _keys_by_depth(launches, steps, assignment)
-    sums = pd.concat([_sum(fit, values, key, inside) for key, inside in keys]).sort_index()
+    sums = pd.concat([_sum_keys(fit, values, key, inside) for key, inside in keys]).sort_index()
     counted = are_counted(launches, steps)
-    # The time of the kernels that belong to each module itself, by the same keys.
-    own = np.zeros((int(gpu.max(initial=0)) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=np.int64)
+
+    self_ns = np.zeros((int(gpu.max(initial=0)) + 1) * (len(assignment.modules) + 1) * len(_ROWS), dtype=np.int64)
     for rows in (phase, np.full(len(phase), len(PHASES))):
-        np.add.at(own, _keys(gpu, module, rows, assignment)[counted], values["kernel_ns"].to_numpy()[counted])
-    place, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
-    on_gpu, number = np.divmod(place, len(assignment.modules) + 1)
+        np.add.at(self_ns, _keys(gpu, module, rows, assignment)[counted], values["kernel_ns"].to_numpy()[counted])
+    key, row = np.divmod(sums.index.to_numpy(), len(_ROWS))
+    on_gpu, number = np.divmod(key, len(assignment.modules) + 1)
     gpus = np.unique(launches["gpu"].to_numpy())[on_gpu]
     steady = steps[steps["counted"].astype(bool)].groupby("gpu").size()
     frame = sums.assign(
@@ -65,13 +65,13 @@ def summarize_modules(
         module_id=number - 1,
         phase=np.array(_ROWS, dtype=object)[row],
         step_count=steady.reindex(gpus).fillna(0).to_numpy(),
-        own_kernel_ns=own[sums.index],
+        own_kernel_ns=self_ns[sums.index],
     )
     return _measure(frame, assignment.modules)
 
 
-def _places(launches: pd.DataFrame, assignment: ModuleAssignment) -> tuple[Ints, Ints, Ints]:
-    """Of each launch the number of its GPU, from 0, its module and its phase."""
+def _locate(launches: pd.DataFrame, assignment: ModuleAssignment) -> tuple[Ints, Ints, Ints]:
+    """Return for each launch the number of its GPU, from 0, its module and its phase."""
     activity = launches["activity"].to_numpy()
     gpu = np.unique(launches["gpu"].to_numpy(), return_inverse=True)[1]
     return gpu, assignment.module[activity], assignment.phase[activity]
@@ -80,8 +80,8 @@ def _places(launches: pd.DataFrame, assignment: ModuleAssignment) -> tuple[Ints,
 def _keys_by_depth(
     launches: pd.DataFrame, steps: pd.DataFrame, assignment: ModuleAssignment
 ) -> Iterator[tuple[Ints, Bools]]:
-    """At each depth from 0, for a phase and for all: the key that each launch counts for, and whether it does."""
-    gpu, innermost, phase = _places(launches, assignment)
+    """Yield, at each depth from 0, for a phase and for all, the key of each launch and whether it counts."""
+    gpu, innermost, phase = _locate(launches, assignment)
     counted = are_counted(launches, steps)
     for depth, module in enumerate(_levels(assignment, innermost)):
         for rows in (phase, np.full(len(phase), len(PHASES))):
@@ -89,24 +89,24 @@ def _keys_by_depth(
 
 
 def _keys(gpu: Ints, module: Ints, phase: Ints, assignment: ModuleAssignment) -> Ints:
-    """One number for a GPU, a module (-1 for all kernels) and a row of ``_ROWS``, in the order of the frame."""
+    """Encode GPU, module (-1 for all kernels) and row of ``_ROWS`` in one number, in the order of the frame."""
     return (gpu * (len(assignment.modules) + 1) + module + 1) * len(_ROWS) + phase
 
 
 def _levels(assignment: ModuleAssignment, module: Ints) -> list[Ints]:
-    """For each depth from 0 the module of each launch at that depth, -1 for none."""
+    """List for each depth from 0 the module of each launch at that depth, -1 for none."""
     parent, depth = (assignment.modules[name].to_numpy() for name in ("parent_id", "depth"))
     levels = [np.full(len(module), -1)]
-    at = module.copy()
+    current = module.copy()
     for level in range(int(depth.max(initial=0)), 0, -1):
-        here = (at >= 0) & (np.append(depth, 0)[at] == level)
-        levels.insert(1, np.where(here, at, -1))
-        at = np.where(here, np.append(parent, -1)[at], at)
+        here = (current >= 0) & (np.append(depth, 0)[current] == level)
+        levels.insert(1, np.where(here, current, -1))
+        current = np.where(here, np.append(parent, -1)[current], current)
     return levels
 
 
-def _sum(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
-    """The sums over the launches of each key, and half the interval of their tensor-active time."""
+def _sum_keys(fit: KernelFit, values: pd.DataFrame, key: Ints, inside: Bools) -> pd.DataFrame:
+    """Sum the launches of each key; with half the interval of their tensor-active time."""
     keys, group = np.unique(key[inside], return_inverse=True)
     groups = np.full(len(key), -1)
     groups[inside] = group

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.intervals import OpenIntervals, places_in_runs
+from tcprof.analysis.intervals import OpenIntervals, index_in_runs
 from tcprof.annotate.steps import BACKWARD, DOMAIN, FORWARD, NAMES, RECOMPUTE
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import OPS_DOMAIN, PATHS
@@ -81,7 +81,7 @@ class Nesting:
         order = np.argsort(key, kind="stable")
         first, last = (np.searchsorted(key[order], of_lane * span + (times - origin)) for times in (low, high))
         count = last - first
-        place = places_in_runs(count) + np.repeat(first, count)
+        place = index_in_runs(count) + np.repeat(first, count)
         return order[place], np.repeat(row, count)
 
     def _segments(self, path: Ints) -> tuple[Ints, Ints, Ints, Ints]:

@@ -1,8 +1,8 @@
-"""Samples cut into pieces where launches begin and end, and what each counted shared among its pieces.
+"""Cut samples into pieces where launches begin and end, and share each sample's count among its pieces.
 
-A sample of 50 µs holds many kernels. What it counted is shared among its launches in proportion to what the fit gives
-them; where nothing was fitted, to the time under them. No moment gets more than full activity: what is above that goes
-to the rest of the sample, idle time last.
+A sample of 50 µs holds many kernels. tcprof shares its count among its launches in proportion to the fit; where nothing
+was fitted, to the time under them. No moment gets more than full activity: the excess goes to the rest of the sample,
+idle time last.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import StepFunction, distinct, places_in_runs, run_starts, search
+from tcprof.analysis.intervals import StepFunction, distinct, index_in_runs, run_starts, search
 from tcprof.arrays import Floats, Ints, mapping_of
 
 FIXED_POINT = 2.0**40
@@ -24,7 +24,7 @@ NOTHING = StepFunction(_NO_TIMES, _NO_TIMES, np.empty(0))
 
 @dataclass(frozen=True)
 class Rates:
-    """The launches of one GPU, and how active the tensor pipes were in each: what samples are shared among."""
+    """The launches of one GPU, and how active the tensor pipes were in each."""
 
     start: Ints  # starts in ns
     end: Ints  # ends in ns
@@ -40,19 +40,19 @@ class Rates:
     stamp_ns: float = 0.0  # by how much times of single launches are off, at random
 
     def between(self, low: int, high: int) -> tuple[Ints, Ints, Floats]:
-        """Start, end and rate of all parts of the launches that touch [low, high]."""
+        """Return start, end and rate of all parts of the launches that touch [low, high]."""
         rows = np.flatnonzero((self.end >= low) & (self.start <= high))
         count = self.parts[rows]
         launch = np.repeat(rows, count)
-        place = places_in_runs(count)
+        index = index_in_runs(count)
         start, parts = self.start[launch], self.parts[launch]
         duration = self.end[launch] - start
-        begin, finish = (start + duration * step // parts for step in (place, place + 1))
-        return begin, finish, self.rate[launch] * self.shape[self.first[launch] + place]
+        begin, finish = (start + duration * step // parts for step in (index, index + 1))
+        return begin, finish, self.rate[launch] * self.shape[self.first[launch] + index]
 
 
 def even_rates(start: Ints, end: Ints, rate: Floats, error: Floats, spread: Floats) -> Rates:
-    """Launches of which each has one rate, see ``Rates``."""
+    """Make ``Rates`` of launches with one rate each."""
     one = np.ones(len(start), dtype=np.int64)
     return Rates(start, end, rate, error, spread, one, np.zeros_like(one), np.ones(1))
 
@@ -62,7 +62,7 @@ NO_LAUNCHES = even_rates(_NO_TIMES, _NO_TIMES, np.empty(0), np.empty(0), np.empt
 
 @dataclass(frozen=True)
 class Pieces:
-    """What samples are cut into where launches, or parts of them, begin and end."""
+    """Pieces of samples, cut where launches, or parts of them, begin and end."""
 
     cut: Ints  # rows of the samples that are cut, ascending
     first: Ints  # the first piece of each of them
@@ -82,8 +82,8 @@ class SplitSamples:
     end: Ints  # their ends
     pieces: Pieces  # their pieces
 
-    def places(self, time: Ints) -> "CutPlaces":
-        """Where times lie among the samples and their pieces."""
+    def locate(self, time: Ints) -> "CutPositions":
+        """Locate times among the samples and their pieces."""
         number = search(self.start, time, "right")
         sample = np.maximum(number - 1, 0)
         part = np.flatnonzero((number > 0) & (time < self.end[sample]))
@@ -93,11 +93,11 @@ class SplitSamples:
         first = self.pieces.first[cut[inside]]
         piece = search(self.pieces.start, at[inside], "right") - 1
         past = at[inside] - self.pieces.start[piece]
-        return CutPlaces(number, part, sample, at - self.start[sample], inside, first, piece, past)
+        return CutPositions(number, part, sample, at - self.start[sample], inside, first, piece, past)
 
 
-class CutPlaces(NamedTuple):
-    """Where times lie among samples and their pieces."""
+class CutPositions(NamedTuple):
+    """Positions of times among samples and their pieces."""
 
     number: Ints  # how many samples begin before each time, or at it
     part: Ints  # those of the times that lie in a sample; the next two have a value for each of these
@@ -123,17 +123,17 @@ def split_samples(samples: pd.DataFrame, launches: Rates) -> SplitSamples:
 
     firsts = range(0, len(start), SAMPLES_AT_ONCE)
     with mapping_of(len(firsts)) as map_all:
-        for first, found in zip(firsts, map_all(cut_from, firsts), strict=True):
-            for name, column in vars(replace(found, cut=found.cut + first, first=found.first + count)).items():
+        for first, pieces in zip(firsts, map_all(cut_from, firsts), strict=True):
+            for name, column in vars(replace(pieces, cut=pieces.cut + first, first=pieces.first + count)).items():
                 cuts[name].append(column)
-            count += len(found.start)
+            count += len(pieces.start)
     joined = {name: np.concatenate(cuts.pop(name)) for name in tuple(cuts)}  # each freed when it is joined
     return SplitSamples(start, end, Pieces(**joined))
 
 
 @dataclass(frozen=True)
 class LaunchErrors:
-    """How far the rates of launches may be off, as functions of time on the same steps."""
+    """Errors of the launches' rates, as functions of time on the same steps."""
 
     launched: StepFunction  # 1 while a launch runs, else 0
     error: StepFunction  # standard error of Tensor Active (0 to 1) that all launches of a class have in common
@@ -144,8 +144,7 @@ class LaunchErrors:
 
 
 def launch_errors(launches: Rates) -> LaunchErrors:
-    """How far the rates of the launches of one GPU may be off."""
-    # A rate is from 0 to 1: where no sample tells it, it is off by that at most.
+    """Estimate the errors of the rates of one GPU's launches; at most 1, as a rate is from 0 to 1."""
     columns = np.ones(len(launches.start)), np.fmin(launches.error, 1.0), np.fmin(launches.spread, 1.0)
     running, error, spread = sum_open(launches.start, launches.end, *columns)
     launched = replace(running, value=(running.value > 0).astype(np.float64))
@@ -153,8 +152,8 @@ def launch_errors(launches: Rates) -> LaunchErrors:
 
 
 def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Floats) -> Pieces:
-    """Cut some samples."""
-    borders, (of_step,) = _sum_open(low, high, rate + LEAST_RATE)
+
+    borders, (step_rate,) = _sum_open(low, high, rate + LEAST_RATE)
     around = np.searchsorted(start, borders, side="right") - 1
     inside = (around >= 0) & (borders > start[around]) & (borders < end[around])
     inside &= value[around] > 0  # nothing is to be shared in the others, which are most where few kernels use the pipes
@@ -162,49 +161,49 @@ def _cut(start: Ints, end: Ints, value: Floats, low: Ints, high: Ints, rate: Flo
     cut = cut[run_starts(cut)]
     times = distinct(start[cut], end[cut], borders[inside])
     begin, finish = times[:-1], times[1:]
-    place = np.searchsorted(start[cut], begin, side="right") - 1
-    kept = finish <= end[cut][place]  # not what lies between samples that are cut
-    begin, finish, place = begin[kept], finish[kept], place[kept]
+    piece_sample = np.searchsorted(start[cut], begin, side="right") - 1
+    is_cut = finish <= end[cut][piece_sample]  # not what lies between samples that are cut
+    begin, finish, piece_sample = begin[is_cut], finish[is_cut], piece_sample[is_cut]
     step = np.searchsorted(borders, begin, side="right") - 1
-    of_piece = np.where(step >= 0, of_step[step], 0.0)
-    first = run_starts(place, of_piece)  # neighbours of one rate, as parts of a kernel that is even, are one piece
-    begin, place, of_piece = begin[first], place[first], of_piece[first]
+    piece_rate = np.where(step >= 0, step_rate[step], 0.0)
+    first = run_starts(piece_sample, piece_rate)  # merges neighbours of one rate
+    begin, piece_sample, piece_rate = begin[first], piece_sample[first], piece_rate[first]
     finish = finish[np.append(first[1:], len(finish))[: len(first)] - 1]
     length, whole = (finish - begin).astype(np.float64), value[cut]
-    active = _share_out(place, of_piece, length, whole)
-    share = np.divide(active, whole[place], out=np.ones(len(begin)), where=whole[place] > 0)
+    active = _share_out(piece_sample, piece_rate, length, whole)
+    share = np.divide(active, whole[piece_sample], out=np.ones(len(begin)), where=whole[piece_sample] > 0)
     before = np.zeros(len(begin))
     np.cumsum((share * length)[:-1], out=before[1:])
-    return Pieces(cut, run_starts(place), begin, share, before)
+    return Pieces(cut, run_starts(piece_sample), begin, share, before)
 
 
 def _share_out(sample: Ints, rate: Floats, length: Floats, value: Floats) -> Floats:
-    """Tensor Active (0 to 1) of each piece: in proportion to the rates, but none above full activity."""
+    """Share Tensor Active (0 to 1) among pieces in proportion to the rates, but none above full activity."""
     most = np.maximum(value, 1.0)
     idle = rate <= 0  # time without any launch has what these cannot have
-    left = value * np.bincount(sample, length, len(value))
+    remaining = value * np.bincount(sample, length, len(value))
     full = np.zeros(len(sample), dtype=bool)
     while True:  # each pass fills pieces, and a sample is never all full before what it counted is shared out
         is_launched = np.bincount(sample, ~full & ~idle, len(value)) > 0
         rate = np.where(idle, ~is_launched[sample], rate)
         free = np.bincount(sample, rate * length * ~full, len(value))
-        scale = np.divide(left, free, out=np.zeros(len(value)), where=free > 0)
+        scale = np.divide(remaining, free, out=np.zeros(len(value)), where=free > 0)
         active: Floats = np.where(full, most[sample], rate * scale[sample])
         over = ~full & (active > most[sample] + ROUNDING)
         if not over.any():
             return active
         full |= over
-        left = left - most * np.bincount(sample, length * over, len(value))
+        remaining = remaining - most * np.bincount(sample, length * over, len(value))
 
 
 def sum_open(low: Ints, high: Ints, *values: Floats) -> list[StepFunction]:
-    """The sums over the intervals that are open of each of some values, on the same steps."""
+    """Sum each of some values over the open intervals, on the same steps."""
     borders, sums = _sum_open(low, high, *values)
-    return [StepFunction(borders[:-1], borders[1:], found[:-1]) for found in sums]
+    return [StepFunction(borders[:-1], borders[1:], total[:-1]) for total in sums]
 
 
 def _sum_open(low: Ints, high: Ints, *values: Floats) -> tuple[Ints, list[Floats]]:
-    """From each border on the sums over the intervals that are open; in whole units, so that what ends is gone."""
+    """Sum values over the open intervals from each border on; in whole units, so that ends cancel exactly."""
     borders = distinct(low, high)
     first, last = search(borders, low), search(borders, high)
 

@@ -29,7 +29,7 @@ MINIMUM_COVERAGE = 0.5
 PERCENTILE = 0.95
 PAIRS_AT_ONCE = 500_000
 TIMES_AT_ONCE = 1 << 17
-# What a reading of 1 % stands for, and by how much that may be off everywhere: 0.00 to 0.67 in the fixtures, see
+# The mean of a reading of 1 %, and by how much it may be off everywhere: 0.00 to 0.67 in the fixtures, see
 # docs/how-it-works.md.
 ONE_MEANS, ONE_SHIFTS = 0.25, 0.42
 
@@ -56,37 +56,37 @@ class Tensor:
 
 
 def samples_by_gpu(samples: pd.DataFrame) -> dict[int, pd.DataFrame]:
-    """The samples of each GPU, as parts of the same memory."""
+    """Split samples by GPU, without a copy."""
     gpu = samples["gpu"].to_numpy()
     first = run_starts(gpu)
     return {int(gpu[low]): samples.iloc[low:high] for low, high in pairwise([*first.tolist(), len(gpu)])}
 
 
 def tensor_functions(samples: pd.DataFrame, launches: Mapping[int, Rates] | None = None) -> dict[int, Tensor]:
-    """Of each GPU, Tensor Active and tensor cycles as functions of time, shared among launches with known rates."""
+    """Make each GPU's Tensor Active and tensor cycles functions of time, shared among launches by their rates."""
     functions = {}
     for gpu, sampled in samples_by_gpu(samples).items():
-        known = sampled["tensor_active_pct"].notna().to_numpy()
-        of_gpu = sampled if known.all() else sampled[known]
-        if of_gpu.empty:
+        is_sampled = sampled["tensor_active_pct"].notna().to_numpy()
+        gpu_samples = sampled if is_sampled.all() else sampled[is_sampled]
+        if gpu_samples.empty:
             continue
-        of_launches = (launches or {}).get(gpu, NO_LAUNCHES)
-        split = split_samples(of_gpu, of_launches)
+        rates = (launches or {}).get(gpu, NO_LAUNCHES)
+        split = split_samples(gpu_samples, rates)
         return_freed_memory()
-        percent = of_gpu["tensor_active_pct"].to_numpy()
+        percent = gpu_samples["tensor_active_pct"].to_numpy()
         functions[gpu] = Tensor(
             StepFunction(split.start, split.end, percent),
             SharedMetric(split, percent),
-            SharedMetric(split, of_gpu["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
+            SharedMetric(split, gpu_samples["tensor_cycles"].to_numpy() / np.maximum(split.end - split.start, 1)),
             split,
-            launch_errors(of_launches),
+            launch_errors(rates),
         )
     return_freed_memory()
     return functions
 
 
 def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> list[Floats]:
-    """What a function gives for many times, from some at once: what it is found from takes several times the memory."""
+    """Call a function with some of many times at once: its intermediate arrays take several times their memory."""
     some = [times[low : low + TIMES_AT_ONCE] for low in range(0, max(len(times), 1), TIMES_AT_ONCE)]
     with mapping_of(len(some)) as map_all:
         parts = list(map_all(function, some))
@@ -94,20 +94,20 @@ def _in_parts(function: Callable[[Ints], tuple[Floats, ...]], times: Ints) -> li
 
 
 def rounding_slack(percent: Floats) -> tuple[Floats, Floats]:
-    """How far the truth can lie below and above Nsight Systems' whole percentages, in points.
+    """Bound how far the truth lies below and above Nsight Systems' whole percentages, in points.
 
-    They are rounded to the nearest, but anything above 0 reads at least 1. Where percentages and cycles are recorded
-    together, as in ``fixtures/``, the two can be compared: ``tests/test_fixtures.py``.
+    They are rounded to the nearest, but anything above 0 reads at least 1: ``tests/test_fixtures.py`` compares them
+    with recorded cycles.
     """
     return np.where(percent > 1, 0.5, percent), np.where(percent > 0, 0.5, 0.0)
 
 
 def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
-    """What Nsight Systems' whole percentages stand for: the expected value, its standard error, and a shift.
+    """Return the expected value of Nsight Systems' whole percentages, its standard error, and a shift.
 
     From 2 on a reading is uniform within half a point. What reads 1 lies anywhere up to 1.5, and mostly far below 1:
-    in ``fixtures/``, where it can be compared with cycles, its mean is 0.00 to 0.67. It differs by recording, so that
-    all readings of 1 may be off in the same direction: the shift.
+    compared with cycles in ``fixtures/``, its mean is 0.00 to 0.67. It differs by recording, so that all readings of 1
+    may be off in the same direction: the shift.
     """
     is_one = percent == 1
     value = np.where(is_one, ONE_MEANS, percent)
@@ -116,10 +116,10 @@ def read_rounded(percent: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """What the tensor pipes did in each sample, its standard error, and by how much all may be off together.
+    """Return each sample's tensor count, its standard error, and by how much all may be off together.
 
-    Cycles where they were recorded. Else the rounded percentages of the cycles that passed, or, where the clock was not
-    recorded either, of the time.
+    Counts are cycles where these were recorded, else the rounded percentages of the cycles that passed, or, where the
+    clock was not recorded either, of the time.
     """
     cycles = samples["tensor_cycles"].to_numpy()
     if not np.isnan(cycles).any():
@@ -130,42 +130,42 @@ def tensor_counts(samples: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 
 def passed_cycles(samples: pd.DataFrame) -> Floats:
-    """What a sample of 100 % counts: the cycles that passed, or, where the clock was not recorded, the time."""
+    """Return the count of a sample at 100 %: the cycles that passed, or, without a recorded clock, the time."""
     passed: Floats = samples["pipe_cycles"].to_numpy()
     length: Floats = (samples["end_ns"] - samples["start_ns"]).to_numpy(np.float64)
     return length if np.isnan(passed).any() else passed
 
 
 def measure(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
-    """Integrals over each group's windows.
+    """Integrate over each group's windows.
 
     Returns:
         window_ns, covered_ns, active_ns (the integral of Tensor Active, as a share, over time) and tensor_cycles (NaN
         where not recorded).
     """
     sums = {name: np.zeros(groups) for name in ("covered_ns", "active_ns", "tensor_cycles")}
-    for gpu, of_gpu in functions.items():
+    for gpu, tensor in functions.items():
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
-        times, place = np.unique(np.append(low, high), return_inverse=True)  # most windows share borders with others
-        until = _in_parts(partial(_integrals_until, of_gpu), times)
+        times, index = np.unique(np.append(low, high), return_inverse=True)  # most windows share borders with others
+        until = _in_parts(partial(_integrals_until, tensor), times)
         for (name, total), values in zip(sums.items(), until, strict=True):
-            integral = values[place[len(low) :]] - values[place[: len(low)]]
+            integral = values[index[len(low) :]] - values[index[: len(low)]]
             weights = integral / 100 if name == "active_ns" else integral
             total += np.bincount(group, weights=weights, minlength=groups)
     window = np.bincount(windows.group, weights=windows.end - windows.start, minlength=groups)
     return pd.DataFrame({"window_ns": window, **sums}, copy=False)
 
 
-def _integrals_until(of_gpu: Tensor, times: Ints) -> tuple[Floats, ...]:
-    """Up to each time: what is known, Tensor Active and tensor cycles."""
-    at = of_gpu.split.places(times)
-    cycles = of_gpu.cycles.before(at) if of_gpu.cycles.known else np.full(len(times), np.nan)
-    return of_gpu.recorded.known.until(times), of_gpu.active.before(at), cycles
+def _integrals_until(tensor: Tensor, times: Ints) -> tuple[Floats, ...]:
+    """Integrate up to each time: known time, Tensor Active and tensor cycles."""
+    positions = tensor.split.locate(times)
+    cycles = tensor.cycles.before(positions) if tensor.cycles.is_known else np.full(len(times), np.nan)
+    return tensor.recorded.indicator.until(times), tensor.active.before(positions), cycles
 
 
 def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor], rounded: bool) -> pd.DataFrame:
-    """How far the integral of Tensor Active over each group's windows may be off.
+    """Estimate how far the integral of Tensor Active over each group's windows may be off.
 
     Returns:
         below_ns and above_ns (by how much it could be lower or higher, if samples are rounded), and border_ns
@@ -174,17 +174,17 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
     sums = {
         name: np.zeros(groups) for name in ("below_ns", "above_ns", "first_ns", "last_ns", "moved_ns", "single_ns2")
     }
-    for gpu, of_gpu in functions.items():
+    for gpu, tensor in functions.items():
         rows = np.flatnonzero(windows.gpu == gpu)
         group, low, high = windows.group[rows], windows.start[rows], windows.end[rows]
         integrals = [np.zeros(len(low))] * 2
         if rounded:
-            slack = [points / 100 for points in rounding_slack(of_gpu.recorded.value)]
-            integrals = list(of_gpu.recorded.integrals_of(slack, low, high))
-        times, place = np.unique(np.append(low, high), return_inverse=True)
-        found = _in_parts(partial(border_errors, of_gpu.split, of_gpu.errors, of_gpu.active), times)
-        common, single, moved = ((column[place[: len(low)]], column[place[len(low) :]]) for column in found)
-        integrals += [*common, of_gpu.errors.late_ns * (moved[1] - moved[0]), single[0] ** 2 + single[1] ** 2]
+            slack = [points / 100 for points in rounding_slack(tensor.recorded.value)]
+            integrals = list(tensor.recorded.integrals_of(slack, low, high))
+        times, index = np.unique(np.append(low, high), return_inverse=True)
+        errors = _in_parts(partial(border_errors, tensor.split, tensor.errors, tensor.active), times)
+        common, single, moved = ((column[index[: len(low)]], column[index[len(low) :]]) for column in errors)
+        integrals += [*common, tensor.errors.late_ns * (moved[1] - moved[0]), single[0] ** 2 + single[1] ** 2]
         for total, integral in zip(sums.values(), integrals, strict=True):
             total += np.bincount(group, weights=integral, minlength=groups)
     border = np.sqrt(sums.pop("single_ns2") + sum(sums.pop(name) ** 2 for name in ("first_ns", "last_ns", "moved_ns")))
@@ -192,29 +192,29 @@ def measure_errors(windows: Windows, groups: int, functions: Mapping[int, Tensor
 
 
 def measure_distribution(windows: Windows, groups: int, functions: Mapping[int, Tensor]) -> pd.DataFrame:
-    """Peak and 95th percentile of Tensor Active over each group's windows, the latter weighted by overlap.
+    """Find peak and 95th percentile of Tensor Active over each group's windows, the latter weighted by overlap.
 
-    The peak is the largest sample that lies at least half inside the windows: where none does, there is no peak.
+    The peak is the largest sample that lies at least half inside the windows; NaN where none does.
     """
     peak, percentile = np.full(groups, np.nan), np.full(groups, np.nan)
-    for gpu, of_gpu in functions.items():
-        active = of_gpu.recorded
+    for gpu, tensor in functions.items():
+        active = tensor.recorded
         for rows in _chunks(windows, np.flatnonzero(windows.gpu == gpu), active):
             group, step, overlap = _merged_overlaps(windows, rows, active)
             if not len(group):
                 continue
             values = active.value[step]
             first = run_starts(group)
-            found = group[first]
+            group_numbers = group[first]
             is_inside = 2 * overlap >= (active.end - active.start)[step]
             highest = np.maximum.reduceat(np.where(is_inside, values, -np.inf), first)
-            peak[found] = np.where(highest >= 0, highest, np.nan)
-            percentile[found] = _weighted_percentile(group, first, values, overlap)
+            peak[group_numbers] = np.where(highest >= 0, highest, np.nan)
+            percentile[group_numbers] = _weighted_percentile(group, first, values, overlap)
     return pd.DataFrame({"peak_pct": peak, "p95_pct": percentile})
 
 
 def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints]:
-    """Rows of windows, whole groups at a time, with no more than some millions of samples under them."""
+    """Yield rows of windows, whole groups at a time, with no more than some millions of samples under them."""
     counts = search(active.start, windows.end[rows]) - search(active.end, windows.start[rows])
     part = np.cumsum(counts) // PAIRS_AT_ONCE
     group = windows.group[rows]
@@ -225,7 +225,7 @@ def _chunks(windows: Windows, rows: Ints, active: StepFunction) -> Iterator[Ints
 
 
 def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tuple[Ints, Ints, Ints]:
-    """Group, sample and overlap, one row for each group and sample that share time."""
+    """Return group, sample and overlap, one row for each group and sample that share time."""
     query, step, overlap = active.overlaps(windows.start[rows], windows.end[rows])
     group = windows.group[rows][query]
     keep = overlap > 0
@@ -238,7 +238,7 @@ def _merged_overlaps(windows: Windows, rows: Ints, active: StepFunction) -> tupl
 
 
 def _weighted_percentile(group: Ints, first: Ints, values: Floats, weights: Ints) -> Floats:
-    """The smallest value of each group that at least 95 % of the weight does not exceed."""
+    """Find the smallest value of each group that at least 95 % of the weight does not exceed."""
     order = np.lexsort((values, group))
     running = np.cumsum(weights[order])
     before = np.append(0, running)[first]

@@ -1,7 +1,7 @@
 """Steps of programs that open no range around them: what repeats in the order in which kernels are launched.
 
 They enter the analysis as ranges, in a domain that no program has. The order is that of the launches on the CPU, since
-streams overlap differently in each step; where most of these are not recorded, that of the starts on the GPU. An
+streams overlap differently in each step; where most of these are not recorded, that of the starts on the GPU. A
 step reaches to the start of the next one's first kernel, or if something else follows to its last kernel's end.
 """
 
@@ -34,7 +34,7 @@ class DetectedSteps:
     step: Ints  # the step that each of these belongs to
 
     def set_windows(self, instances: pd.DataFrame, ranges: int) -> pd.DataFrame:
-        """Instances, of which those after so many ranges are the steps and have these windows on the GPU."""
+        """Set the windows on the GPU of the instances of steps, which come after so many ranges."""
         rows = np.flatnonzero(instances["range"] >= ranges)
         number = instances["range"].to_numpy()[rows] - ranges
         start, end = (instances[name].to_numpy(copy=True) for name in ("gpu_start_ns", "gpu_end_ns"))
@@ -43,50 +43,50 @@ class DetectedSteps:
 
 
 def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame) -> DetectedSteps | None:
-    """The steps from the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
+    """Detect the steps in the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
     launch = launches_of(launches, activities)
     launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
     thread = np.append(launches["thread"].to_numpy(), 0)[launch]
     length = (activities["end_ns"] - activities["start_ns"]).where(activities["kind"].isin(KERNEL_KINDS), 0)
     spent = length.groupby([activities["gpu"], activities["process"]]).sum()
-    found: list[DetectedSteps] = []
-    for gpu, of_gpu in spent.groupby(level="gpu"):
-        process = of_gpu.idxmax()[1]
+    parts: list[DetectedSteps] = []
+    for gpu, process_ns in spent.groupby(level="gpu"):
+        process = process_ns.idxmax()[1]
         rows = np.flatnonzero((activities["gpu"] == gpu) & (activities["process"] == process))
-        known = (launch[rows] >= 0).mean() > 0.5
+        has_launches = (launch[rows] >= 0).mean() > 0.5
         start = activities["start_ns"].to_numpy()[rows]
-        time = np.where(launch[rows] >= 0, launched[rows], start) if known else start
-        one = _of_one_gpu(activities.iloc[rows], time, thread[rows])
+        time = np.where(launch[rows] >= 0, launched[rows], start) if has_launches else start
+        one = _detect(activities.iloc[rows], time, thread[rows])
         if one is not None:
-            before = sum(len(each.ranges) for each in found)
-            found.append(replace(one, activity=rows[one.activity], step=one.step + before))
-    if not found:
+            before = sum(len(part.ranges) for part in parts)
+            parts.append(replace(one, activity=rows[one.activity], step=one.step + before))
+    if not parts:
         return None
-    columns = [[getattr(each, name) for each in found] for name in ("gpu_start", "gpu_end", "activity", "step")]
-    return DetectedSteps(NVTX_RANGES.concat(each.ranges for each in found), *map(np.concatenate, columns))
+    columns = [[getattr(part, name) for part in parts] for name in ("gpu_start", "gpu_end", "activity", "step")]
+    return DetectedSteps(NVTX_RANGES.concat(part.ranges for part in parts), *map(np.concatenate, columns))
 
 
-def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedSteps | None:
+def _detect(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedSteps | None:
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     order = np.lexsort((start, time))
-    kernels, others = order[is_kernel[order]], np.flatnonzero(~is_kernel)
+    kernels, other_rows = order[is_kernel[order]], np.flatnonzero(~is_kernel)
     copies = np.sort(time[(activities["name"] == _TO_DEVICE).to_numpy() & ~is_kernel])
     after_copy = np.diff(np.searchsorted(copies, time[kernels], side="right"), prepend=0) > 0
-    first, stop = _find(activities.iloc[kernels], (end - start)[kernels].astype(np.float64), after_copy)
+    first, stop = _find_steps(activities.iloc[kernels], (end - start)[kernels].astype(np.float64), after_copy)
     if not len(first):
         return None
     follows = np.append(stop[:-1] == first[1:], False)
-    inside = np.ravel(np.column_stack((first, stop)))  # each second part is what lies between two steps
+    inside = np.ravel(np.column_stack((first, stop)))  # each second part lies between two steps
     last_end = np.maximum.reduceat(np.append(end[kernels], 0), inside)[::2]
     following = np.append(first[1:], first[-1])
     begin = start[kernels[first]]
     host_end = np.where(follows, time[kernels[following]], time[kernels[stop - 1]] + 1)
-    # Kernels by their place, since those of a CUDA graph have one launch; copies by the time of theirs.
-    of_kernel = np.searchsorted(first, np.arange(len(kernels)), side="right") - 1
-    of_other = np.searchsorted(time[kernels[first]], time[others], side="right") - 1
-    in_one = np.append(np.arange(len(kernels)) < stop[of_kernel], time[others] < host_end[of_other])
-    step = np.append(of_kernel, of_other)
+    # Kernels by their position, since those of a CUDA graph have one launch; copies by the time of theirs.
+    kernel_step = np.searchsorted(first, np.arange(len(kernels)), side="right") - 1
+    other_step = np.searchsorted(time[kernels[first]], time[other_rows], side="right") - 1
+    in_one = np.append(np.arange(len(kernels)) < stop[kernel_step], time[other_rows] < host_end[other_step])
+    step = np.append(kernel_step, other_step)
     in_one &= step >= 0
     ranges = pd.DataFrame(
         {
@@ -103,39 +103,39 @@ def _of_one_gpu(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedS
         ranges=NVTX_RANGES.conform(ranges),
         gpu_start=begin,
         gpu_end=np.maximum(np.where(follows, start[kernels[following]], last_end), begin),
-        activity=np.append(kernels, others)[in_one],
+        activity=np.append(kernels, other_rows)[in_one],
         step=step[in_one],
     )
 
 
-def _find(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
+def _find_steps(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
     names = kernels["name"].cat.codes.to_numpy(np.int64)
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)
     total = np.append(0, np.cumsum(weight))
     is_graph = (kernels["kind"] == "graph").to_numpy()
-    found = [find_repetitions(Sequence(elements, names, weight, starting, is_graph)) for elements in (classes, names)]
-    length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in found]
-    held = [float((total[stop] - total[first]).sum()) for first, stop in found]
-    by_name = length[1] > _MUCH_LONGER * length[0] or (held[1] > held[0] and _MUCH_LONGER * length[1] > length[0])
-    return found[1] if by_name else found[0]
+    both = [find_repetitions(Sequence(codes, names, weight, starting, is_graph)) for codes in (classes, names)]
+    length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in both]
+    held_ns = [float((total[stop] - total[first]).sum()) for first, stop in both]
+    by_name = length[1] > _MUCH_LONGER * length[0] or (held_ns[1] > held_ns[0] and _MUCH_LONGER * length[1] > length[0])
+    return both[1] if by_name else both[0]
 
 
 def add_to_ranges(
-    found: DetectedSteps, hierarchy: Hierarchy, attribution: Attribution
+    steps: DetectedSteps, hierarchy: Hierarchy, attribution: Attribution
 ) -> tuple[Hierarchy, Attribution]:
-    """The hierarchy and the attribution with the steps, which come last; causes stay, as these are no ranges."""
-    count, added = len(hierarchy.ranges), len(found.ranges)
+    """Append the steps to hierarchy and attribution; causes stay, as steps are no ranges."""
+    count, added = len(hierarchy.ranges), len(steps.ranges)
     columns: dict[str, object] = {
-        name: np.append(hierarchy.ranges[name], found.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
+        name: np.append(hierarchy.ranges[name], steps.ranges[name]) for name in NVTX_RANGES.names if name not in _TEXTS
     }
     for name in _TEXTS:  # by their numbers, since there may be millions of rows
-        known = hierarchy.ranges[name].cat
-        texts = [*known.categories.tolist(), *found.ranges[name].cat.categories.tolist()]
+        categories = hierarchy.ranges[name].cat
+        texts = [*categories.categories.tolist(), *steps.ranges[name].cat.categories.tolist()]
         unique = pd.Index(dict.fromkeys(texts), dtype=object)
-        codes = np.append(known.codes, np.full(added, unique.get_loc(texts[-1])))
+        codes = np.append(categories.codes, np.full(added, unique.get_loc(texts[-1])))
         columns[name] = pd.Categorical.from_codes(codes, unique)
-    place = {"domain": KERNEL_ORDER_DOMAIN, "path": KERNEL_ORDER, "name": KERNEL_ORDER, "depth": 1, "parent_id": -1}
+    path = {"domain": KERNEL_ORDER_DOMAIN, "path": KERNEL_ORDER, "name": KERNEL_ORDER, "depth": 1, "parent_id": -1}
     rows = np.arange(count, count + added)
     outermost, *inner = hierarchy.levels or [rows[:0]]
     wider = replace(
@@ -143,15 +143,15 @@ def add_to_ranges(
         ranges=NVTX_RANGES.conform(pd.DataFrame(columns)),
         parent=np.append(hierarchy.parent, np.full(added, -1)),
         path_id=np.append(hierarchy.path_id, np.full(added, len(hierarchy.paths))),
-        paths=PATHS.concat([hierarchy.paths, PATHS.conform(pd.DataFrame([place]))]),
+        paths=PATHS.concat([hierarchy.paths, PATHS.conform(pd.DataFrame([path]))]),
         levels=[np.append(outermost, rows), *inner],
         lane=np.append(hierarchy.lane, np.full(added, int(hierarchy.lane.max(initial=-1)) + 1)),
     )
     pairs = replace(
         attribution,
-        activity=np.append(attribution.activity, found.activity),
-        range=np.append(attribution.range, count + found.step),
-        counted=np.append(attribution.counted, np.zeros_like(found.activity)),
-        inherited=np.append(attribution.inherited, np.zeros(len(found.activity), dtype=bool)),
+        activity=np.append(attribution.activity, steps.activity),
+        range=np.append(attribution.range, count + steps.step),
+        counted=np.append(attribution.counted, np.zeros_like(steps.activity)),
+        inherited=np.append(attribution.inherited, np.zeros(len(steps.activity), dtype=bool)),
     )
     return wider, pairs

@@ -1,4 +1,4 @@
-"""What a step of each kind takes, and what it does, see ``tcprof.frames.KINDS``."""
+"""Figures of each kind of step, see ``tcprof.frames.KINDS``."""
 
 import numpy as np
 import pandas as pd
@@ -17,15 +17,15 @@ _SEVERAL = 2.0  # decode steps that follow each other, in the mean
 
 
 def name_phases(steps: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "pd.Series[float]") -> "pd.Series[str]":
-    """Prefill or decode for each GPU and kind that is known to be one, by these as the index.
+    """Name prefill and decode kinds, by GPU and kind.
 
     Known are the calls of a model that calls itself again and again, which ``tcprof.annotate`` marks: decode steps
     follow each other, prefill comes alone before them, and has more ``kernel_ns`` a step.
     """
-    known, found = set(paths), {}
-    calls_of_models = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in known)}
+    unique, phases = set(paths), {}
+    calls_of_models = {f"{INFERENCE} {root}" for root in (path.rpartition(SEPARATOR)[2] for path in unique)}
     marked = {
-        path for path in calls_of_models & known if path + SEPARATOR + path.removeprefix(f"{INFERENCE} ") in known
+        path for path in calls_of_models & unique if path + SEPARATOR + path.removeprefix(f"{INFERENCE} ") in unique
     }
     for gpu, calls in steps[steps["path"].isin(marked)].groupby("gpu"):
         kind = calls.sort_values("number")["kind"].to_numpy()
@@ -33,14 +33,15 @@ def name_phases(steps: pd.DataFrame, paths: "pd.Series[str]", kernel_ns: "pd.Ser
         run = pd.DataFrame({"kind": kind[first], "length": np.diff(np.append(first, len(kind)))})
         run["next"] = run["kind"].shift(-1)
         length = run.groupby("kind")["length"].mean()
-        decode = {each for each in length.index if length[each] >= _SEVERAL}
-        for each in set(length.index) - decode:
-            after = run["next"][run["kind"] == each].dropna()
-            if len(after) and after.isin(decode).all() and all(kernel_ns[gpu, each] > kernel_ns[gpu, n] for n in after):
-                found[gpu, each] = PREFILL
-                found |= dict.fromkeys(((gpu, int(n)) for n in after), DECODE)
-    index = pd.MultiIndex.from_tuples([*found], names=["gpu", "kind"]) if found else kernel_ns.index[:0]
-    return pd.Series([*found.values()], index, dtype=object)
+        decode = {number for number in length.index if length[number] >= _SEVERAL}
+        for number in set(length.index) - decode:
+            after = run["next"][run["kind"] == number].dropna()
+            longer = [kernel_ns[gpu, number] > kernel_ns[gpu, n] for n in after]
+            if longer and after.isin(decode).all() and all(longer):
+                phases[gpu, number] = PREFILL
+                phases |= dict.fromkeys(((gpu, int(n)) for n in after), DECODE)
+    index = pd.MultiIndex.from_tuples([*phases], names=["gpu", "kind"]) if phases else kernel_ns.index[:0]
+    return pd.Series([*phases.values()], index, dtype=object)
 
 
 _KEYS = ["gpu", "kind"]
@@ -55,7 +56,7 @@ def summarize_kinds(
     functions: Functions,
     paths: "pd.Series[str]",
 ) -> pd.DataFrame:
-    """One row for each GPU and kind of step, without what follows from the fit: see ``add_rates_of_kinds``.
+    """Summarize each kind of step on each GPU, without rates from the fit: see ``add_rates_of_kinds``.
 
     Figures of steps are as in ``summarize_steps``, of which the first kind has just these.
     """
@@ -67,17 +68,17 @@ def summarize_kinds(
     kinds["step_count"] = steady_count = steady.groupby(_KEYS).size().reindex(kinds.index, fill_value=0)
     parts = []
     for kind in steps["kind"].unique().tolist():
-        of_kind = steps.assign(counted=is_steady & (steps["kind"] == kind))
-        figures = summarize_steps(of_kind, activities, functions)  # rounding widens intervals alone
+        kind_steps = steps.assign(counted=is_steady & (steps["kind"] == kind))
+        figures = summarize_steps(kind_steps, activities, functions)  # rounding widens intervals alone
         parts.append(figures.assign(kind=kind))
     figures = pd.concat(parts).set_index(_KEYS).reindex(kinds.index)
     columns = ["gpu", "range", "kernel_count"]
     mean = steady.merge(instances[columns], on=columns[:2]).groupby(_KEYS)[["kernel_count", "kernel_ns"]].mean()
     mean = mean.reindex(kinds.index)
     phases = name_phases(steps, paths, mean["kernel_ns"])
-    found = kinds.assign(
+    frame = kinds.assign(
         name=_name_kinds(steps, phases),
-        # Of all steps together, as a program counts them: where a few steps are slow, the median says too much.
+        # Over all steps, as a program counts them: the median ignores a few slow steps.
         tokens_per_second=1e9 * steady_count / figures["total_ns"].where(phases.reindex(kinds.index) == DECODE),
         step_time_ns=figures["step_ns"],
         total_ns=figures["total_ns"],
@@ -86,13 +87,13 @@ def summarize_kinds(
         gpu_idle_pct=100 * figures["idle_ns"] / figures["total_ns"],
         **mean,
     )
-    return KINDS.conform(found.reset_index())
+    return KINDS.conform(frame.reset_index())
 
 
 def _name_kinds(steps: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str]":
-    """The innermost names of kinds, by GPU and number; where several have one name, the path, or with a number."""
+    """Name kinds, by GPU and number: by innermost range; where several share it, by path, or with a number."""
     by = [steps[key] for key in _KEYS]
-    names, paths = (each.groupby(by).first() for each in (name_kin(steps), steps["path"].astype(str)))
+    names, paths = (texts.groupby(by).first() for texts in (name_kin(steps), steps["path"].astype(str)))
     names = phases.reindex(names.index).fillna(names)
     is_one = steps["path"].groupby(by).nunique() == 1
     for better in (paths.where(is_one & ~names.index.isin(phases.index), names), None):
@@ -105,13 +106,13 @@ def _name_kinds(steps: pd.DataFrame, phases: "pd.Series[str]") -> "pd.Series[str
 def add_rates_of_kinds(
     kinds: pd.DataFrame, steps: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, activities: pd.Series
 ) -> pd.DataFrame:
-    """The kinds with what their launches did to memory; ``activities`` has the kind of each activity."""
+    """Add rates of memory and tensor kernels to kinds; ``activities`` has the kind of each activity."""
     steady = np.append(~steps["warm_up"].to_numpy(), False)[launches["step"].to_numpy()]
     row: Ints = pd.MultiIndex.from_frame(kinds[_KEYS]).get_indexer(pd.MultiIndex.from_frame(steps[_KEYS]))
-    of_launch = np.append(row, -1)[launches["step"].to_numpy()][steady]
+    kind_row = np.append(row, -1)[launches["step"].to_numpy()][steady]
     sums = pd.DataFrame(
         {
-            name: np.bincount(of_launch, values[steady], minlength=len(kinds))
+            name: np.bincount(kind_row, values[steady], minlength=len(kinds))
             for name, values in values_of_launches(launches, kernels, activities)
         }
     )

@@ -1,4 +1,4 @@
-"""Kinds of steps: those of other work, such as prefill and decode, are told apart by the kernels that they launch.
+"""Kinds of steps: tcprof distinguishes prefill, decode and other work by the kernels that they launch.
 
 Two are of one kind where they launch the same kernels equally often, but for 10 % of what these usually take, in grids
 of about the same size. Sizes that grow step by step, as with a cache of keys and values, or that are all different, as
@@ -34,8 +34,8 @@ _MOST_CELLS = 20_000_000
 
 
 @dataclass(frozen=True)
-class _Launches:
-    """What each step launches: a row for each different way, a column for each kernel."""
+class _StepLaunches:
+    """What each step launches: a row for each different set of launches, a column for each kernel."""
 
     count: Floats
     size: Floats  # mean logarithm to base 2 of the threads of a launch
@@ -44,17 +44,17 @@ class _Launches:
     time: Floats  # of each row, what its steps take
 
     def differ(self, one: int, rows: Ints) -> Floats:
-        """The share of their work in which some rows differ from one."""
+        """Compute the share of their work in which rows differ from one."""
         most = np.maximum(self.count[rows], self.count[one]) @ self.weight
         differing = np.abs(self.count[rows] - self.count[one]) @ self.weight
         share: Floats = differing / np.where(most > 0, most, 1)
         return share
 
     def exceed(self, one: int, rows: Ints) -> Bools:
-        """Whether some rows hold the work of one, and more."""
-        own = self.count[one] @ self.weight
-        held = np.minimum(self.count[rows], self.count[one]) @ self.weight >= (1 - _SAME) * own
-        more: Bools = held & (self.count[rows] @ self.weight > (1 + _SAME) * own)
+        """Find the rows that hold the work of one, and more."""
+        work = self.count[one] @ self.weight
+        holds = np.minimum(self.count[rows], self.count[one]) @ self.weight >= (1 - _SAME) * work
+        more: Bools = holds & (self.count[rows] @ self.weight > (1 + _SAME) * work)
         return more
 
 
@@ -64,15 +64,15 @@ def count_steps(
     attribution: Attribution,
     activities: pd.DataFrame,
     samples: pd.DataFrame,
-    wanted: str | list[int],
+    step: str | list[int],
     warm_up: int | str | None,
 ) -> tuple[pd.DataFrame, Ints]:
-    """Steps with the kind of each and their warm-up; and for each activity the row of its step, -1 for none.
+    """Count steps, with kind and warm-up of each; and find for each activity the row of its step, -1 for none.
 
     On each GPU the kind with most time is the first, those that occur but once follow the others. Steps of ranges
     with different names are of different kinds.
     """
-    steps = find_marked_steps(instances, hierarchy.paths, activities, wanted)
+    steps = find_marked_steps(instances, hierarchy.paths, activities, step)
     step_of = steps_of_activities(hierarchy, attribution, activities["gpu"].to_numpy(), steps)
     kinds = _find_kinds(steps, step_of, activities)
     steps = set_kinds(steps, kinds) if kinds.any() else steps
@@ -80,12 +80,12 @@ def count_steps(
 
 
 def _find_kinds(steps: pd.DataFrame, step_of: Ints, activities: pd.DataFrame) -> Ints:
-    """Those of each GPU by themselves: what a rank does first may be what another one does all the time."""
+    """Find the kinds of each GPU by itself: what a rank does first may be what another one does all the time."""
     kinds = np.zeros(len(steps), dtype=np.int64)
     for rows in steps.groupby("gpu").indices.values():
-        place = np.full(len(steps) + 1, -1)  # the last one is of what is in no step
-        place[rows] = np.arange(len(rows))
-        kinds[rows] = _find_kinds_of_gpu(steps.iloc[rows], place[step_of], activities)
+        index = np.full(len(steps) + 1, -1)  # the last one is of what is in no step
+        index[rows] = np.arange(len(rows))
+        kinds[rows] = _find_kinds_of_gpu(steps.iloc[rows], index[step_of], activities)
     return kinds
 
 
@@ -97,35 +97,35 @@ def _find_kinds_of_gpu(steps: pd.DataFrame, step_of: Ints, activities: pd.DataFr
     kernels, inside = activities.iloc[rows], step_of[rows]
     kin = pd.factorize(name_kin(steps))[0].astype(np.int64)
     name = kernels["name"].cat.codes.to_numpy(np.int64)
-    launches = _launches(kernels, name, inside, window)
-    kinds = _group(launches, kin)
+    launches = _count_launches(kernels, name, inside, window)
+    kinds = _number_kinds(launches, kin)
     if kinds.max() >= MOST_KINDS or np.bincount(kinds, window).max() / max(window.sum(), 1.0) < _MAIN:
-        work = pd.factorize(pd.Series([parse_name(each).work for each in kernels["name"].cat.categories]))[0]
-        launches_by_work = _launches(kernels, work.astype(np.int64)[name], inside, window)
-        coarse = _group(launches_by_work, kin)
+        work = pd.factorize(pd.Series([parse_name(text).work for text in kernels["name"].cat.categories]))[0]
+        launches_by_work = _count_launches(kernels, work.astype(np.int64)[name], inside, window)
+        coarse = _number_kinds(launches_by_work, kin)
         if coarse.max() < kinds.max():
             kinds, launches = coarse, launches_by_work
     has_none = np.bincount(inside, minlength=len(steps)) == 0
-    kinds = _number(np.where(has_none, -1, kinds), window)
+    kinds = _rank_kinds(np.where(has_none, -1, kinds), window)
     if launches is not None:
-        kinds = _number(_join_first(launches, kinds, kin, steps), window)
+        kinds = _rank_kinds(_join_first(launches, kinds, kin, steps), window)
     return np.minimum(kinds, MOST_KINDS)
 
 
-def _number(kinds: Ints, window: Floats) -> Ints:
-    """The kinds in order of their time, those that occur once behind the others; -1 is of the first."""
+def _rank_kinds(kinds: Ints, window: Floats) -> Ints:
+    """Number kinds in order of their time, those that occur once behind the others; -1 joins the first."""
     names, group = np.unique(kinds, return_inverse=True)
     often = np.bincount(group)
     usual = pd.Series(window).groupby(group).quantile(interpolation="lower").to_numpy()  # no first one that takes long
     order = np.lexsort((-usual * often, often == 1, names < 0))
-    place = np.empty(len(names), dtype=np.int64)
-    place[order] = np.arange(len(names))
-    place[names < 0] = 0
-    return place[group]
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    rank[names < 0] = 0
+    return rank[group]
 
 
-def _join_first(launches: _Launches, kinds: Ints, kin: Ints, steps: pd.DataFrame) -> Ints:
-    """The kinds, of which the first of each name has its tuning, too, and what differs once and not in much.
+def _join_first(launches: _StepLaunches, kinds: Ints, kin: Ints, steps: pd.DataFrame) -> Ints:
+    """Merge autotuning variants and one-off outliers into the first kind of each name.
 
     Tuning comes before all others, holds what they do, and more, and takes longer than the one that launches the same
     later, if there is one: where it recurs, it is a kind.
@@ -133,14 +133,14 @@ def _join_first(launches: _Launches, kinds: Ints, kin: Ints, steps: pd.DataFrame
     number, joined = steps["number"].to_numpy(), kinds.copy()
     window = steps["gpu_window_ns"].to_numpy(np.float64)
     for name in np.unique(kin):
-        own = np.flatnonzero(kin == name)
-        first = own[kinds[own] == kinds[own].min()]
+        rows_of_name = np.flatnonzero(kin == name)
+        first = rows_of_name[kinds[rows_of_name] == kinds[rows_of_name].min()]
         main = int(launches.row[first][np.argmax(launches.time[launches.row[first]])])
-        for each in np.unique(kinds[own])[1:]:
-            rows = own[kinds[own] == each]
+        for kind in np.unique(kinds[rows_of_name])[1:]:
+            rows = rows_of_name[kinds[rows_of_name] == kind]
             is_tuning = (number[rows] < number[first].min()) & launches.exceed(main, launches.row[rows])
-            others = window[rows[~is_tuning]]
-            is_tuning &= (len(others) <= 1) & (window[rows] > _LONG * others.max(initial=0))
+            later_ns = window[rows[~is_tuning]]
+            is_tuning &= (len(later_ns) <= 1) & (window[rows] > _LONG * later_ns.max(initial=0))
             joined[rows[is_tuning]] = kinds[first[0]]
             rows = rows[~is_tuning]
             if len(rows) == 1 and launches.differ(main, launches.row[rows])[0] <= _ONCE:
@@ -148,9 +148,9 @@ def _join_first(launches: _Launches, kinds: Ints, kin: Ints, steps: pd.DataFrame
     return joined
 
 
-def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -> _Launches | None:
-    """What steps launch, by a number for each kernel; None where these are too many to compare."""
-    of_category = [count_threads(str(each)) for each in kernels["launch_geometry"].cat.categories]
+def _count_launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -> _StepLaunches | None:
+    """Count what steps launch, by a number for each kernel; None where these are too many to compare."""
+    of_category = [count_threads(str(geometry)) for geometry in kernels["launch_geometry"].cat.categories]
     threads = np.append(np.array(of_category, dtype=np.float64), np.nan)[kernels["launch_geometry"].cat.codes]
     launched = pd.DataFrame({"step": inside, "name": name, "size": np.nan_to_num(np.log2(np.maximum(threads, 1)))})
     sums = launched.groupby(["step", "name"])["size"].agg(["size", "mean"]).reset_index()
@@ -165,17 +165,17 @@ def _launches(kernels: pd.DataFrame, name: Ints, inside: Ints, window: Floats) -
     _, first, row = np.unique(mark, return_index=True, return_inverse=True)
     if len(first) * len(names) > _MOST_CELLS:
         return None
-    shown = np.full(len(window), -1)
-    shown[first] = np.arange(len(first))
-    place = shown[sums["step"].to_numpy()]
+    shape_row = np.full(len(window), -1)
+    shape_row[first] = np.arange(len(first))
+    shape = shape_row[sums["step"].to_numpy()]
     count, size = np.zeros((2, len(first), len(names)))
-    count[place[place >= 0], column[place >= 0]] = sums["size"].to_numpy()[place >= 0]
-    size[place[place >= 0], column[place >= 0]] = sums["mean"].to_numpy()[place >= 0]
-    return _Launches(count, size, weight, row, np.bincount(row, window).astype(np.float64))
+    count[shape[shape >= 0], column[shape >= 0]] = sums["size"].to_numpy()[shape >= 0]
+    size[shape[shape >= 0], column[shape >= 0]] = sums["mean"].to_numpy()[shape >= 0]
+    return _StepLaunches(count, size, weight, row, np.bincount(row, window).astype(np.float64))
 
 
 def _split_by_size(size: Floats, often: Ints) -> Ints:
-    """Parts of sizes in order, with gaps between them; one that occurs once is of the part that is nearest."""
+    """Split ordered sizes at gaps; a size that occurs once joins the nearest part."""
     gap = np.diff(size)
     part = np.append(0, np.cumsum(gap > _GAP))
     once = np.bincount(part, often) == 1
@@ -183,26 +183,26 @@ def _split_by_size(size: Floats, often: Ints) -> Ints:
         return np.zeros_like(part)
     near = np.flatnonzero(~once)
     middle = np.bincount(part, size) / np.bincount(part)
-    of_part = near[np.argmin(np.abs(middle[:, None] - middle[near][None, :]), axis=1)]
-    parts: Ints = np.unique(np.where(once, of_part, np.arange(len(once))), return_inverse=True)[1][part]
+    nearest = near[np.argmin(np.abs(middle[:, None] - middle[near][None, :]), axis=1)]
+    parts: Ints = np.unique(np.where(once, nearest, np.arange(len(once))), return_inverse=True)[1][part]
     return parts
 
 
-def _group(launches: _Launches | None, kin: Ints) -> Ints:
-    """A number for the kind of each step; ``kin`` is the number of its range's name."""
+def _number_kinds(launches: _StepLaunches | None, kin: Ints) -> Ints:
+    """Number the kind of each step; ``kin`` is the number of its range's name."""
     if launches is None:
         return kin
     group = np.full(len(launches.time), -1, dtype=np.int64)
-    left = np.argsort(-launches.time, kind="stable")
+    remaining = np.argsort(-launches.time, kind="stable")
     middle = (launches.count * launches.size) @ launches.weight / np.maximum(launches.count @ launches.weight, 1e-9)
-    found, often = 0, np.bincount(launches.row)
-    while len(left) and found <= MOST_KINDS:
-        same = launches.differ(int(left[0]), left) <= _SAME
-        alike = left[same]
+    count, often = 0, np.bincount(launches.row)
+    while len(remaining) and count <= MOST_KINDS:
+        same = launches.differ(int(remaining[0]), remaining) <= _SAME
+        alike = remaining[same]
         alike = alike[np.argsort(middle[alike], kind="stable")]
         part = _split_by_size(middle[alike], often[alike])
-        group[alike] = found + part
-        found, left = found + int(part.max()) + 1, left[~same]
-    group[left] = found  # of so many kinds, all others are one
+        group[alike] = count + part
+        count, remaining = count + int(part.max()) + 1, remaining[~same]
+    group[remaining] = count  # of so many kinds, all others are one
     kinds: Ints = pd.factorize(group[launches.row] * (int(kin.max()) + 1) + kin)[0].astype(np.int64)
     return kinds

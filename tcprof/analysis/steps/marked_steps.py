@@ -35,22 +35,22 @@ ALL = "all"
 
 
 def find_marked_steps(
-    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, wanted: str | list[int] | None = None
+    instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame, step: str | list[int] | None = None
 ) -> pd.DataFrame:
-    """The instances of the path that iterates; empty where none does.
+    """Find the instances of the path that iterates; empty where none does.
 
-    ``wanted`` is the path, or its last names: step, or epoch / step; or rows; None: see ``find_iterating_paths``.
+    ``step`` is the path, or its last names: step, or epoch / step; or rows; None: see ``find_iterating_paths``.
 
     Raises:
         UsageError: No path has that name.
     """
-    if wanted is None:
-        wanted = find_iterating_paths(instances, paths, activities)
-    rows = _named_paths(paths, wanted) if isinstance(wanted, str) else wanted
-    of_path = instances[instances["path_id"].isin(rows)]
-    if of_path.empty:
+    if step is None:
+        step = find_iterating_paths(instances, paths, activities)
+    rows = _match_paths(paths, step) if isinstance(step, str) else step
+    instances = instances[instances["path_id"].isin(rows)]
+    if instances.empty:
         return STEPS.empty()
-    ordered = of_path.sort_values(["gpu", "host_start_ns"], kind="stable")
+    ordered = instances.sort_values(["gpu", "host_start_ns"], kind="stable")
     window = ordered["gpu_end_ns"] - ordered["gpu_start_ns"]
     host = ordered["host_end_ns"] - ordered["host_start_ns"]
     frame = ordered.assign(
@@ -64,7 +64,7 @@ def find_marked_steps(
 
 
 def set_kinds(steps: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
-    """The steps with the kind of each, of which the first ones may be warm-up."""
+    """Set the kind of each step, and find warm-up among the first ones of each kind."""
     frame = steps.assign(kind=kinds).reset_index(drop=True)
     warm_up = np.zeros(len(frame), dtype=bool)
     for rows in frame.groupby(["gpu", "kind"]).indices.values():
@@ -80,22 +80,22 @@ def _set_warm_up(steps: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
 
 
 def steps_of_activities(hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, steps: pd.DataFrame) -> Ints:
-    """For each activity the row of the step that it belongs to, of several the last; -1 for none."""
-    found = np.full(len(gpu), -1, dtype=np.int64)
-    for number, of_gpu in steps.groupby("gpu"):
+    """Find for each activity the row of the step that it belongs to, of several the last; -1 for none."""
+    step_row = np.full(len(gpu), -1, dtype=np.int64)
+    for number, gpu_steps in steps.groupby("gpu"):
         inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
-        inside[of_gpu["range"].to_numpy()] = of_gpu.index
+        inside[gpu_steps["range"].to_numpy()] = gpu_steps.index
         for rows in hierarchy.levels[1:]:
             inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
         on_gpu = gpu[attribution.activity] == number
-        np.maximum.at(found, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
-    return found
+        np.maximum.at(step_row, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
+    return step_row
 
 
 def set_outside_steps(
     attribution: Attribution, activities: pd.DataFrame, instances: pd.DataFrame, steps: pd.DataFrame
 ) -> Attribution:
-    """The attribution in which work of no range is told apart that ran before all steps of its GPU, or after."""
+    """Distinguish work of no range that ran before all steps of its GPU, or after."""
     if steps.empty:
         return attribution
     windows = instances[instances["range"].isin(steps["range"])].groupby("gpu")
@@ -106,19 +106,19 @@ def set_outside_steps(
     return replace(attribution, cause=pd.Categorical.from_codes(code, list(CAUSES)))
 
 
-def _named_paths(paths: pd.DataFrame, name: str) -> list[int]:
-    found = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
-    if not len(found):
+def _match_paths(paths: pd.DataFrame, name: str) -> list[int]:
+    matches = paths.index[(paths["path"] == name) | paths["path"].str.endswith(SEPARATOR + name)]
+    if not len(matches):
         raise UsageError(
             f"No range is called {name!r}.",
             "'tcprof ranges RECORDING' lists the ranges.",
             "tcprof.read(...).ranges['path'] lists the ranges.",
         )
-    return [int(path) for path in found]
+    return [int(path) for path in matches]
 
 
 def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
-    """The path that iterates, with its namesakes, and what takes turns with it; none where nothing does.
+    """Find the path that iterates, with its namesakes, and what takes turns with it; none where nothing does.
 
     Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
     them, it is that with most time on the GPU. Paths of the default domain come first, and those of programs that XLA
@@ -133,67 +133,67 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     of_kin = pd.Series(kin[instances["path_id"].to_numpy()], index=instances.index)
     count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
-    between, held = _shares(instances, of_kin.to_numpy(), len(domain), activities)
+    between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     name = paths["name"].groupby(kin).first()
     programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHERS]
-    most = min(LEAST_SHARE, max(held[programs], default=0.0))
-    own = [number for number in programs if not domain[number] and held[number] >= most]
-    others = [number for number in programs if domain[number] and held[number] >= most]
+    most = min(LEAST_SHARE, max(share[programs], default=0.0))
+    default = [number for number in programs if not domain[number] and share[number] >= most]
+    named = [number for number in programs if domain[number] and share[number] >= most]
     compiled = [number for number in repeated if name[number].startswith(MODULE)]
-    found = set(own or others or compiled)
+    candidates = set(default or named or compiled)
     depths = paths["depth"].to_numpy()
-    inside = _kin_inside(kin, depths, found)
-    outermost = spent[[number for number in sorted(found) if number not in inside]]
+    inside = _find_inner_kin(kin, depths, candidates)
+    outermost = spent[[number for number in sorted(candidates) if number not in inside]]
     if outermost.empty:
         return []
     main = outermost.idxmax()
-    beside = [each for each in count.index[count > 1] if domain[each] == domain[main] and name[each] != OTHERS]
+    beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHERS]
     turns = [] if compiled and main in compiled else _find_turns(instances, of_kin, main, beside, kin, depths)
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
 
 
 def _find_turns(
-    instances: pd.DataFrame, of_kin: "pd.Series[int]", main: int, others: list[int], kin: Ints, depth: Ints
+    instances: pd.DataFrame, of_kin: "pd.Series[int]", main: int, beside: list[int], kin: Ints, depth: Ints
 ) -> list[int]:
-    """Paths that take turns with the one that iterates most, such as an evaluation, and are no part of a step.
+    """Find paths outside of the steps that take turns with the main path, such as an evaluation.
 
-    They hold some of the kernels, and between most of the instances of that one there is none of theirs.
+    They hold some of the kernels, and none of theirs lies between most of the main path's instances.
     """
     kernel_ns = instances["kernel_ns"].groupby(of_kin).sum()
-    large = {each for each in others if each != main and kernel_ns[each] >= _LEAST_OF_MAIN * kernel_ns[main]}
-    large -= _kin_inside(kin, depth, {main})
-    large = {each for each in large if main not in _kin_inside(kin, depth, {each})}
-    outermost = sorted(large - _kin_inside(kin, depth, large))
+    large = {number for number in beside if number != main and kernel_ns[number] >= _LEAST_OF_MAIN * kernel_ns[main]}
+    large -= _find_inner_kin(kin, depth, {main})
+    large = {number for number in large if main not in _find_inner_kin(kin, depth, {number})}
+    outermost = sorted(large - _find_inner_kin(kin, depth, large))
     ordered = instances.assign(kin=of_kin).sort_values(["gpu", "host_start_ns"], kind="stable")
-    found = []
-    for each in outermost:
-        pair = ordered["kin"][ordered["kin"].isin([main, each])].to_numpy()
+    turns = []
+    for number in outermost:
+        pair = ordered["kin"][ordered["kin"].isin([main, number])].to_numpy()
         follows = pair[1:][pair[:-1] == main] == main
         if follows.mean() >= LEAST_SHARE:
-            found.append(each)
-    return found
+            turns.append(number)
+    return turns
 
 
 def _shares(instances: pd.DataFrame, group: Ints, groups: int, activities: pd.DataFrame) -> tuple[Floats, Floats]:
-    """Which share of the GPUs' busy time lies in a group's windows: of that from its first to its last, and of all."""
+    """Compute the share of busy time in each group's windows: of that from its first to its last, and of all."""
     inside, between, total = np.zeros(groups), np.zeros(groups), 0.0
-    known = instances["gpu_start_ns"].notna().to_numpy()
+    has_work = instances["gpu_start_ns"].notna().to_numpy()
     for gpu, work in activities.groupby("gpu"):
         busy = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy())
         total += busy.known_ns
-        rows = np.flatnonzero(known & (instances["gpu"] == gpu).to_numpy())
+        rows = np.flatnonzero(has_work & (instances["gpu"] == gpu).to_numpy())
         windows = (instances[name].to_numpy()[rows].astype(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
-        of_group, start, end = union(group[rows], *windows)
-        inside += np.bincount(of_group, busy.integral(start, end), minlength=groups)
-        found, first = np.unique(of_group, return_index=True)
-        last = np.append(first[1:], len(of_group)) - 1
-        between[found] += busy.integral(start[first], end[last[: len(found)]])
+        group_of_window, start, end = union(group[rows], *windows)
+        inside += np.bincount(group_of_window, busy.integral(start, end), minlength=groups)
+        numbers, first = np.unique(group_of_window, return_index=True)
+        last = np.append(first[1:], len(group_of_window)) - 1
+        between[numbers] += busy.integral(start[first], end[last[: len(numbers)]])
     return inside / np.where(between > 0, between, 1), inside / max(total, 1.0)
 
 
-def _kin_inside(kin: Ints, depth: Ints, around: set[int]) -> set[int]:
-    """The groups of paths that lie in one of others; the paths are in the order in which a tree is read."""
+def _find_inner_kin(kin: Ints, depth: Ints, around: set[int]) -> set[int]:
+    """Find the groups of paths inside others; the paths are in tree order."""
     inside: set[int] = set()
     above: list[bool] = []  # whether the path open at each depth, or one around it, is of those groups
     for number, level in zip(kin.tolist(), depth.tolist(), strict=True):
@@ -205,73 +205,72 @@ def _kin_inside(kin: Ints, depth: Ints, around: set[int]) -> set[int]:
 
 
 def _is_warm_up(duration: Floats) -> Bools:
-    """The first ones that are longer than the 95 % band of those after them: median and median absolute deviation."""
+    """Find the first ones longer than the 95 % band of later ones: median and median absolute deviation."""
     warm_up = np.zeros(len(duration), dtype=bool)
     for number in range(min(len(duration) - FEWEST, MOST_WARM_UP)):
-        rest = duration[number + 1 :]
-        rest = rest[~np.isnan(rest)]
-        if not len(rest):
+        later = duration[number + 1 :]
+        later = later[~np.isnan(later)]
+        if not len(later):
             break
-        middle = np.median(rest)
-        deviation = MAD_TO_DEVIATION * np.median(np.abs(rest - middle))
+        middle = np.median(later)
+        deviation = MAD_TO_DEVIATION * np.median(np.abs(later - middle))
         if not duration[number] > middle + max(NORMAL_95 * deviation, NARROWEST_BAND * middle):
             break
         warm_up[number] = True
     return warm_up
 
 
-def choose_warm_up(steps: pd.DataFrame, given: int | str | None) -> pd.DataFrame:
-    """The steps with so many first ones on each GPU as warm-up, none for ``all``; None leaves those found.
+def choose_warm_up(steps: pd.DataFrame, warm_up: int | str | None) -> pd.DataFrame:
+    """Set the number of warm-up steps on each GPU, none for ``all``; None keeps the detected ones.
 
     Raises:
         UsageError: It is neither a number, as text or not, nor ``all`` nor None.
     """
-    if given is None:
+    if warm_up is None:
         return steps
     try:
-        count = 0 if given == ALL else int(given)
+        count = 0 if warm_up == ALL else int(warm_up)
     except ValueError:
         count = -1
     if count < 0:
-        raise UsageError(f"there is no warm-up of {given!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
+        raise UsageError(f"there is no warm-up of {warm_up!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
     return _set_warm_up(steps, (steps["number"] < count).to_numpy())
 
 
 def counted_paths(steps: pd.DataFrame) -> list[str]:
-    """The paths of the steps that figures are over, or of all where there is none."""
+    """List the paths of the counted steps, or of all where none counts."""
     counted = steps[steps["counted"]]
     return sorted((steps if counted.empty else counted)["path"].astype(str).unique())
 
 
 def name_kin(steps: pd.DataFrame) -> "pd.Series[str]":
-    """The innermost name of each step's path: steps of epochs that have names are kin."""
+    """Return the innermost name of each step's path: steps of named epochs are kin."""
     return steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
 
 
 def find_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
-    """Whether each instance is a step that no figure of its path is over, or lies in one by its time on the CPU.
+    """Find the instances that are, or lie by CPU time in, a step that does not count.
 
-    These are those of warm-up, and those of another kind than the first one of their path.
+    These are warm-up steps, and steps of another kind than the first one of their path.
     """
     first_kind = steps.groupby(["gpu", "path"])["kind"].transform("min")
     is_out = (steps["warm_up"] | (steps["kind"] != first_kind)).to_numpy()
-    found = np.zeros(len(instances), dtype=bool)
+    is_left_out = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
-    gpu, place, start, end = (instances[name].to_numpy() for name in names)
-    of_gpu, outer = (steps[name].to_numpy()[is_out] for name in ("gpu", "range"))
-    for number in np.unique(of_gpu):
-        rows = np.flatnonzero((gpu == number) & np.isin(place, outer[of_gpu == number]))
+    gpu, range_row, start, end = (instances[name].to_numpy() for name in names)
+    step_gpu, outer = (steps[name].to_numpy()[is_out] for name in ("gpu", "range"))
+    for number in np.unique(step_gpu):
+        rows = np.flatnonzero((gpu == number) & np.isin(range_row, outer[step_gpu == number]))
         rows = rows[np.argsort(start[rows], kind="stable")]
         begun = np.searchsorted(start[rows], start, side="right")
         reach = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(end[rows]))
-        found |= (gpu == number) & (end <= reach[begun])
-    return found
+        is_left_out |= (gpu == number) & (end <= reach[begun])
+    return is_left_out
 
 
 def are_counted(launched: pd.DataFrame, steps: pd.DataFrame) -> Bools:
-    """Which launches lie in steps that figures are over; all, where nothing iterates."""
+    """Find the launches in counted steps; all, where nothing iterates."""
     if steps.empty:
         return np.ones(len(launched), dtype=bool)
-    is_counted = np.append(steps["counted"].to_numpy(bool), False)  # what is in none, -1, is the last
-    counted: Bools = is_counted[launched["step"].to_numpy()]
-    return counted
+    is_counted = np.append(steps["counted"].to_numpy(bool), False)  # -1, for none, is the last
+    return np.asarray(is_counted[launched["step"].to_numpy()])

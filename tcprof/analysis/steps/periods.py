@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.intervals import places_in_runs
+from tcprof.analysis.intervals import index_in_runs
 from tcprof.arrays import Bools, Floats, Ints
 
 FEWEST_PERIODS = 3
@@ -31,18 +31,18 @@ _LONGEST = 1.5  # periods: what reaches further is followed by something else
 
 @dataclass(frozen=True)
 class Sequence:
-    """What is looked at for repetitions."""
+    """A sequence to search for repetitions."""
 
     elements: Ints  # numbers that stand for the elements, from 0
-    kinds: Ints  # numbers of what the elements are, without their details
-    weight: Floats  # what each element counts
-    starting: Bools  # elements at which something happens that happens where a repetition begins, if it does at all
-    several: Bools  # elements that stand for several things, of which it is not known what they are
+    kinds: Ints  # coarser numbers, without details
+    weight: Floats
+    starting: Bools  # elements that may begin a repetition
+    several: Bools  # elements that stand for several unknown things
 
 
 @dataclass(frozen=True)
 class _Runs:
-    """The runs of so many elements: a number for each, by its first element; and those that come back later on."""
+    """The runs of some length: a number for each, by its first element; and those that recur."""
 
     size: int
     number: Ints
@@ -55,14 +55,14 @@ class _Period:
     """A period of about some length."""
 
     length: int  # that length
-    runs: _Runs  # runs as long as it allows, by which elements that are repeated are told
+    runs: _Runs  # runs as long as it allows, to find repeated elements
     anchors: _Runs  # the runs that its anchor is one of
     anchor: int  # number of the run whose repetitions cover most of the weight
-    cover: float  # how much they do
+    cover: float  # that share
 
 
 def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
-    """First element and end of each repetition of the longest period that explains more than any shorter one.
+    """Find first element and end of each repetition of the longest period that explains more than any shorter one.
 
     None where fewer than three hold most of the weight.
     """
@@ -73,8 +73,8 @@ def find_repetitions(sequence: Sequence) -> tuple[Ints, Ints]:
     if period is None:
         return none, none
     count = len(sequence.elements)
-    found = [_cut(start, period.length, count) for start in _beginnings(sequence, period)]
-    start, end = max(found, key=lambda part: len(part[0]))  # the first of those with as many
+    candidates = [_cut(start, period.length, count) for start in _list_begins(sequence, period)]
+    start, end = max(candidates, key=lambda part: len(part[0]))  # the first of those with as many
     total = np.append(0, np.cumsum(sequence.weight))
     least = LEAST_COVER if len(start) >= _MANY else _COVER_OF_FEW
     if len(start) < FEWEST_PERIODS or (total[end] - total[start]).sum() < least * total[-1]:
@@ -93,8 +93,8 @@ def _choose(sequence: Sequence) -> _Period | None:
 
 
 def _is_mixed(sequence: Sequence, period: _Period) -> bool:
-    """Whether it comes back often enough, with more than one kind in most repetitions: one thing again is no step."""
-    first = _anchors(period)
+    """Tell whether it recurs often enough, with more than one kind in most repetitions."""
+    first = _find_anchors(period)
     last = np.minimum(first + period.length, len(sequence.kinds)) - 1
     differing = np.cumsum(np.diff(sequence.kinds, prepend=sequence.kinds[0]) != 0)
     several = np.append(0, np.cumsum(sequence.several))
@@ -103,32 +103,32 @@ def _is_mixed(sequence: Sequence, period: _Period) -> bool:
 
 
 def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
-    """Whether the longer period repeats most of what the shorter one does not, and that is something else."""
+    """Tell whether the longer period repeats most of what the shorter one does not, and that is something else."""
     if long.length < 2 * short.length:
         return long.cover > short.cover
-    of_short, weight = _repeated(short), sequence.weight
-    rest = _repeated(long) & ~of_short
-    gain, left = weight[rest].sum(), weight[~of_short].sum()
-    if gain < max(_LEAST_GAIN * weight.sum(), _HALF * left):
+    repeated, weight = _find_repeated(short), sequence.weight
+    added = _find_repeated(long) & ~repeated
+    gain, missing = weight[added].sum(), weight[~repeated].sum()
+    if gain < max(_LEAST_GAIN * weight.sum(), _HALF * missing):
         return False
-    known = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
-    known[sequence.elements[of_short]] = True
-    return short.cover < _STANDS_ALONE or bool(weight[rest & known[sequence.elements]].sum() < _HALF * gain)
+    is_repeated = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
+    is_repeated[sequence.elements[repeated]] = True
+    return short.cover < _STANDS_ALONE or bool(weight[added & is_repeated[sequence.elements]].sum() < _HALF * gain)
 
 
 def _list_periods(sequence: Sequence) -> Iterator[_Period]:
-    """The best period of each length at which many runs come back, shortest first."""
+    """List the best period of each length at which many runs recur, shortest first."""
     total = np.append(0.0, np.cumsum(sequence.weight)) / sequence.weight.sum()
     runs = {size: _number_runs(sequence.elements, size) for size in range(1, _RUN + 1)}
     for length in sorted({length for size in (1, _RUN) for length in _frequent_distances(runs[size])}):
         longest = runs[min(_RUN, length)]
-        found = [(*_measure(each, length, total), each) for each in (longest, runs[1])]
-        anchor, cover, anchors = max(found, key=lambda measured: measured[1])
+        measured = [(*_measure(run_set, length, total), run_set) for run_set in (longest, runs[1])]
+        anchor, cover, anchors = max(measured, key=lambda part: part[1])
         yield _Period(length, longest, anchors, anchor, cover)
 
 
 def _number_runs(elements: Ints, size: int) -> _Runs:
-    """The runs of so many elements; those that the end cuts are unique."""
+    """Number the runs of so many elements; those that the end cuts are unique."""
     number = elements.astype(np.int64)
     for ahead in range(1, min(size, len(elements))):
         following = np.append(elements[ahead:], -1 - np.arange(ahead)) + ahead
@@ -139,22 +139,22 @@ def _number_runs(elements: Ints, size: int) -> _Runs:
 
 
 def _frequent_distances(runs: _Runs) -> Iterator[int]:
-    """Distances at which most runs come back; those that differ from one by less than the tolerance are left out."""
+    """List the distances at which most runs recur, without those within the tolerance of another."""
     count = np.bincount(runs.next_one - runs.here, minlength=1)
     distance = np.flatnonzero(count)
     slack = (distance * _TOLERANCE).astype(np.int64)
     before = np.append(0, np.cumsum(count))
     near = before[np.minimum(distance + slack + 1, len(count))] - before[distance - slack]
     for _ in range(min(_MOST_LENGTHS, len(distance))):
-        place = int(np.argmax(near))
-        if near[place] < 0:
+        index = int(np.argmax(near))
+        if near[index] < 0:
             return
-        yield int(distance[place])
-        near[np.abs(distance - distance[place]) <= slack[place]] = -1
+        yield int(distance[index])
+        near[np.abs(distance - distance[index]) <= slack[index]] = -1
 
 
 def _measure(runs: _Runs, length: int, total: Floats) -> tuple[int, float]:
-    """The best anchor of a period of about that length, and what it covers."""
+    """Find the best anchor of a period of about that length, and its cover."""
     regular = np.abs(runs.next_one - runs.here - length) <= int(length * _TOLERANCE)
     here, next_one = runs.here[regular], runs.next_one[regular]
     cover = np.bincount(runs.number[here], total[next_one] - total[here], minlength=int(runs.number.max()) + 1)
@@ -171,33 +171,32 @@ def _measure(runs: _Runs, length: int, total: Floats) -> tuple[int, float]:
     return anchor, float(cover[anchor])
 
 
-def _repeated(period: _Period) -> Bools:
-    """The elements that are of any run that comes again at about the period's distance, be it in between or not."""
+def _find_repeated(period: _Period) -> Bools:
+    """Find the elements of all runs that recur at about the period's distance."""
     number, count = period.runs.number, len(period.runs.number)
     slack = int(period.length * _TOLERANCE)
     order = np.argsort(number, kind="stable")
     key = number[order] * 2 * count + order  # sorted, since the positions of a run are in order
-    wanted = key + period.length
-    found = np.searchsorted(key, wanted - slack)
-    again = np.flatnonzero(key[np.minimum(found, count - 1)] <= wanted + slack)
-    again = again[found[again] < count]
+    target = key + period.length
+    position = np.searchsorted(key, target - slack)
+    again = np.flatnonzero(key[np.minimum(position, count - 1)] <= target + slack)
+    again = again[position[again] < count]
     inside = np.zeros(count + period.runs.size, dtype=bool)
     for ahead in range(period.runs.size):
         inside[order[again] + ahead] = True
-        inside[order[found[again]] + ahead] = True
+        inside[order[position[again]] + ahead] = True
     return inside[:count]
 
 
-def _anchors(period: _Period) -> Ints:
-    """Where the anchor is; of several close by, the last one."""
-    found = np.flatnonzero(period.anchors.number == period.anchor)
-    last: Ints = found[np.append(np.diff(found) >= _HALF * period.length, True)]
-    return last
+def _find_anchors(period: _Period) -> Ints:
+    """Find where the anchor is; of several close by, the last one."""
+    anchors = np.flatnonzero(period.anchors.number == period.anchor)
+    return np.asarray(anchors[np.append(np.diff(anchors) >= _HALF * period.length, True)])
 
 
-def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
-    """Where each repetition may begin, the likeliest first: a period has no beginning of its own."""
-    anchor, run = _anchors(period), _number_runs(sequence.elements, min(_RUN, period.length)).number
+def _list_begins(sequence: Sequence, period: _Period) -> Iterator[Ints]:
+    """List where each repetition may begin, the likeliest first: a period has no beginning."""
+    anchor, run = _find_anchors(period), _number_runs(sequence.elements, min(_RUN, period.length)).number
     low = max(0, int(anchor[0] - _LONGEST * period.length))
     marked = np.flatnonzero(sequence.starting)
     latest = np.append(-len(run), marked)[np.searchsorted(marked, anchor, side="right")]
@@ -208,17 +207,17 @@ def _beginnings(sequence: Sequence, period: _Period) -> Iterator[Ints]:
     yield _occurrences_before(np.flatnonzero(run == run[first]), first, anchor)
 
 
-def _occurrences_before(places: Ints, first: int, anchor: Ints) -> Ints:
-    """For each anchor the one of some places that begins its repetition: as many before it as in the first one."""
-    reached = np.searchsorted(places, anchor, side="right")
-    ahead = int(reached[0] - np.searchsorted(places, first))
+def _occurrences_before(positions: Ints, first: int, anchor: Ints) -> Ints:
+    """Find the position that begins each anchor's repetition: as many before it as in the first one."""
+    reached = np.searchsorted(positions, anchor, side="right")
+    ahead = int(reached[0] - np.searchsorted(positions, first))
     usual = int(np.median(np.diff(reached)))
-    place = reached - max(1, min(ahead, usual))
-    return np.unique(places[place[place >= 0]])
+    index = reached - max(1, min(ahead, usual))
+    return np.unique(positions[index[index >= 0]])
 
 
 def _cut(start: Ints, length: int, count: int) -> tuple[Ints, Ints]:
-    """The repetitions from their first elements: each reaches to the next one, or as far as they usually do."""
+    """Cut repetitions at their first elements: each reaches to the next one, or as far as usual."""
     gap = np.diff(start)
     near = gap[gap <= _LONGEST * length]
     if not len(near):
@@ -227,7 +226,7 @@ def _cut(start: Ints, length: int, count: int) -> tuple[Ints, Ints]:
     # Where an anchor was missing, the distance is that of several repetitions.
     missed = (gap % usual == 0) & (gap <= _MOST_MISSED * usual) & (usual >= _RUN)
     several = np.append(np.where(missed, gap // usual, 1), 1)
-    start = np.repeat(start, several) + usual * places_in_runs(several)
+    start = np.repeat(start, several) + usual * index_in_runs(several)
     gap = np.append(np.diff(start), usual)
     end = np.minimum(start + np.where(gap <= _LONGEST * usual, gap, usual), count)
     whole = end - start >= (1 - 2 * _TOLERANCE) * np.minimum(usual, gap)

@@ -55,7 +55,7 @@ def time_followed_steps(steps: pd.DataFrame, activities: pd.DataFrame, gpu: int)
 
 
 def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
-    """Whether what comes after each interval on a GPU is the next step, and not something else before it.
+    """Tell whether the next step follows each interval on a GPU, without something else between.
 
     Something else is other work, such as a test pass, or nothing for very long, such as the start of a loader.
 
@@ -69,25 +69,23 @@ def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Int
     period = np.append(np.where(np.diff(number) == 1, np.diff(start), np.nan), np.nan)
     between = np.searchsorted(work, start + np.nan_to_num(period)) - np.searchsorted(work, end, side="right")
     usual, usually_between = np.empty((2, len(period)))
-    for each in np.unique(kind):
-        rows = np.flatnonzero(kind == each)
+    for number in np.unique(kind):
+        rows = np.flatnonzero(kind == number)
         usual[rows] = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
         usually_between[rows] = np.median(between[rows])  # such as the copy of each batch
     has_other_work = between > usually_between
     is_long = (period > _VERY_LONG * usual) | ((period > _LONG * usual) & has_other_work)
-    followed: Bools = (period > 0) & ~is_long
-    return followed
+    return np.asarray((period > 0) & ~is_long)
 
 
 def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:
-    """Mean Tensor Active over the sampled part of each interval; NaN where that is too little."""
-    known = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
-    borders = known["start_ns"].to_numpy(), known["end_ns"].to_numpy()
-    covered = StepFunction(*borders, np.ones(len(known))).integral(start, end)
-    active = StepFunction(*borders, known["tensor_active_pct"].to_numpy()).integral(start, end)
+    """Average Tensor Active over the sampled part of each interval; NaN where that is too little."""
+    sampled = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
+    borders = sampled["start_ns"].to_numpy(), sampled["end_ns"].to_numpy()
+    covered = StepFunction(*borders, np.ones(len(sampled))).integral(start, end)
+    active = StepFunction(*borders, sampled["tensor_active_pct"].to_numpy()).integral(start, end)
     enough = (covered > 0) & (covered >= MINIMUM_COVERAGE * (end - start))
-    mean: Floats = np.divide(active, covered, out=np.full(len(start), np.nan), where=enough)
-    return mean
+    return np.asarray(np.divide(active, covered, out=np.full(len(start), np.nan), where=enough))
 
 
 def summarize_steps(
@@ -96,7 +94,7 @@ def summarize_steps(
     functions: Functions,
     samples: Samples | None = None,
 ) -> pd.DataFrame:
-    """The steps that figures are over, see ``tcprof.frames.STEP_SUMMARY``.
+    """Summarize the counted steps, see ``tcprof.frames.STEP_SUMMARY``.
 
     Args:
         samples: What the functions are of: intervals hold its rounding, and the mean power is its. None for neither.
@@ -127,13 +125,13 @@ def _summarize(
     inside = open_times(start, end)
     busy = open_times(activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy())
     median = find_medians(np.zeros(len(to_next), dtype=np.int64), to_next, 1, FEWEST_STEP_TIMES)
-    each = measure(_windows(gpu, start, end, np.arange(count)), count, functions)
+    step_figures = measure(_windows(gpu, start, end, np.arange(count)), count, functions)
     none = np.zeros(count, dtype=np.int64)
-    interval = bootstrap_interval(none, each["active_ns"].to_numpy(), each["covered_ns"].to_numpy(), 1)
+    interval = bootstrap_interval(none, step_figures["active_ns"].to_numpy(), step_figures["covered_ns"].to_numpy(), 1)
     whole = _windows(gpu, inside.start, inside.end, np.zeros(len(inside.start), dtype=np.int64))
     rounded = samples is not None and samples.tensor_source == "rounded"
     sampled = tensor_columns(whole, 1, functions, rounded, interval)
-    own = measure(_windows(gpu, start, last, none), 1, functions)
+    window_figures = measure(_windows(gpu, start, last, none), 1, functions)
     names = ("tensor_active_mean_pct", "tensor_active_low_pct", "tensor_active_high_pct", "coverage_pct")
     return {
         "gpu": gpu,
@@ -144,13 +142,13 @@ def _summarize(
         "total_ns": float(inside.known_ns),
         "idle_ns": inside.known_ns - float(busy.integral(inside.start, inside.end).sum()),
         **{name: float(sampled[name][0]) for name in names},
-        "window_active_pct": float(mean_columns(own)["tensor_active_mean_pct"][0]),
+        "window_active_pct": float(mean_columns(window_figures)["tensor_active_mean_pct"][0]),
         "power_w": np.nan if samples is None else _mean_power(rows_of_gpu(samples.power, gpu), inside),
     }
 
 
 def _mean_power(samples: pd.DataFrame, steps: StepFunction) -> float:
-    """Mean power of a GPU over the sampled part of its steps, see ``MEAN_POWER``; NaN where that is too little."""
+    """Average power over the sampled part of a GPU's steps, see ``MEAN_POWER``; NaN where that is too little."""
     power = StepFunction(*(samples[name].to_numpy() for name in ("start_ns", "end_ns", "power_w")))
     start = np.minimum(steps.start + _RENEWED_NS, steps.end)  # until then a value may be of what ran before
     covered_ns = float(power.covered(start, steps.end).sum())

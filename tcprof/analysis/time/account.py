@@ -1,4 +1,4 @@
-"""Where a GPU's time went: by class, by what became of it, and what activities have for themselves."""
+"""Where a GPU's time went: by class, by account, and the exposed time of activities."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ _Entry = tuple[str, str, float, str]
 
 
 def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kernels: pd.DataFrame) -> Ints:
-    """The class of each activity, as an index of ``TIME_CLASSES``."""
+    """Classify each activity, as an index of ``TIME_CLASSES``."""
     kind = activities["kind"]
     bound = kernels["bound"]
     conditions = {
@@ -69,29 +69,29 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
         "issue_bound": bound == ISSUE,
         "small_grid": bound == SMALL_GRID,
     }
-    of_kernel = np.select(
+    kernel_class = np.select(
         [condition.to_numpy(dtype=bool) for condition in conditions.values()],
         [TIME_CLASSES.index(name) for name in conditions],
         TIME_CLASSES.index("other_kernel"),
     )
-    found = np.full(len(activities), TIME_CLASSES.index("copy"), dtype=np.int64)
-    found[launched["activity"].to_numpy()] = of_kernel[launched["kernel"].to_numpy()]
-    found[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
-    return found
+    time_class = np.full(len(activities), TIME_CLASSES.index("copy"), dtype=np.int64)
+    time_class[launched["activity"].to_numpy()] = kernel_class[launched["kernel"].to_numpy()]
+    time_class[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
+    return time_class
 
 
 def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
-    """The class of every moment of one GPU, from its first activity to its last, as adjacent intervals."""
+    """Classify every moment of one GPU, from its first activity to its last, as adjacent intervals."""
     times = np.concatenate([start, end])
     order = np.argsort(times, kind="stable")
     times = times[order]
     # Small numbers, since there may be millions of them.
     change = np.repeat(np.array([1, -1], dtype=np.int8), len(start))[order]
-    of_class = np.tile(time_class.astype(np.int8), 2)[order]
+    edge_class = np.tile(time_class.astype(np.int8), 2)[order]
     last = np.append(run_starts(times)[1:], len(times)) - 1  # what holds after all that happens at one time
     value = np.full(len(last), IDLE, dtype=np.int8)
     for number in range(IDLE - 1, -1, -1):
-        value[np.cumsum(np.where(of_class == number, change, 0), dtype=np.int32)[last] > 0] = number
+        value[np.cumsum(np.where(edge_class == number, change, 0), dtype=np.int32)[last] > 0] = number
     first = run_starts(value)
     begin = times[last][first]
     return StepFunction(begin, np.append(begin[1:], times[-1:]), value[first].astype(np.float64))
@@ -100,12 +100,12 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
 def account_for_time(
     activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
 ) -> pd.DataFrame:
-    """Time of each class over the whole capture, and in each path without warm-up; ``windows`` are of the GPU."""
+    """Sum time by class over the whole capture, and in each path without warm-up; ``windows`` are of the GPU."""
     gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     timelines = {}
     for gpu in np.unique(gpu_of).tolist():
-        mine = gpu_of == gpu
-        rows = slice(None) if mine.all() else mine  # all without a copy
+        is_on_gpu = gpu_of == gpu
+        rows = slice(None) if is_on_gpu.all() else is_on_gpu  # all without a copy
         timelines[gpu] = compute_timeline(start[rows], end[rows], time_class[rows])
     gpus = np.array(list(timelines), dtype=np.int64)
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
@@ -133,21 +133,21 @@ def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunctio
     return {"window_ns": window, **{f"{name}_ns": sums[name] for name in TIME_CLASSES}}
 
 
-def keep_ledger(
+def compute_time_account(
     activities: pd.DataFrame,
     attribution: Attribution,
     samples: pd.DataFrame,
     kernel_fit: "KernelFit",
     kernels: pd.DataFrame,
 ) -> pd.DataFrame:
-    """The ledger: what became of each GPU's activity, kernel and tensor-active time; each adds up to all of it."""
+    """Account for each GPU's activity, kernel and tensor-active time; the entries of each add up to all of it."""
     rows = []
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
-        mine = (activities["gpu"] == gpu).to_numpy()
+        is_on_gpu = (activities["gpu"] == gpu).to_numpy()
         entries = [
-            *_activity_time(pick_rows(activities, mine), attribution.cause.codes[mine]),
-            *_kernel_time(kernels[kernels["gpu"] == gpu]),
-            *_tensor_time(rows_of_gpu(samples, gpu), pick_rows(activities, mine), kernel_fit, gpu),
+            *_split_activity_time(pick_rows(activities, is_on_gpu), attribution.cause.codes[is_on_gpu]),
+            *_split_kernel_time(kernels[kernels["gpu"] == gpu]),
+            *_split_tensor_time(rows_of_gpu(samples, gpu), pick_rows(activities, is_on_gpu), kernel_fit, gpu),
         ]
         rows += [(gpu, account, entry, seconds, np.nan, remedy) for account, entry, seconds, remedy in entries]
     frame = pd.DataFrame(rows, columns=LEDGER.names)
@@ -155,7 +155,7 @@ def keep_ledger(
     return LEDGER.conform(frame.assign(share_pct=100 * frame["seconds"] / total.where(total > 0)))
 
 
-def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
+def _split_activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     seconds = np.bincount(cause, duration, minlength=len(CAUSES)) * 1e-9
     for text, value in zip(CAUSES, seconds.tolist(), strict=True):
@@ -163,62 +163,62 @@ def _activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Ent
             yield ACTIVITY_TIME, text or "in a range", value, REMEDIES.get(text, "")
 
 
-def _kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
+def _split_kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
     seconds = kernels.groupby("fit")["total_ns"].sum() * 1e-9
     for state, remedy in _STATES.items():
         if state in seconds.index:
             yield KERNEL_TIME, state, float(seconds[state]), remedy
 
 
-def _tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, fit: "KernelFit", gpu: int) -> Iterator[_Entry]:
-    """The sampled tensor-active time by where it is: fitted, under kernels only, under none, or not traced."""
+def _split_tensor_time(samples: pd.DataFrame, activities: pd.DataFrame, fit: "KernelFit", gpu: int) -> Iterator[_Entry]:
+    """Split the sampled tensor-active time: fitted, under kernels only, under none, or not traced."""
     counted = fit.gpus[gpu].counted if gpu in fit.gpus else None
     if counted is None:
         return
-    known = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
-    amount = tensor_counts(known)[0]
-    traced = (known["end_ns"] > activities["start_ns"].min()) & (known["start_ns"] < activities["end_ns"].max())
+    rows = pick_rows(samples, samples["tensor_active_pct"].notna().to_numpy())
+    amount = tensor_counts(rows)[0]
+    traced = (rows["end_ns"] > activities["start_ns"].min()) & (rows["start_ns"] < activities["end_ns"].max())
     total, inside = float(amount.sum()), float(amount[traced].sum())
     launches = pick_rows(activities, activities["kind"].isin(KERNEL_KINDS).to_numpy())
     start = launches["start_ns"].to_numpy()
     end = np.maximum(launches["end_ns"].to_numpy(), start + 1)
-    sampled = StepFunction(known["start_ns"].to_numpy(), known["end_ns"].to_numpy(), np.ones(len(known)))
+    sampled = StepFunction(rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy(), np.ones(len(rows)))
     sampled_share = sampled.covered(start, end) / (end - start)  # of each launch: less than all where samples are lost
     # A fit that resolves little may give launches more than was sampled: no more than all of it is fitted.
     under_kernels = min(counted.sampled, inside)
     fitted = min(float((counted.per_launch * sampled_share).sum()), under_kernels)
-    active_ns = known["tensor_active_pct"].to_numpy() / 100 * (known["end_ns"] - known["start_ns"]).to_numpy()
+    active_ns = rows["tensor_active_pct"].to_numpy() / 100 * (rows["end_ns"] - rows["start_ns"]).to_numpy()
     seconds = float(active_ns.sum()) * 1e-9 / total if total > 0 else 0.0
     unexplained = min(counted.unexplained, fitted) if fit.gpus[gpu].in_cycles else 0.0
     yield TENSOR_TIME, FITTED, (fitted - unexplained) * seconds, ""
     yield TENSOR_TIME, UNEXPLAINED, unexplained * seconds, _VARIES
-    yield TENSOR_TIME, NOT_FITTED, _rest(under_kernels, fitted) * seconds, _MORE_SAMPLES
-    yield TENSOR_TIME, NO_KERNEL, _rest(inside, under_kernels) * seconds, "trace its process: --trace=cuda,nvtx"
-    yield TENSOR_TIME, NOT_TRACED, _rest(total, inside) * seconds, ""
+    yield TENSOR_TIME, NOT_FITTED, _subtract(under_kernels, fitted) * seconds, _MORE_SAMPLES
+    yield TENSOR_TIME, NO_KERNEL, _subtract(inside, under_kernels) * seconds, "trace its process: --trace=cuda,nvtx"
+    yield TENSOR_TIME, NOT_TRACED, _subtract(total, inside) * seconds, ""
 
 
-def _rest(whole: float, part: float) -> float:
-    """What the part leaves of the whole; 0 where it is the whole but for rounding."""
-    rest = whole - part
-    return rest if abs(rest) > _ROUNDING * whole else 0.0
+def _subtract(whole: float, part: float) -> float:
+    """Subtract a part from the whole; 0 where only rounding remains."""
+    remainder = whole - part
+    return remainder if abs(remainder) > _ROUNDING * whole else 0.0
 
 
 @dataclass(frozen=True)
 class Exposure:
     """The exposed time of all activities of a recording."""
 
-    # For each, the time in all steps in which no other kernel runs on the GPU, or for a copy nothing else at all.
-    # Communication that waits for other GPUs is no work: what runs beside it is exposed in part.
+    # The time in all steps in which no other kernel runs on the GPU, or for a copy nothing else at all. Communication
+    # that waits for other GPUs is no work: what runs beside it is exposed in part.
     exposed_ns: Floats
-    alone_ns: Floats  # the same where communication counts as work, since it holds SMs while it waits, too
+    exclusive_ns: Floats  # the same where communication counts as work, since it holds SMs while it waits, too
     certain: float  # the share of the other kernels' time in which no communication runs either
 
 
 def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> Exposure:
-    """The time that activities of one GPU have for themselves, nothing else that works running on it; 0 on others.
+    """Find the time in which activities of one GPU run without other work; 0 on other GPUs.
 
-    NCCL's kernels send and wait for the slowest GPU alike. The one that communicates least waits least, so that what
-    another one's last beyond is taken for waiting.
+    NCCL's kernels send, and wait for the slowest GPU. The GPU that communicates least waits least: tcprof takes the
+    excess on others for waiting.
     """
     rows = np.flatnonzero(activities["gpu"] == gpu)
     start, end = (activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))
@@ -229,20 +229,19 @@ def find_exposure(activities: pd.DataFrame, gpu: int, inside: StepFunction) -> E
     exposed = np.zeros(len(activities))
     exposed[rows] = time_alone(start, end, inside)
     exposed[rows[is_kernel[rows]]] = time_alone(start[is_kernel[rows]], end[is_kernel[rows]], inside)
-    alone_ns = exposed.copy()
+    exclusive_ns = exposed.copy()
     certain, works = 1.0, is_kernel[rows] & ~communicates[rows]
     if communicates[rows].any() and works.any():
         alone = exposed[rows[works]]
         beside = time_alone(start[works], end[works], inside) - alone
-        # How much of this GPU's communication lasts beyond that of the one that communicates least.
         lasts = (activities["end_ns"] - activities["start_ns"])[communicates].groupby(activities["gpu"]).sum()
         exposed[rows[works]] += float(1 - lasts.min() / max(lasts[gpu], 1)) * beside
         certain = float(alone.sum() / max(exposed[rows[works]].sum(), 1.0))
-    return Exposure(exposed, alone_ns, certain)
+    return Exposure(exposed, exclusive_ns, certain)
 
 
 def time_alone(start: Ints, end: Ints, inside: StepFunction) -> Floats:
-    """For each interval the time in the windows in which no other one of them is open."""
+    """Measure for each interval the time in the windows in which no other one of them is open."""
     times = distinct(start, end, inside.start, inside.end)
     change = [np.bincount(np.searchsorted(times, at), minlength=len(times)) for at in (start, end)]
     open_count = np.cumsum(change[0] - change[1])[:-1]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.intervals import places_in_runs, run_starts
+from tcprof.analysis.intervals import index_in_runs, run_starts
 from tcprof.analysis.kernels.names import GRAPH, PRODUCT, parse_name
 from tcprof.arrays import Bools, Floats, Ints
 
@@ -104,7 +104,7 @@ def find_slots(launches: pd.DataFrame) -> pd.DataFrame:
     length = np.diff(np.append(first, len(ordered)))
     typical = _typical(ordered["path"].to_numpy()[first], _hash(ordered["kernel"].to_numpy(), first, length), length)
     counts = np.minimum(length[typical], MOST_ALIGNED)
-    index = places_in_runs(counts) + np.repeat(first[typical], counts)
+    index = index_in_runs(counts) + np.repeat(first[typical], counts)
     slots = ordered.iloc[index]
     keys = ["path", "kernel"]
     typical_keys = pd.MultiIndex.from_frame(slots[keys])
@@ -118,7 +118,7 @@ def _hash(kernel: Ints, first: Ints, length: Ints) -> npt.NDArray[np.uint64]:
     """Hash each sequence of kernels."""
     if not len(kernel):
         return np.empty(0, dtype=np.uint64)
-    position = places_in_runs(length).astype(np.uint64)
+    position = index_in_runs(length).astype(np.uint64)
     mixed = kernel.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + position * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes: npt.NDArray[np.uint64] = np.add.reduceat(mixed ^ (mixed >> np.uint64(27)), first)

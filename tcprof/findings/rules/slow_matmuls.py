@@ -124,7 +124,7 @@ def small_grid(step: Step, found: Collection[str]) -> list[Advice]:
 
 def _are_alone(step: Step) -> "pd.Series[bool]":
     """Whether a kernel has nearly all of its SMs to itself: communication holds some while it waits, too."""
-    alone_ns = step.exposure.alone_ns[step.launches["activity"].to_numpy()]
+    alone_ns = step.exposure.exclusive_ns[step.launches["activity"].to_numpy()]
     mean_ns = step.launches.assign(alone_ns=alone_ns).groupby("kernel")["alone_ns"].mean()
     kernels = step.kernels
     return mean_ns.reindex(kernels.index) >= _ALONE * kernels["total_ns"] / kernels["launch_count"]

@@ -1,4 +1,4 @@
-"""An analysis without some of its GPUs."""
+"""Select the GPUs of an analysis."""
 
 from collections.abc import Collection
 from dataclasses import fields, replace
@@ -15,25 +15,27 @@ _Kind = TypeVar("_Kind", bound=Analysis)
 
 
 def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
-    """The GPUs that worked longest, in order of their number."""
+    """Return the GPUs that worked longest, in order of their number."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
     chosen = captures.sort_values("busy_ns", ascending=False, kind="stable")["gpu"].head(most)
     return sorted(chosen.tolist())
 
 
 def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
-    """The analysis with nothing of other GPUs in it; what is known of the recording as a whole stays."""
-    kept = {
+    """Remove all other GPUs from an analysis; facts of the recording as a whole stay."""
+    masks = {
         field.name: frame["gpu"].isin(gpus).to_numpy()
         for field in fields(Analysis)
         if field.name != "kernels_by_path"
         and isinstance(frame := getattr(analysis, field.name), pd.DataFrame)
         and "gpu" in frame.columns
     }
-    frames: dict[str, Any] = {name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in kept.items()}
+    frames: dict[str, Any] = {
+        name: getattr(analysis, name)[rows].reset_index(drop=True) for name, rows in masks.items()
+    }
     launched = frames["kernel_instances"]
-    # Rows of a frame as rows of those of it that are kept; -1, for none, stays.
-    keys = {key: np.append(np.cumsum(kept[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
+    # New row numbers; -1, for none, stays.
+    keys = {key: np.append(np.cumsum(masks[name]) - 1, -1)[launched[key].to_numpy()] for key, name in _KEYS.items()}
 
     def find_kernels_by_path() -> pd.DataFrame:
         by_path = analysis.kernels_by_path
