@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from commands import Run
 
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
+from tcprof.errors import InputError
 from tcprof.sources.checks import FAR, LATER_WORK, NO_TIME, cut_overruns, find_stretch
+from tcprof.sources.kineto.events import MOST_GPUS
 
 STEPS, STEP_US = 8, 1000
 Event = dict[str, Any]
@@ -94,6 +97,14 @@ def test_kernels_of_merged_ranks_are_in_their_own_steps(ranks: list[list[Event]]
     steps = analysis.ranges[analysis.ranges["path"] == "ProfilerStep"]
     assert steps[["gpu", "instance_count", "kernel_count"]].to_numpy().tolist() == [[0, 8, 16], [1, 8, 16]]
     assert steps["kernel_ns"].tolist() == [STEPS * 400_000, STEPS * 350_000]
+
+
+@pytest.mark.parametrize("name", ["{}", "[TP{}] 1"])
+def test_traces_of_more_gpus_than_are_told_apart_are_refused(name: str, tmp_path: Path) -> None:
+    ranks = [rank(name.format(number), name.format(number)) for number in range(100, 101 + MOST_GPUS)]
+    with pytest.raises(InputError, match=f"more than the {MOST_GPUS} GPUs"):
+        tcprof.read(write(tmp_path / "a.json", [*chain(*ranks)]))
+    assert len(tcprof.read(write(tmp_path / "b.json", [*chain(*ranks[:-1])])).gpus) == MOST_GPUS
 
 
 def test_launches_without_kernels_are_told(tmp_path: Path) -> None:

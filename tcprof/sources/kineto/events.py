@@ -33,7 +33,8 @@ _STEP = re.compile(r"(ProfilerStep)#\d+")  # each step's name has its number
 _OF_OPTIMIZER = "Optimizer."  # before the names of annotations that PyTorch itself makes, and emit_nvtx calls ops
 _MOST = 1 << 53  # of whole numbers
 _LATEST_US = 4e15  # microseconds since 1970, in 2096
-_MOST_THREADS, MOST_GPUS, _MOST_STREAMS = 1 << 24, 256, 1 << 32
+_MOST_THREADS, _MOST_STREAMS = 1 << 24, 1 << 32
+MOST_GPUS = 72  # of one trace, as NVLink connects: each costs a tenth of a second
 _MOST_SIZES = 64  # arguments of an op, and dimensions of one
 _LARGEST_SIZE = 10**12
 
@@ -105,6 +106,7 @@ class Events:
         self.wrong: Counter[str] = Counter()  # events that were left out, by what is wrong
         self.odd: Counter[str] = Counter()  # numbers that cannot be, by what they are of
         self.devices: dict[tuple[int, int], int] = {}  # GPUs' numbers, by rank's number and tag
+        self.has_too_many_gpus = False
         self._places: dict[str, int] = {}
         self._tags = Names()
         self._tags.code("")
@@ -160,8 +162,11 @@ class Events:
             return self.devices.get((device, tag), -1)
         taken = set(self.devices.values())
         number = device if device not in taken else next(each for each in range(len(taken) + 1) if each not in taken)
+        if number >= MOST_GPUS:
+            self.has_too_many_gpus = True
+            return -1
         self.devices[device, tag] = number
-        return number if number < MOST_GPUS else -1
+        return number
 
     def _take_annotation(self, event: _Event, _: _Event, name: str, start: int, end: int) -> None:
         step = _STEP.fullmatch(name)

@@ -118,10 +118,14 @@ class KinetoTrace(Source):
         gpu = self._events.work["gpu"].copy()
         used = pd.DataFrame({"gpu": gpu, "process": self._process})
         pairs = used[used["process"] >= 0].drop_duplicates()
-        for row in pairs[pairs.duplicated("gpu")].itertuples():
-            free = next(number for number in range(len(pairs) + len(self._devices)) if number not in self._devices)
-            if free == MOST_GPUS:
-                break
+        again = pairs[pairs.duplicated("gpu")]
+        if self._events.has_too_many_gpus or len(self._devices) + len(again) > MOST_GPUS:
+            raise InputError(
+                f"{self.path} is merged from more than the {MOST_GPUS} GPUs that tcprof reads of one trace.",
+                "Keep a trace of each rank in one folder, and run 'tcprof ranks FOLDER'.",
+            )
+        for row in again.itertuples():
+            free = next(number for number in range(MOST_GPUS) if number not in self._devices)
             chosen = (used["gpu"] == row.gpu) & (used["process"] == row.process)
             self._devices[free] = self._devices[row.gpu]
             self._repaired["GPU numbers that several processes use"] += int(chosen.sum())
