@@ -14,7 +14,7 @@ from commands import Run
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
 from tcprof.errors import InputError
-from tcprof.sources.checks import FAR, LATER_WORK, NO_TIME, cut_overruns, find_stretch
+from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, NO_TIME, cut_overruns, find_stretch
 from tcprof.sources.kineto.events import MOST_GPUS
 
 STEPS, STEP_US = 8, 1000
@@ -44,6 +44,12 @@ def kernels(events: list[Event]) -> list[Event]:
     return [each for each in events if each["cat"] == "kernel"]
 
 
+def run_on(events: list[Event]) -> None:
+    """Let the last kernel outlast the profiler's own end."""
+    kernels(events)[-1]["dur"] = 2e6
+    events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e6 + STEP_US * STEPS})
+
+
 def write(path: Path, events: list[Event]) -> Path:
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
     return path
@@ -57,6 +63,8 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
     ("damage", "told"),
     [
         (change(dur=2e6), LATER_WORK),
+        (lambda events: kernels(events)[-1].update(dur=2e6), AFTER_END),
+        (run_on, AFTER_END),
         (change(ts=0, dur=0), NO_TIME),
         (change(dur=-1), NO_TIME),
         (change(ts=-3e15), FAR),

@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof.arrays import Bools, Ints
 
 LATER_WORK = "running on after later work of their stream had ended"
+AFTER_END = "running on after the capture had ended"
 NO_TIME = "without a time"
 FAR = "far from all other times"
 FAR_NS = 3600 * 10**9

@@ -129,7 +129,7 @@ class Events:
         take = self._take.get(category) if isinstance(category, str) else None
         if take is None or event.get("ph") != "X":
             return
-        if not (_is_time(start) and _is_time(length)) or length < 0 or start == length == 0:
+        if not (is_time(start) and is_time(length)) or length < 0 or start == length == 0:
             self.wrong[NO_TIME] += 1
             return
         args, name = event.get("args"), event.get("name")
@@ -231,7 +231,8 @@ def sound(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _is_time(value: Any) -> bool:
+def is_time(value: Any) -> bool:
+    """Whether a value can be a time, in microseconds."""
     return type(value) in (int, float, Decimal) and -_LATEST_US < value < _LATEST_US
 
 

@@ -32,9 +32,9 @@ from tcprof.frames import (
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.sources import InvalidValues, Recording, Source
-from tcprof.sources.checks import FAR, LATER_WORK, cut_overruns, find_stretch
+from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, find_stretch
 from tcprof.sources.kineto import RANK_MEMBER
-from tcprof.sources.kineto.events import KINDS, MOST_GPUS, Events, name_calls, sound, whole
+from tcprof.sources.kineto.events import KINDS, MOST_GPUS, Events, is_time, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.launches import count_lost, link_work
 from tcprof.sources.kineto.stream import EVENTS, JsonStream
@@ -45,6 +45,7 @@ _DOMAINS = ["", OPS_DOMAIN, XLA]
 _OF_XLA = _DOMAINS.index(XLA)
 _OF_AMD = re.compile(r"hip[A-Z]|Cijk_|.*\.kd$")  # calls of ROCm, kernels of its BLAS, and as its tracer names them
 _WAIT = "Synchronize"
+_WINDOW_END = "Record Window End"
 _COPY = re.compile(r"Memcpy (?P<way>[HDP]to[HDP])(?: \((?P<source>\w+) -> (?P<target>\w+)\))?")
 _WAYS = {"HtoD": HOST_TO_DEVICE, "DtoH": DEVICE_TO_HOST, "DtoD": DEVICE_TO_DEVICE, "PtoP": "peer to peer"}
 _MEMORY = {"Pageable": PAGEABLE, "Pinned": PINNED}
@@ -67,11 +68,15 @@ class KinetoTrace(Source):
         self.path = path
         stream, self._events = JsonStream(path), Events()
         self._jax = JaxEvents(self._events.names)
+        window_ends = []
         for event in stream.events():
             if not isinstance(event, dict) or "cat" in event:
                 self._events.take(event)
+            elif event.get("name") == _WINDOW_END and is_time(event.get("ts")):
+                window_ends.append(round(event["ts"] * 1000))
             elif changed := self._jax.change(event):
                 self._events.take(changed)
+        self._window_end = max(window_ends, default=0)
         self._about, self._repaired = stream.about, stream.repaired
         self._devices = {gpu: device for (device, _), gpu in self._events.devices.items()}  # what ranks call each GPU
         self._drop_far_times()
@@ -144,6 +149,23 @@ class KinetoTrace(Source):
         self._events.wrong["begun before their launch"] += len(early)
         self._keep_work(~np.isin(np.arange(len(work)), early))
 
+    def _cut_after_end(self) -> None:
+        """Cut work that runs on when the profiler has stopped.
+
+        Kineto writes no work beyond its window. Other writers omit the window; torch.profiler waits for the GPU before
+        it stops, so work that began before the CPU's last event does not outlast it.
+        """
+        events, work = self._events, self._events.work
+        last = max(
+            (int(each["end"].max()) for each in (events.ranges, events.modules, events.calls) if len(each)), default=0
+        )
+        if self._jax.is_of_jax or not last:
+            return
+        end = max(self._window_end, last)
+        late = (work["start"] < end) & (work["end"] > end) & self._stretch.holds(work["end"])
+        self._repaired[AFTER_END] += int(late.sum())
+        work.replace("end", np.where(late, end, work["end"]))
+
     def _keep_work(self, chosen: Bools) -> None:
         self._events.work.keep(chosen)
         self._call, self._process = self._call[chosen], self._process[chosen]
@@ -159,7 +181,8 @@ class KinetoTrace(Source):
         ends = work["end"].copy()
         ends[order], self._repaired[LATER_WORK] = cut_overruns(stream, call, start, end)
         work.replace("end", ends)
-        is_near = self._stretch.holds(ends)
+        self._cut_after_end()
+        is_near = self._stretch.holds(work["end"])
         events.wrong[FAR] += int((~is_near).sum())
         self._keep_work(is_near)
         tables = [table for table in (events.ranges, events.modules, events.calls, work) if len(table)]
