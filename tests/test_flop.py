@@ -20,6 +20,7 @@ from tcprof.analysis.flop.formulas import (
 )
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
+from tcprof.findings.finding import Severity
 from tcprof.findings.notes import describe_useful
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.text import render
@@ -290,6 +291,11 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
     assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
     given = tcprof.read(path, step="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
+    below = tcprof.read(path, step="step", peak_tflops=10)
+    assert below.ranges["mfu_pct"].max() > 100
+    assert [each.rule for each in judge(below).found if each.severity is Severity.FAULT] == ["excess-shares"]
+    assert "peak-tflops" in below.faults[0]
+    assert "excess-shares" not in [each.rule for each in judge(analysis).found]
 
 
 @pytest.mark.parametrize(("executed", "contradicts"), [(1.0, False), (0.5, True)])
