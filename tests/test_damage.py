@@ -403,3 +403,11 @@ def test_what_is_compressed_says_how_to_unpack_it(tmp_path: Path, content: bytes
     with pytest.raises(InputError, match=rf"is compressed \({kind}\)") as caught:
         open_source(path)
     assert name in caught.value.hint
+
+
+@pytest.mark.parametrize("checked", [opening.CHECKED_BYTES, 0])
+def test_rows_that_no_metric_can_be_found_for_are_told_in_large_files_too(tmp_path, monkeypatch, checked):
+    """There they are not read: that a sample lacks a metric shows it."""
+    monkeypatch.setattr(opening, "CHECKED_BYTES", checked)
+    path = alter(sound().write(tmp_path), "UPDATE GPU_METRICS SET metricId = 'x' WHERE rowid = 3")
+    assert read_everything(path).wrong() == (InvalidValues("GPU_METRICS.metricId", "text", 1),)

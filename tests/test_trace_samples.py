@@ -345,3 +345,11 @@ def test_a_chips_own_names_come_first(tmp_path):
         samples = builder.trace(tmp_path).samples()
         assert samples.frame["tensor_active_pct"].tolist() == [expected] * 2
         assert samples.shared_pipe is (chip == "TU102")
+
+
+def test_rows_of_other_kinds_do_not_mix_with_samples(tmp_path):
+    builder = TraceBuilder().samples([1, 2, 3], metric_id=0)
+    for kind in (1, 3):
+        builder.row(schema.METRIC_NAMES, typeId=type_id(0, kind), metricId=0, metricName=TENSOR_ACTIVE)
+        builder.row(schema.METRICS, timestamp=5_000, typeId=type_id(0, kind), metricId=0, value=99)
+    assert builder.trace(tmp_path).samples().frame["tensor_active_pct"].tolist() == [1, 2, 3]
