@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,16 @@ WEB = Path(__file__).parent.parent / "web"
 FILES = sorted((WEB / "test").glob("*.test.ts"))
 BUNDLES = ("page.js", "theme.js")
 LARGEST = 97_000  # bytes of both
+
+
+def test_no_script_imports_what_imports_it():
+    imports = re.compile(r'from "(\.[^"]+)"')
+    graph = {
+        path: {(path.parent / name).resolve().with_suffix(".ts") for name in imports.findall(path.read_text())}
+        for path in (WEB / "src").rglob("*.ts")
+    }
+    assert set().union(*graph.values()) <= set(graph)
+    TopologicalSorter(graph).prepare()  # which finds circles
 
 
 def build(*arguments):

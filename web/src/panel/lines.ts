@@ -3,6 +3,9 @@ import type { Selection } from "../selection_fragment";
 
 const MOST = 8;
 
+/** Names with their values, as texts. */
+export type Facts = [string, string][];
+
 export interface Line {
   name: string;
   note: string;

@@ -3,11 +3,10 @@ import { formatCount, formatPercent, formatSeconds } from "../format";
 import type { Totals } from "../timeline/details";
 import { activeOf, modulesWithin, sumOver, type WorkShare } from "../timeline/launching";
 import type { Subject } from "../timeline/subjects";
-import { listOf, type List } from "./lines";
-import type { Told } from "./told";
+import { listOf, type Facts, type List } from "./lines";
 
 /** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
-export function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject): Told["facts"] {
+export function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject): Facts {
   const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
   const mine = modules.own.filter(({ module }) => within.has(module));
   const phases = [...new Set(mine.map(({ phase }) => phase))];

@@ -6,7 +6,7 @@ import { toFragment } from "../selection_fragment";
 import type { Subjects } from "../timeline/subjects";
 import type { Line } from "./lines";
 import { NOWHERE, type Steps } from "./steps";
-import { tell, type ClassTime, type Told } from "./told";
+import { describe, type ClassTime, type PanelContent } from "./content";
 
 const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", a: "least" };
 
@@ -17,9 +17,9 @@ export function startPanel(subjects: Subjects): void {
   const step = (name: keyof Steps) => { if (steps[name]) select(steps[name], { from: "panel" }); };
   onSelection(({ selection }) => {
     const subject = selection && subjects.find(selection);
-    const told = subject && tell(subjects, subject);
-    steps = told ? told.steps : NOWHERE;
-    show(panel, told);
+    const content = subject && describe(subjects, subject);
+    steps = content ? content.steps : NOWHERE;
+    show(panel, content);
   });
   find(".panel-close", panel).addEventListener("click", () => select(null, { from: "panel" }));
   for (const name of Object.values(KEYS)) {
@@ -31,28 +31,28 @@ export function startPanel(subjects: Subjects): void {
   });
 }
 
-function show(panel: HTMLElement, told: Told | null): void {
-  if (told) fill(panel, told);
-  panel.hidden = !told;
-  document.documentElement.classList.toggle("with-panel", Boolean(told));
+function show(panel: HTMLElement, content: PanelContent | null): void {
+  if (content) fill(panel, content);
+  panel.hidden = !content;
+  document.documentElement.classList.toggle("with-panel", Boolean(content));
 }
 
-function fill(panel: HTMLElement, told: Told): void {
-  find(".panel-kind", panel).textContent = told.kind;
-  find(".panel-title bdi", panel).textContent = withoutMark(told.title);
-  find(".panel-steps", panel).hidden = !Object.values(told.steps).some(Boolean);
-  for (const [name, target] of Object.entries(told.steps)) {
+function fill(panel: HTMLElement, content: PanelContent): void {
+  find(".panel-kind", panel).textContent = content.kind;
+  find(".panel-title bdi", panel).textContent = withoutMark(content.title);
+  find(".panel-steps", panel).hidden = !Object.values(content.steps).some(Boolean);
+  for (const [name, target] of Object.entries(content.steps)) {
     find<HTMLButtonElement>(`[data-step=${name}]`, panel).disabled = !target;
   }
   const facts = element("dl", { className: "panel-facts" },
-    ...told.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-  const lists = told.lists.map(({ title, lines, more }) => element("div", {},
+    ...content.facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  const lists = content.lists.map(({ title, lines, more }) => element("div", {},
     element("h3", {}, title),
     element("ul", { className: "panel-lines" }, ...lines.map(lineItem)),
     ...(more > 0 ? [element("p", { className: "note" }, `${more} more`)] : []),
   ));
   const body = find(".panel-body", panel);
-  body.replaceChildren(element("div", {}, facts, ...classBar(told.classes, told.classesTitle)), ...lists);
+  body.replaceChildren(element("div", {}, facts, ...classBar(content.classes, content.classesTitle)), ...lists);
   body.scrollTop = 0;
 }
 

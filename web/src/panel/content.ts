@@ -4,7 +4,7 @@ import type { Figures } from "../timeline/details";
 import { busyTime, openAt, runningIn, sumModule, sumOver, sumWork } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
-import { listOf, type List } from "./lines";
+import { listOf, type Facts, type List } from "./lines";
 import { figureOf, formatActive, launchingModules, phaseFacts, sumOf } from "./modules";
 import { stepsOf, type Steps } from "./steps";
 
@@ -15,10 +15,10 @@ export interface ClassTime {
   seconds: number;
 }
 
-export interface Told {
+export interface PanelContent {
   title: string;
   kind: string;
-  facts: [name: string, value: string][];
+  facts: Facts;
   /** Time of its work by class, idle time last, and what their sum is compared with. */
   classes: ClassTime[];
   classesTitle: string;
@@ -26,7 +26,7 @@ export interface Told {
   steps: Steps;
 }
 
-export function tell(subjects: Subjects, subject: Subject): Told {
+export function describe(subjects: Subjects, subject: Subject): PanelContent {
   const { selection, gpu, at, instances } = subject;
   const several = subjects.gpus.length > 1 ? ` on GPU ${gpu.gpu}` : "";
   const which = at >= 0 ? ` ${formatCount(at + 1)} of ${formatCount(instances.length)}` : "";
@@ -49,7 +49,7 @@ function titleOf({ selection, finding, parts }: Subject): string {
   return selection.kind === "step" ? `Step ${selection.number}` : selection.name;
 }
 
-function factsOf(subjects: Subjects, subject: Subject): Told["facts"] {
+function factsOf(subjects: Subjects, subject: Subject): Facts {
   switch (subject.selection.kind) {
     case "window": return windowFacts(subject);
     case "step": return [["GPU window", lengthOf(subject.place)], ["On the CPU", lengthOf(subject.host)], ...meanFacts(subject)];
@@ -68,7 +68,7 @@ function withInterval(value: number, low: number, high: number): string {
   return formatPercent(value) + interval;
 }
 
-function windowFacts(subject: Subject): Told["facts"] {
+function windowFacts(subject: Subject): Facts {
   const { gpu: { lanes: { work } }, place } = subject;
   const busy = place && busyTime(work, subject.work(), place.start, place.end);
   return [
@@ -79,7 +79,7 @@ function windowFacts(subject: Subject): Told["facts"] {
 }
 
 /** The means of all curves over its time on the GPU. */
-function meanFacts({ gpu: { curves }, place }: Subject): Told["facts"] {
+function meanFacts({ gpu: { curves }, place }: Subject): Facts {
   if (!place) return [];
   return [...curves].map(([name, { levels, place: curve, step, unit }]) => {
     const mean = meanWithin(levels[0], levels[0].curves[curve](), step, place.start, place.end);
@@ -87,7 +87,7 @@ function meanFacts({ gpu: { curves }, place }: Subject): Told["facts"] {
   });
 }
 
-function pathFacts({ gpu: { details }, id }: Subject): Told["facts"] {
+function pathFacts({ gpu: { details }, id }: Subject): Facts {
   const of = figureOf(details.paths, id);
   const count = of("instance_count");
   const seconds = 1e-9 * of("gpu_window_ns");
@@ -106,9 +106,9 @@ type FigureOf = (name: string) => number;
 
 const activeOfAll = (of: FigureOf, name: string) => withInterval(of(name), of("tensor_active_low_pct"), of("tensor_active_high_pct"));
 
-const tensorRate = (of: FigureOf, seconds: number): Told["facts"][number] => ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")];
+const tensorRate = (of: FigureOf, seconds: number): Facts[number] => ["Tensor FLOP/s", formatScaled(of("tensor_flop") / seconds, "FLOP/s")];
 
-function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Told["facts"] {
+function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: Subject): Facts {
   const bar = instances[at];
   const { percents, kernels } = gpu.lanes.host;
   const figures: Figures = gpu.details.instances;
@@ -125,7 +125,7 @@ function instanceFacts(subjects: Subjects, { gpu, instances, at, place, host }: 
   ];
 }
 
-function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Told["facts"] {
+function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Facts {
   const { low, high, class: classes } = subjects.header.works;
   const of = figureOf(gpu.details.kernels, id);
   const seconds = 1e-9 * of("total_ns");
@@ -140,7 +140,7 @@ function kernelFacts(subjects: Subjects, { gpu, id }: Subject): Told["facts"] {
   ];
 }
 
-function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Told["facts"] {
+function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subject): Facts {
   const { lanes: { work, labels }, details: { launched } } = gpu;
   const bar = instances[at];
   return [
@@ -154,7 +154,7 @@ function launchFacts(subjects: Subjects, { gpu, id, instances, at, place }: Subj
 }
 
 /** Of a finding, or of several kernels: all their launches. */
-function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: Subject): Told["facts"] {
+function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: Subject): Facts {
   const shares = sumWork(work, work.percents.tensor_active_pct, bars());
   const isModules = parts?.every(({ selection }) => selection.kind === "module");
   return [
@@ -163,11 +163,11 @@ function severalFacts({ finding, gpu: { lanes: { work } }, work: bars, parts }: 
       ["Launches", formatCount(sumOver(shares, "count"))],
       ["Time of all", formatSeconds(sumOver(shares, "seconds"))],
       ["Tensor Active, from the fit", formatActive(shares)],
-    ] as Told["facts"]),
+    ] as Facts),
   ];
 }
 
-function moduleFacts(subject: Subject): Told["facts"] {
+function moduleFacts(subject: Subject): Facts {
   const { gpu: { details }, id, parts } = subject;
   const of = parts ? (name: string) => sumOf(details.modules, parts, name) : figureOf(details.modules, id);
   const seconds = 1e-9 * of("kernel_ns");
@@ -184,7 +184,7 @@ function moduleFacts(subject: Subject): Told["facts"] {
 }
 
 /** Time by class; of one time on the GPU its idle time too. */
-function classesOf({ header }: Subjects, subject: Subject): Pick<Told, "classes" | "classesTitle"> {
+function classesOf({ header }: Subjects, subject: Subject): Pick<PanelContent, "classes" | "classesTitle"> {
   const { selection: { kind }, gpu: { lanes: { work } }, place, at } = subject;
   if (kind === "kernel" || kind === "module" || kind === "modules") return { classes: [], classesTitle: "" };
   const times = new Float64Array(header.classes.length);
