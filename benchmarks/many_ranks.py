@@ -22,7 +22,7 @@ from tcprof.ranks.job import join_ranks
 from tcprof.ranks.reduce import ReducedRank
 from tcprof.ranks.store import read_job, write_job
 from tcprof.render.html.page import write_page
-from tcprof.views.ranks import view_job_page
+from tcprof.views.job import view_job
 
 JOB = Path(__file__).parent.parent / "fixtures" / "jobs" / "base"
 SLOWER, NOISE = 0.03, 0.005
@@ -90,7 +90,7 @@ def main() -> None:
             read_job(Path(folder) / "job")
             read = time.perf_counter() - begin
             page = Path(folder) / "job.html"
-            write_page(view_job_page(job), page)
+            write_page(view_job(job), page)
             drawn, of_page = draw(page), page.stat().st_size / 1e6
         found = job.ranks[job.ranks["straggler"]]["rank"].tolist()
         times = f"{joined:.1f} s | {memory:.0f} MB | {size:.1f} MB | {read:.1f} s | {of_page:.1f} MB | {drawn:.2f} s"

@@ -41,11 +41,11 @@ import resource, sys, time
 from pathlib import Path
 import tcprof
 from tcprof.render.html.page import write_page
-from tcprof.views.recording.report import view_report
+from tcprof.views.recording.show import view_recording
 start = time.perf_counter()
 analysis = tcprof.read(sys.argv[1])
 read = time.perf_counter()
-write_page(view_report(analysis, analysis.findings), Path(sys.argv[2]))
+write_page(view_recording(analysis, analysis.findings), Path(sys.argv[2]))
 print(read - start, time.perf_counter() - read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 STEP = """async selector => {

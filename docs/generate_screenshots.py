@@ -16,8 +16,8 @@ from tcprof.comparison import Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.findings.compared import judge_comparison
 from tcprof.render.html.page import write_page
-from tcprof.views.comparison.page import view_comparison_page
-from tcprof.views.recording.report import view_report
+from tcprof.views.comparison import view_comparison
+from tcprof.views.recording.show import view_recording
 
 ROOT = Path(__file__).parent.parent
 FIXTURES, DOCS = ROOT / "fixtures", ROOT / "docs"
@@ -34,10 +34,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = Path(folder) / "page.html"
-        write_page(view_report(new, new.findings), page)
+        write_page(view_recording(new, new.findings), page)
         take(browser, page, "report", "light")
         comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
-        write_page(view_comparison_page([judge_comparison(comparison)]), page)
+        write_page(view_comparison([judge_comparison(comparison)]), page)
         take(browser, page, "comparison", "dark")
         browser.close()
 

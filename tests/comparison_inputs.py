@@ -17,7 +17,7 @@ from tcprof.findings.compared import ComparedFindings, judge_comparison
 from tcprof.render.formats._tables import brief_columns, label_rows
 from tcprof.render.html import USUAL, PageOptions
 from tcprof.render.html import page as pages
-from tcprof.views.comparison.page import view_comparison_page
+from tcprof.views.comparison import view_comparison
 from tcprof.views.tables import Table
 
 
@@ -114,7 +114,7 @@ def render_page(
 ) -> str:
     """The page of comparisons, as text, with these findings or their own."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    document = view_comparison_page(findings, gate)
+    document = view_comparison(findings, gate=gate)
     return pages.render_page(document, options)
 
 
@@ -126,7 +126,7 @@ def write_page(
 ) -> None:
     """The page of comparisons, as a file."""
     findings = findings or [judge_comparison(each) for each in comparisons]
-    pages.write_page(view_comparison_page(findings), path, options)
+    pages.write_page(view_comparison(findings), path, options)
 
 
 def texts_of(table: Table) -> list[list[str]]:

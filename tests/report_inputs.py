@@ -30,7 +30,7 @@ from tcprof.frames import (
 from tcprof.render.html import USUAL, PageOptions, page
 from tcprof.sources import Recording
 from tcprof.views.document import Summary
-from tcprof.views.recording.report import view_report
+from tcprof.views.recording.show import view_recording
 from tcprof.views.recording.summary import summarize as view_summaries
 
 HOSTILE = (
@@ -106,13 +106,13 @@ def render_page(
     warnings: Sequence[str] = (),
 ) -> str:
     """The page of an analysis, with these faults and cautions."""
-    return page.render_page(view_report(analysis, tell(analysis, faults, warnings)), options)
+    return page.render_page(view_recording(analysis, tell(analysis, faults, warnings)), options)
 
 
 def write_page(analysis: Analysis, path: Path, faults: Sequence[str] = (), warnings: Sequence[str] = ()) -> None:
     """Write the page of an analysis, with these faults and cautions, or with its own where none are given."""
     findings = tell(analysis, faults, warnings) if faults or warnings else judge(analysis)
-    page.write_page(view_report(analysis, findings), path)
+    page.write_page(view_recording(analysis, findings), path)
 
 
 def summarize(analysis: Analysis) -> list[Summary]:

@@ -27,7 +27,7 @@ from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.html.page import write_page
 from tcprof.views.recording.advice import list_advice, view_advice
-from tcprof.views.recording.report import view_report
+from tcprof.views.recording.show import view_recording
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -151,7 +151,7 @@ def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> Non
     recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
     analysis = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
     assert advise(analysis) == ()
-    write_page(view_report(analysis, analysis.findings), tmp_path / "page.html")
+    write_page(view_recording(analysis, analysis.findings), tmp_path / "page.html")
     assert "gemm" in (tmp_path / "page.html").read_text()
 
 

@@ -27,12 +27,12 @@ from tcprof.findings.compared.verdict import find_row
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions
 from tcprof.render.html import page as pages
+from tcprof.views.comparison import view_comparison
 from tcprof.views.comparison.changes import list_kernel_changes
-from tcprof.views.comparison.page import view_comparison_page
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import list_sides
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import Section, Summary
+from tcprof.views.document import Medium, Section, Summary
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -67,12 +67,12 @@ class TestTwoSides:
     def test_the_headline_is_a_short_sentence_and_the_sides_come_first(self):
         base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
         found = judge_comparison(compare(Side("eager", (base,)), Side("compiled", (new,))))
-        document = view_comparison_page([found])
-        (summary,) = (part for part in document.parts if isinstance(part, Summary))
+        document = view_comparison([found])
+        (summary,) = (part for part in document.shown_on(Medium.PAGE) if isinstance(part, Summary))
         times = "Median step time 10.4 ms → 8.21 ms."
         assert summary.verdict[:2] == ("compiled takes 0.792x as long (0.780x to 0.805x).", times)
         assert " ".join(summary.verdict) == " ".join(found.gpus[0].sentences), "and it says the same"
-        first = next(part for part in document.parts if isinstance(part, Section))
+        first = next(part for part in document.shown_on(Medium.PAGE) if isinstance(part, Section))
         assert first.parts[0].name == "sides-0"
         assert [row.name for row in first.parts[0].rows] == ["eager", "compiled"]
 
@@ -227,7 +227,7 @@ class TestReportsAndBaselines:
         page = tmp_path / "comparison.html"
         reports = [find_reports(page, tmp_path / f"{name}.sqlite", [f"{name}.sqlite"]) for name in ("base", "opt")]
         assert reports == [("base.html",), ("",)]
-        pages.write_page(view_comparison_page([judge_comparison(steps)], reports=reports), page)
+        pages.write_page(view_comparison([judge_comparison(steps)], reports=reports), page)
         shown = Page(page.read_text(encoding="utf-8"))
         assert "base.html" in [each["href"] for tag, each in shown.elements if tag == "a"]
         assert "tcprof report opt.sqlite" in shown.text

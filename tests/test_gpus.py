@@ -10,7 +10,7 @@ import tcprof
 from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
 from tcprof.findings.judge import keep_busiest
 from tcprof.render.html.page import render_page
-from tcprof.views.recording.report import view_report
+from tcprof.views.recording.show import view_recording
 
 MOST_GPUS = 3
 GPUS = MOST_GPUS + 4
@@ -77,7 +77,7 @@ def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
     assert [each.gpu for each in findings.gpus] == shown.gpus["gpu"].tolist() == list(range(4, GPUS))
     said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, the busiest"
     assert any(text.startswith(said) for text in findings.remarks)
-    page = render_page(view_report(analysis, analysis.findings))
+    page = render_page(view_recording(analysis, analysis.findings))
     assert said in page
     assert 'id="icicle-4"' in page
     assert 'id="icicle-3"' not in page

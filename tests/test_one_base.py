@@ -16,6 +16,7 @@ from tcprof.findings import judge
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.json import write
 from tcprof.units import format_ns, format_pct
+from tcprof.views.document import Medium
 from tcprof.views.recording.advice import describe_savings
 from tcprof.views.recording.ranges import list_ranges, view_ranges
 from tcprof.views.recording.show import view_recording
@@ -159,7 +160,7 @@ def test_ranges_per_step_are_divided_by_the_steps(ranges, tmp_path):
     analysis = tcprof.read(builder.write(tmp_path))
     (table,) = (
         part
-        for part in view_recording(analysis, judge(analysis)).parts
+        for part in view_recording(analysis, judge(analysis)).shown_on(Medium.SCREEN)
         if isinstance(part, Table) and part.first.startswith("Range")
     )
     steps = analysis.ranges[analysis.ranges["path"].isin(analysis.steps["path"])].iloc[0]

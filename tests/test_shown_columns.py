@@ -4,15 +4,17 @@ import pytest
 from builders import FIXTURES
 
 import tcprof
-from tcprof.views.document import Explorer, Section
-from tcprof.views.recording.report import view_report
+from tcprof.views.document import Explorer, Medium, Section
+from tcprof.views.recording.show import view_recording
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 def test_a_page_shows_at_most_eight_columns_at_first():
     analysis = tcprof.read(FIXTURES / "llama.sqlite")
-    sections = [part for part in view_report(analysis, analysis.findings).parts if isinstance(part, Section)]
+    sections = [
+        part for part in view_recording(analysis, analysis.findings).shown_on(Medium.PAGE) if isinstance(part, Section)
+    ]
     (explorer,) = (part for section in sections for part in section.parts if isinstance(part, Explorer))
     shown = {each.by: sum(heading.shown for heading in each.table.headings) for each in explorer.groupings}
     assert shown == {"module": 8, "range": 8, "kernel": 8}

@@ -8,8 +8,9 @@ from builders import FIXTURES
 import tcprof
 from tcprof.comparison import compare
 from tcprof.findings.compared import judge_comparison
-from tcprof.views.comparison.page import view_comparison_page
-from tcprof.views.recording.report import view_report
+from tcprof.views.comparison import view_comparison
+from tcprof.views.document import Medium
+from tcprof.views.recording.show import view_recording
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 _LEANING = re.compile(r"\blikewise\b|\A(?:These|That|Their mean|The same)\b")
@@ -27,9 +28,9 @@ def list_headings(parts):
 def tooltips(request):
     """What is said of each column of the page of a recording, and that of a comparison, with its title."""
     base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
-    compared = view_comparison_page([judge_comparison(compare(base, new))])
-    documents = view_report(new, new.findings), compared
-    headings = [heading for document in documents for heading in list_headings(document.parts)]
+    compared = view_comparison([judge_comparison(compare(base, new))])
+    documents = view_recording(new, new.findings), compared
+    headings = [heading for document in documents for heading in list_headings(document.shown_on(Medium.PAGE))]
     return {(heading.title, heading.meaning) for heading in headings if heading.meaning}
 
 

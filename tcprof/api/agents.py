@@ -234,7 +234,7 @@ class Folders:
         from tcprof.ranks.gather import check_ranks, find_files, gather
         from tcprof.ranks.job import join_ranks
         from tcprof.ranks.store import read_job
-        from tcprof.views.ranks import view_ranks
+        from tcprof.views.job import view_job
 
         given = [self._confine(each) for each in recordings]
         known = [each for each in given if is_job(each) and all(map(self._confine, each.iterdir()))]
@@ -245,7 +245,7 @@ class Folders:
         jobs = max(1, min(os.cpu_count() or 1, len(files)))
         reduced, failures = gather(files, processes(jobs), jobs)
         job = join_ranks([*stored, *reduced], failures)
-        data = view_ranks(job).data
+        data = view_job(job).data
         told = {name: data[name] for name in ("verdict", "world_size", "failures", "warnings")}
         slowest = job.ranks.sort_values("excess_ns", ascending=False, kind="stable")
         return _answer(told, slowest, RANKS, limit)

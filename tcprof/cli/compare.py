@@ -51,9 +51,7 @@ from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.comparison import Comparison, Side
-    from tcprof.comparison.gate.judge import Gate
     from tcprof.comparison.gate.parse import GateFile
-    from tcprof.findings.compared import ComparedFindings
     from tcprof.ranks.job import Job
 
 SidesArgument = Annotated[
@@ -161,27 +159,16 @@ def compare(
     gate = judge_gate(asked.conditions, findings[0], asked.strict, rows) if asked.conditions else None
     selected = [select_rows(each.rows, gpu, pattern, depth) for each in comparisons]
     listed = pattern is not None or depth is not None
-    document = view_comparison(findings, selected, gate, everything=everything, ranges=listed)
+    reports = _find_reports(page, sides, comparisons) if page else ()
+    document = view_comparison(findings, selected, gate, everything, listed, reports)
     print_document(document, TEXT if chosen == BRIEF and (everything or listed) else chosen, file, wide=wide)
     if page is not None:
-        reports = _find_reports(page, sides, comparisons)
-        _write_page(findings, gate, reports, page, PageOptions(title, theme, plotlyjs))
+        from tcprof.render.html.page import write_page
+
+        with progress(f"Writing {page.name}"):
+            write_page(document, page, PageOptions(title, theme, plotlyjs))
         _tell_page(page, chosen, open_it)
     raise typer.Exit(gate.exit_status if gate else 0)
-
-
-def _write_page(
-    findings: "Sequence[ComparedFindings]",
-    gate: "Gate | None",
-    reports: Sequence[Sequence[str]],
-    page: Path,
-    options: PageOptions,
-) -> None:
-    from tcprof.render.html.page import write_page
-    from tcprof.views.comparison.page import view_comparison_page
-
-    with progress(f"Writing {page.name}"):
-        write_page(view_comparison_page(findings, gate, reports), page, options)
 
 
 def _compare_jobs(
@@ -194,18 +181,18 @@ def _compare_jobs(
     page: Path | None,
     options: PageOptions,
 ) -> None:
-    from tcprof.views.ranks import view_compared_jobs
+    from tcprof.views.job import view_compared_jobs
 
     if len(jobs) != 2 or has_gate or jobs[0].rank_steps.equals(jobs[1].rank_steps):
         why = "these are jobs of several ranks: compare two different ones, without conditions"
         raise UsageError(why, "Give two: tcprof compare DIR_A DIR_B -o jobs.html")
     both = (jobs[0], jobs[1]), (names[0], names[1])
-    print_document(view_compared_jobs(*both), chosen, file, wide=wide)
+    document = view_compared_jobs(*both)
+    print_document(document, chosen, file, wide=wide)
     if page is not None:
         from tcprof.render.html.page import write_page
-        from tcprof.views.compared_jobs import view_compared_jobs_page
 
-        write_page(view_compared_jobs_page(*both), page, options)
+        write_page(document, page, options)
 
 
 def _find_sides(ctx: typer.Context, sides: list[Path]) -> tuple[list[Path], NoRunError | None]:

@@ -77,9 +77,9 @@ def report(
     analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
     with progress(f"Writing {target.name}"):
         from tcprof.render.html.page import write_page
-        from tcprof.views.recording.report import view_report
+        from tcprof.views.recording.show import view_recording
 
-        document = view_report(analysis, analysis.findings)
+        document = view_recording(analysis, analysis.findings)
         write_page(document, target, PageOptions(title, theme, plotlyjs, origin))
     print_faults(analysis.faults)
     print_lines(analysis.findings.headline[:2])  # the page has the rest

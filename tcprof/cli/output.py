@@ -63,9 +63,12 @@ def print_document(
 
 def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> None:
     """What a format has no place for, on the error stream: the base of the figures, the gate, and warnings."""
+    from tcprof.views.document import Medium
+
     if "base" not in has:
         print_notes(document.base)
-    shown = [line for part in document.parts for line in getattr(part, "lines", ())] if "base" in has else []
+    parts = document.shown_on(Medium.SCREEN) if "base" in has else ()
+    shown = [line for part in parts for line in getattr(part, "lines", ())]
     if document.rows is not None and document.rows.empty and "warnings" not in has and document.if_empty not in shown:
         print_notes((document.if_empty,))
     if "warnings" not in has:

@@ -109,12 +109,12 @@ def show_job(
 ) -> tuple[str, "Job"]:
     """Show the job of some recordings, or write its page; returns the format and the job."""
     from tcprof.ranks.job import join_ranks
-    from tcprof.views.ranks import view_ranks
+    from tcprof.views.job import view_job
 
     chosen, file, page = choose_outputs(output_format, output, tuple(recordings), force=force)
     amount = _parse_per_step(per_step)
     job = join_ranks(*_read(recordings, *reading), amount)
-    print_document(view_ranks(job, limit), chosen, file, wide=wide)
+    print_document(view_job(job, limit), chosen, file, wide=wide)
     if page is not None:
         _write_page(job, page, recordings)
         tell_path(page, chosen)
@@ -154,13 +154,13 @@ def _write_page(job: "Job", page: Path, given: Sequence[Path], options: PageOpti
     from tcprof.ranks.gather import find_files
     from tcprof.render.html.page import write_page
     from tcprof.sources.registry import is_job
-    from tcprof.views.ranks import view_job_page
+    from tcprof.views.job import view_job
 
     with progress(f"Writing {page.name}"):
         files = find_files(each for each in given if not is_job(each))
         links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
         of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
-        write_page(view_job_page(job, of_ranks if any(of_ranks) else ()), page, options)
+        write_page(view_job(job, links=of_ranks if any(of_ranks) else ()), page, options)
 
 
 def _parse_per_step(text: str | None) -> "PerStep | None":

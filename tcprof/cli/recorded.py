@@ -99,7 +99,6 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     from tcprof.nsys.locate import find_nsys
     from tcprof.render.html import PageOptions
     from tcprof.render.html.page import write_page
-    from tcprof.views.recording.report import view_report
     from tcprof.views.recording.show import view_recording, view_verdict_in_short
 
     page, findings = report.with_suffix(".html"), analysis.findings
@@ -108,7 +107,7 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     if in_full:  # where the program was run once more for it
         print_notes(each.text for each in find_recording_cost(analysis))
     with progress(f"Writing {page.name}"):
-        write_page(view_report(analysis, findings), page, PageOptions(origin=origin_of(report)))
+        write_page(view_recording(analysis, findings), page, PageOptions(origin=origin_of(report)))
     written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
     if redact:
         write_copy(find_export(report, find_nsys), name_copy(report))

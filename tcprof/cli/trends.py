@@ -1,6 +1,5 @@
 """``tcprof history trend`` and ``accept``: where figures changed, and which changes are meant."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,9 +10,7 @@ from tcprof.cli.output import BRIEF, TEXT, print_document, progress
 from tcprof.cli.streams import echo_path
 
 if TYPE_CHECKING:
-    from tcprof.history.store import Store
-    from tcprof.history.trends import SeriesTrend
-    from tcprof.views.document import Document
+    pass
 
 ProgramOption = Annotated[
     str | None, typer.Option("--program", metavar="NAME", help="The program; by default that of the newest run.")
@@ -56,24 +53,16 @@ def trend(
     chosen, file, page = choose_outputs(output_format, output, force=force)
     opened = open_existing(store)
     trends = read_trends(opened, branch, program, metric or ())
-    document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None)
+    accepted = opened.accepted()
+    why = dict(zip(accepted["commit"], accepted["why"], strict=True))
+    document = view_trends(trends, lambda *sides: explain_step(opened, *sides), confirm, limit or None, why)
     print_document(document, TEXT if chosen == BRIEF and (confirm or not trends) else chosen, file, wide=wide)
     if page is not None and trends:
-        _write_page(opened, trends, document, limit or None, page)
+        from tcprof.render.html.page import write_page
+
+        with progress(f"Writing {page.name}"):
+            write_page(document, page)
         echo_path(page)
-
-
-def _write_page(
-    store: "Store", trends: list["SeriesTrend"], document: "Document", limit: int | None, page: Path
-) -> None:
-    """Write the page of a trend."""
-    from tcprof.render.html.page import write_page
-    from tcprof.views.trend_page import view_trend_page
-
-    accepted = store.accepted()
-    why = dict(zip(accepted["commit"], accepted["why"], strict=True))
-    with progress(f"Writing {page.name}"):
-        write_page(view_trend_page(document, trends, limit, why), page)
 
 
 @history.command(epilog="Example:\n\ntcprof history accept 4f2a91c --why 'a larger model'")

@@ -3,7 +3,7 @@
 from html import escape
 
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
-from tcprof.views.document import Code, Document, Notes, Part, Section
+from tcprof.views.document import Code, Document, Medium, Notes, Part, Section
 from tcprof.views.tables import Table
 
 _CELL = "text-align:right;font-variant-numeric:tabular-nums;white-space:pre"
@@ -14,7 +14,7 @@ def render_html(document: Document) -> str:
     """A document as a fragment of HTML: its title, its faults, and its parts."""
     parts = [f"<p><b>{escape(document.title)}</b></p>"] if document.title else []
     parts += [f"<p><b>warning:</b> {escape(fault)}</p>" for fault in document.faults]
-    parts += [_render_part(part) for part in document.parts]
+    parts += [_render_part(part) for part in document.shown_on(Medium.SCREEN)]
     return f'<div class="tcprof">{"".join(parts)}</div>'
 
 

@@ -4,7 +4,7 @@ A document is a sequence of parts: notes, tables, figures, tiles and facts, alon
 frames and values that JSON and CSV have, whole, where a table may leave out rows and columns.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,9 +20,16 @@ if TYPE_CHECKING:
 
 
 _MOST_PLAIN = 30  # rows of a table for readers without scripts
-# Roles of notes: what Markdown begins with; a line below a page's title; what the figures leave out; cautions; and a
-# line that leads to the section of this name.
-VERDICT, SUBTITLE, BASE, WARNINGS, LINKED = "verdict", "subtitle", "base", "warnings", "linked"
+# Roles of notes: what Markdown begins with; a page's title, where its document has none, and a line below it; what the
+# figures leave out; cautions; and a line that leads to the section of this name.
+VERDICT, TITLE, SUBTITLE, BASE, WARNINGS, LINKED = "verdict", "title", "subtitle", "base", "warnings", "linked"
+
+
+class Medium(StrEnum):
+    """Where a document is shown: as text of any format, or as a page with figures."""
+
+    SCREEN = "screen"
+    PAGE = "page"
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,7 @@ class Explorer:
 
 Part: TypeAlias = (
     "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Timeline | Table | Explorer | Figure | Facts |"
-    "SideNames | Checklist | Commands | Section"
+    "SideNames | Checklist | Commands | Section | Only"
 )
 
 
@@ -277,8 +284,16 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Only:
+    """Parts for one medium alone, which are made when it shows them."""
+
+    on: Medium
+    make: Callable[[], Sequence[Part]]
+
+
+@dataclass(frozen=True)
 class Document:
-    """What a command says."""
+    """What a command says, on the screen and on a page; what stands in no ``Only`` is for both."""
 
     kind: str  # what it is about: ranges, kernels, timeline, comparison, doctor, workloads
     parts: tuple[Part, ...] = ()
@@ -296,4 +311,16 @@ class Document:
     @property
     def lead(self) -> tuple[str, ...]:
         """What stands for all of it: the headlines, or two lines of the only verdict."""
-        return self.headlines or next((part.lines[:2] for part in self.parts if isinstance(part, Notes)), ())
+        return self.headlines or next(
+            (part.lines[:2] for part in self.shown_on(Medium.SCREEN) if isinstance(part, Notes)), ()
+        )
+
+    def shown_on(self, medium: Medium) -> tuple[Part, ...]:
+        """Its parts for a medium."""
+        found: list[Part] = []
+        for part in self.parts:
+            if not isinstance(part, Only):
+                found.append(part)
+            elif part.on == medium:
+                found += part.make()
+        return tuple(found)

@@ -1,6 +1,8 @@
 """Trends: each figure's level and its steps, with the commits they came with and what else changed there."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,10 +15,17 @@ from tcprof.history.change_points import FEWEST, FEWEST_REPEATS, LEAST, Change
 from tcprof.history.figures import CAPTURE, METRICS, STEP
 from tcprof.history.trends import SeriesTrend, find_circumstances
 from tcprof.untrusted import one_line
-from tcprof.views.document import VERDICT, Commands, Document, Notes, Part, Section
+from tcprof.views.document import VERDICT, Commands, Document, Figure, Medium, Notes, Only, Part, Section
+from tcprof.views.history import view_runs
 from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
+_RUNS_SHOWN = 100
+_HOW = (
+    "Points are runs, with their 95 % intervals within the run. Hover for the commit and what it ran with.",
+    "Lines are levels, which too few runs do not show; the last one's band is its 95 % interval. A diamond marks a "
+    "change, a square one that came with another driver, CUDA, torch, tcprof or clock. Violet and dashed: accepted.",
+)
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 24
 _SHORT_COMMIT = 10
@@ -26,22 +35,58 @@ Step: TypeAlias = tuple[SeriesTrend, Change]
 Explain = Callable[[pd.DataFrame, pd.DataFrame], tuple[str, ...]]
 
 
-def view_trends(trends: Sequence[SeriesTrend], explain: Explain, confirm: bool, limit: int | None) -> Document:
-    """What changed when, the levels of all series, and of each change what else changed with it.
+def view_trends(
+    trends: Sequence[SeriesTrend],
+    explain: Explain,
+    confirm: bool,
+    limit: int | None,
+    accepted: Mapping[str, str] = MappingProxyType({}),
+) -> Document:
+    """What changed when, the levels of all series, and of each change what else changed; on a page figures and runs.
 
     Args:
         explain: What a comparison of the runs before and after a step says.
         confirm: Whether to say what to record to confirm what is not sure.
-        limit: How many series to list; None for all.
+        limit: How many series to list, and to draw, those that changed first; None for all.
+        accepted: Why the level of a commit is accepted.
     """
     steps = _join_steps(trends)
     sections = tuple(_view_step(place, found, explain) for place, found in enumerate(steps, 1))
-    parts: tuple[Part, ...] = (Notes(_verdict(trends, steps), VERDICT), _list_series(trends, limit), *sections)
-    if confirm:
-        parts = (*parts, _confirm(trends))
+    series, commands = _list_series(trends, limit), (_confirm(trends),) if confirm else ()
+    parts: tuple[Part, ...] = (
+        Notes(_verdict(trends, steps), VERDICT),
+        Only(Medium.SCREEN, lambda: (series,)),
+        Only(Medium.PAGE, lambda: (_draw(trends, limit, accepted),)),
+        *sections,
+        Only(Medium.SCREEN, lambda: commands),
+        Only(
+            Medium.PAGE,
+            lambda: (
+                Section("series", "All series", (series, *commands)),
+                Section("runs", "Runs", view_runs(list_runs(trends), _RUNS_SHOWN).parts),
+            ),
+        ),
+    )
     rows = list_rows(trends) if trends else pd.DataFrame()
     data = {"series": [_describe(each) for each in trends], "points": rows}
-    return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.")
+    title = f"Trend of {name_runs(trends)}" if trends else ""
+    return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.", title=title)
+
+
+def _draw(trends: Sequence[SeriesTrend], limit: int | None, accepted: Mapping[str, str]) -> Section:
+    from tcprof.views.figures.trend import figure_trend
+
+    figures = [
+        Figure(f"trend-{number}", name_series(each), partial(figure_trend, each, accepted))
+        for number, each in enumerate(sort_trends(trends)[:limit], 1)
+    ]
+    return Section("trends", "Figures", (Notes(_HOW), *figures))
+
+
+def list_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
+    """The runs that have a point in one of these series, in order of time."""
+    runs = pd.concat([each.points[["place", *HISTORY_RUNS.names]] for each in trends]).drop_duplicates("run_id")
+    return runs.sort_values("place", ignore_index=True)
 
 
 def name_series(trend: SeriesTrend) -> str:

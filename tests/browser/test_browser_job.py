@@ -8,8 +8,7 @@ from tcprof.ranks.job import join_ranks
 from tcprof.ranks.store import read_job
 from tcprof.render.html.page import write_page
 from tcprof.units import format_ns
-from tcprof.views.compared_jobs import view_compared_jobs_page
-from tcprof.views.ranks import view_job_page
+from tcprof.views.job import view_compared_jobs, view_job
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +18,7 @@ INPUT = FIXTURES / "jobs" / "input"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("job") / "job.html"
-    write_page(view_job_page(join_ranks(read_job(INPUT))), path)
+    write_page(view_job(join_ranks(read_job(INPUT))), path)
     return path
 
 
@@ -78,7 +77,7 @@ def test_names_from_recordings_are_text(visit, tmp_path):
     hostile = "<script>document.title = 'taken'</script>"
     object.__setattr__(job.recordings[0], "program", hostile)
     path = tmp_path / "job.html"
-    write_page(view_job_page(job), path)
+    write_page(view_job(job), path)
     opened = visit(path)
     assert opened.locator("h1").inner_text() == f"2 ranks of {hostile}"
 
@@ -89,7 +88,7 @@ def test_the_page_of_two_jobs_is_silent_and_axe_finds_nothing_serious(
 ):
     path = tmp_path / "jobs.html"
     jobs = [join_ranks(read_job(FIXTURES / "jobs" / name)) for name in ("base", "more-work")]
-    write_page(view_compared_jobs_page((jobs[0], jobs[1]), ("base", "more-work")), path)
+    write_page(view_compared_jobs((jobs[0], jobs[1]), ("base", "more-work")), path)
     opened = visit(path, width, scheme)
     check_silent(opened, path)
     assert [each for each in axe(opened) if each[1] != "minor"] == []

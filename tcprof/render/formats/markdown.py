@@ -8,7 +8,7 @@ from tcprof.render.formats import Style, Writer
 from tcprof.render.formats._tables import brief_columns, label_rows, list_notes
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import VERDICT, Code, Document, Notes, Part, Section, Summary
+from tcprof.views.document import VERDICT, Code, Document, Medium, Notes, Part, Section, Summary
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
@@ -32,14 +32,15 @@ def render(document: Document, style: Style) -> str:
 
     A verdict comes first, with the outcome of a gate below it, then what makes the figures unreliable.
     """
-    first = [part for part in document.parts if isinstance(part, Notes) and part.role == VERDICT and part.lines]
+    shown = document.shown_on(Medium.SCREEN)
+    first = [part for part in shown if isinstance(part, Notes) and part.role == VERDICT and part.lines]
     parts = [f"**{escape(part.lines[0])}**" for part in first]
     if document.gate is not None:
         parts.append(f"**{escape(document.gate.outcome)}**")
     parts += [f"warning: {escape(fault)}" for fault in document.faults]
     if document.gate is not None:
         parts += _render_gate(document.gate)
-    for part in document.parts:
+    for part in shown:
         parts += [escape(line) for line in part.lines[1:]] if part in first else _render_part(part)
     return "\n\n".join(parts)
 

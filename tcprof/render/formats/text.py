@@ -9,7 +9,7 @@ from tcprof.render.formats._tables import set_table
 from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Checklist, Code, Commands, Document, Facts, Notes, Part, Section, Summary
+from tcprof.views.document import Checklist, Code, Commands, Document, Facts, Medium, Notes, Part, Section, Summary
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def render(document: Document, style: Style) -> str:
     if style.color:
         faults = [fault.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for fault in faults]
     parts = ["\n".join(faults)] if faults else []
-    for part in document.parts:
+    for part in document.shown_on(Medium.SCREEN):
         parts += render_part(part, style)
     if document.gate is not None:
         parts.append(render_gate(document.gate, style))

@@ -22,7 +22,7 @@ from tcprof.render.html.parts import DrawnPart, draw_parts
 from tcprof.units import join_units
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.document import WARNINGS, Chapter, Document, Leads, Notes
+from tcprof.views.document import TITLE, WARNINGS, Chapter, Document, Leads, Medium, Notes
 
 # plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
 # whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
@@ -34,9 +34,9 @@ _SCRIPT_SOURCES = {PlotlyScript.EMBED: "", PlotlyScript.DIRECTORY: " 'self' file
 _LONGEST_TITLE = 160
 _STYLES = ("page.css", "tables.css", "comparison.css", "workspace.css")
 _KINDS = {
-    "report": "Tensor Core report",
+    "recording": "Tensor Core report",
     "comparison": "Comparison",
-    "job": "Job report",
+    "ranks": "Job report",
     "jobs": "Comparison of two jobs",
     "trend": "Trend",
     "figure": "Figure",
@@ -59,16 +59,17 @@ def write_page(document: Document, path: Path, options: PageOptions = USUAL) -> 
 
 def render_page(document: Document, options: PageOptions = USUAL) -> str:
     """A page as text. Sections of which no figure has anything to draw are left out."""
-    parts = draw_parts(document.parts)
+    parts = draw_parts(document.shown_on(Medium.PAGE))
+    notes = _split_notes(parts)
     sections = [part for part in parts if part.kind == "Section"]
     drawn = list(_walk(parts))
     timeline = next((part.data for part in drawn if part.kind == "Timeline"), None)
     values = {
         "document": document,
         "kind": _KINDS[document.kind],
-        "title": one_line(options.title or document.title, _LONGEST_TITLE),
-        "warnings": [each for each in document.warnings if each not in document.remarks],
-        "notes": _split_notes(parts),
+        "title": one_line(options.title or " ".join(notes.get(TITLE, [document.title])), _LONGEST_TITLE),
+        "warnings": notes.get(WARNINGS, []),
+        "notes": notes,
         "sides": next((part.value for part in parts if part.kind == "SideNames"), None),
         "summaries": [part.value for part in parts if part.kind == "Summary"],
         "leads": next((part.value for part in parts if part.kind == "Leads"), Leads(())),

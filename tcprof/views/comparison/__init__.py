@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -19,7 +20,7 @@ from tcprof.views.comparison.gate import view_gate
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
 from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, measure_sides, name_sides
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import VERDICT, Document, Notes
+from tcprof.views.document import VERDICT, Document, Medium, Notes, Only, Part
 from tcprof.views.recording import gpu_title_of_several, recording_data
 from tcprof.views.tables import Table
 
@@ -32,6 +33,7 @@ def view_comparison(
     gate: Gate | None = None,
     everything: bool = False,
     ranges: bool = False,
+    reports: Sequence[Sequence[str]] = (),
 ) -> Document:
     """What is said of comparisons with one baseline; the verdict is the first part.
 
@@ -41,6 +43,7 @@ def view_comparison(
         gate: A gate, where there is one comparison.
         everything: Whether nothing is left out; else a screen of it.
         ranges: Whether the ranges are listed in any case.
+        reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
     """
     comparisons = [each.comparison for each in findings]
     rows = [each.rows for each in comparisons] if rows is None else rows
@@ -48,19 +51,11 @@ def view_comparison(
     data = [_data(*each, judged) for each in zip(findings, rows, strict=True)]
     sides = [side for _, side in name_sides(comparisons)]
     base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
-    tables, rest = list_sides(comparisons), Notes(())
-    if len(comparisons) == 1:
-        own = [table for table in tables if table.gpu in set(rows[0]["gpu"])]
-        more = _list_all(comparisons[0], rows[0]) if everything else _list_brief(comparisons[0], rows[0], ranges)
-        tables = [*own, *(replace(table, folded=True) for table in more)]
-        rest = rest if everything else Notes(tuple(_describe_rest(comparisons[0], rows[0], ranges)))
-    notes = Notes((*describe_recordings(comparisons), *base) if everything else ())
     return Document(
         kind="comparison",
         parts=(
-            Notes(tuple(_sentences(findings, everything)), VERDICT),
-            *(table for table in tables if table.rows),
-            *(part for part in (rest, notes) if part.lines),
+            Only(Medium.SCREEN, partial(_list_screen, findings, rows, base, everything, ranges)),
+            Only(Medium.PAGE, partial(_list_page, findings, reports)),
         ),
         faults=tuple(text for texts in name_findings(findings) for text in texts),
         base=base,
@@ -69,6 +64,34 @@ def view_comparison(
         gate=view_gate(gate) if gate else None,
         title=title_sides(comparisons),
         headlines=tuple(each.gpus[0].sentences[0] for each in findings) if len(findings) > 1 else (),
+    )
+
+
+def _list_page(findings: Sequence[ComparedFindings], reports: Sequence[Sequence[str]]) -> tuple[Part, ...]:
+    from tcprof.views.comparison.page import list_page_parts  # with its figures, which the screen has not
+
+    return list_page_parts(findings, reports)
+
+
+def _list_screen(
+    findings: Sequence[ComparedFindings],
+    rows: Sequence[pd.DataFrame],
+    base: tuple[str, ...],
+    everything: bool,
+    ranges: bool,
+) -> tuple[Part, ...]:
+    comparisons = [each.comparison for each in findings]
+    tables, rest = list_sides(comparisons), Notes(())
+    if len(comparisons) == 1:
+        own = [table for table in tables if table.gpu in set(rows[0]["gpu"])]
+        more = _list_all(comparisons[0], rows[0]) if everything else _list_brief(comparisons[0], rows[0], ranges)
+        tables = [*own, *(replace(table, folded=True) for table in more)]
+        rest = rest if everything else Notes(tuple(_describe_rest(comparisons[0], rows[0], ranges)))
+    notes = Notes((*describe_recordings(comparisons), *base) if everything else ())
+    return (
+        Notes(tuple(_sentences(findings, everything)), VERDICT),
+        *(table for table in tables if table.rows),
+        *(part for part in (rest, notes) if part.lines),
     )
 
 

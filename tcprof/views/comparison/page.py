@@ -6,13 +6,10 @@ from functools import partial
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judge import Gate
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
-from tcprof.views.comparison import name_findings, title_sides
 from tcprof.views.comparison.details import list_details
-from tcprof.views.comparison.gate import view_gate
 from tcprof.views.comparison.sides import (
     ShownSide,
     compare_provenance,
@@ -27,7 +24,6 @@ from tcprof.views.document import (
     WARNINGS,
     Chapter,
     Commands,
-    Document,
     Figure,
     Notes,
     Part,
@@ -56,42 +52,26 @@ _COMMANDS = (
 )
 
 
-def view_comparison_page(
-    findings: Sequence[ComparedFindings],
-    gate: Gate | None = None,
-    reports: Sequence[Sequence[str]] = (),
-) -> Document:
-    """What the page of comparisons with one baseline says.
-
-    Args:
-        gate: A gate, where there is one comparison.
-        reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
-    """
+def list_page_parts(findings: Sequence[ComparedFindings], reports: Sequence[Sequence[str]]) -> tuple[Part, ...]:
+    """What the page of comparisons with one baseline says; ``reports`` are as for ``view_comparison``."""
     comparisons = [each.comparison for each in findings]
     sides = shown_sides(comparisons)
     links = reports or [[""] * len(shown.side.recordings) for shown in sides]
-    faults, _ = name_findings(findings)
     steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
     cautions = texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
     hard = "1 thing makes" if len(cautions) == 1 else f"{len(cautions)} things make"
     names = (_name_side(shown, of_side) for shown, of_side in zip(sides, links, strict=True))
-    return Document(
-        kind="comparison",
-        parts=(
-            SideNames(tuple(names)),
-            *_summaries(sides, findings),
-            *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
-            *([_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]),
-            *(steps.values() if len(sides) > 2 else ()),
-            *_view_details(sides[1:], steps),
-            *([Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []),
-            *_side_warnings(sides, findings),
-            *list_commands(sides, links),
-            _view_provenance(sides),
-        ),
-        faults=faults,
-        gate=view_gate(gate) if gate else None,
-        title=one_line(title_sides(comparisons), _LONGEST_TITLE),
+    return (
+        SideNames(tuple(names)),
+        *_summaries(sides, findings),
+        *([Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if cautions else []),
+        *([_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]),
+        *(steps.values() if len(sides) > 2 else ()),
+        *_view_details(sides[1:], steps),
+        *([Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []),
+        *_side_warnings(sides, findings),
+        *list_commands(sides, links),
+        _view_provenance(sides),
     )
 
 

@@ -10,7 +10,20 @@ from tcprof.findings.advise import advise
 from tcprof.findings.judge import keep_busiest
 from tcprof.findings.notes import describe_peaks
 from tcprof.untrusted import one_line
-from tcprof.views.document import BASE, SUBTITLE, Chapter, Document, Facts, Figure, Notes, Part, Section, Timeline
+from tcprof.views.document import (
+    BASE,
+    SUBTITLE,
+    TITLE,
+    WARNINGS,
+    Chapter,
+    Document,
+    Facts,
+    Figure,
+    Notes,
+    Part,
+    Section,
+    Timeline,
+)
 from tcprof.views.figures.traces import shown_gpus
 from tcprof.views.recording import (
     SOURCE_NOTES,
@@ -19,7 +32,6 @@ from tcprof.views.recording import (
     describe_date,
     head,
     list_provenance,
-    make_document,
 )
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.explorer import list_explorer
@@ -43,7 +55,7 @@ _ACCOUNT = (
 _NAMES = "“Counter and name” agree where both say that a kernel uses the Tensor Cores."
 
 
-def view_report(analysis: Analysis, findings: Findings) -> Document:
+def list_page_parts(analysis: Analysis, findings: Findings) -> tuple[Part, ...]:
     """What the page of a recording says, of many GPUs the busiest."""
     analysis, findings = keep_busiest(analysis, findings)
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
@@ -67,16 +79,15 @@ def view_report(analysis: Analysis, findings: Findings) -> Document:
         ),
         Section("provenance", "The recording", (Facts(provenance),), chapter=Chapter.SOURCES),
     )
-    parts: tuple[Part, ...] = (
+    return (
+        Notes((one_line(analysis.recording.file, 160),), TITLE),
         Notes((describe_date(analysis),), SUBTITLE),
         *summaries,
         list_leads(analysis, advice),
         Notes(base, BASE),
+        Notes(tuple(each for each in findings.warnings if each not in findings.remarks), WARNINGS),
         *(section for section in sections if section.parts),
     )
-    warnings = tuple(each for each in findings.warnings if each not in findings.remarks)
-    title = one_line(analysis.recording.file, 160)
-    return make_document(analysis, findings, "report", parts, {}, title=title, warnings=warnings, base=base)
 
 
 def _steps(analysis: Analysis) -> tuple[Part, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import from_kernel_order
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.views import Order
-from tcprof.views.document import Document, Notes, Part, Section
+from tcprof.views.document import Document, Medium, Notes, Only, Part, Section
 from tcprof.views.paths import keep_largest, path_rows
 from tcprof.views.recording import count_notes, describe_base, head, make_document, make_table
 from tcprof.views.recording.advice import MOST_SHOWN, view_best
@@ -41,35 +42,51 @@ _KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
 def view_recording(
     analysis: Analysis, findings: Findings, limit: int | None = None, with_notes: bool = False
 ) -> Document:
-    """What a first look at a recording should see; tables of the busiest GPU alone, and of several its verdict.
+    """A recording: on one screen what a first look should see, on a page all of it.
 
     Args:
-        limit: Rows of each table; None for as many as one screen has, at most ``MOST_ROWS``.
-        with_notes: Whether it also has the rest of the verdict, the checks, all GPUs, the kinds of steps, and what the
-            figures are over.
+        limit: Rows of each table of the screen; None for as many as it has, at most ``MOST_ROWS``.
+        with_notes: Whether the screen also has the rest of the verdict, the checks, all GPUs, the kinds of steps, and
+            what the figures are over.
     """
-    (gpu,), advice = busiest_gpus(analysis, 1), advise(analysis)
+    (gpu,) = busiest_gpus(analysis, 1)
     kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
-    base = describe_base(analysis)
+    parts = (
+        Only(Medium.SCREEN, partial(_list_screen, analysis, findings, gpu, kernels, limit, with_notes)),
+        Only(Medium.PAGE, partial(_list_page, analysis, findings)),
+    )
+    base, rows = describe_base(analysis), analysis.ranges
+    shown = {"ranges": rows, "kernels": kernels}
+    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
+
+
+def _list_page(analysis: Analysis, findings: Findings) -> tuple[Part, ...]:
+    from tcprof.views.recording.report import list_page_parts  # with its figures, which the screen has not
+
+    return list_page_parts(analysis, findings)
+
+
+def _list_screen(
+    analysis: Analysis, findings: Findings, gpu: int, kernels: pd.DataFrame, limit: int | None, with_notes: bool
+) -> tuple[Part, ...]:
+    """Tables of the busiest GPU alone, and of several its verdict."""
+    advice, base = advise(analysis), describe_base(analysis)
     texts = _list_texts(analysis, findings, gpu, advice, with_notes)
     places = _list_places(analysis, gpu, limit or MOST_ROWS)
     if limit is None and not with_notes:
         most = _rows_that_fit((Notes(findings.faults), *texts), any(table.hidden for table in places))
         places = _list_places(analysis, gpu, most)
-    shown_kernels = kernels if limit or with_notes else kernels.head(most)
+        kernels = kernels.head(most)
     kinds = list_kind_tables(analysis) if with_notes else []
-    parts: tuple[Part, ...] = (
+    more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
+    notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
+    return (
         *texts,
         *([Section("kinds", "", tuple(kinds))] if kinds else []),
         *places,
-        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, shown_kernels)),
+        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels)),
+        Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),
     )
-    more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
-    notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
-    parts += (Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),)
-    rows = analysis.ranges
-    shown = {"ranges": rows, "kernels": kernels}
-    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
 
 
 def view_verdict_in_short(analysis: Analysis, findings: Findings) -> Document:

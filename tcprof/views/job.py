@@ -1,6 +1,7 @@
 """The ranks of a job: which holds the others up, and what each is doing in a step."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ from tcprof.ranks.job import Job
 from tcprof.ranks.verdict import describe_base, judge_job
 from tcprof.untrusted import one_line
 from tcprof.views.comparison.quantities import CHANGE_HEADINGS, quantity_row
-from tcprof.views.document import VERDICT, Chapter, Document, HeatMap, Notes, Part, Section
+from tcprof.views.document import VERDICT, WARNINGS, Chapter, Document, HeatMap, Medium, Notes, Only, Section
 from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
@@ -21,6 +22,11 @@ _ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
 _JOBS_BASE = (
     "Medians over the steps, of the mean over the ranks. Each job is one run: how much runs of one program differ is "
     "assumed, and smaller changes are inconclusive."
+)
+_TIMES = ("step_time_ns", "own_ns")
+_BOTH = (
+    "Medians over the steps of each rank. The bars of both jobs have one scale. Own time is the step time without "
+    "waiting for other ranks. – marks a rank that a job lacks."
 )
 _MOST_COLUMNS, _MOST_CELLS = 400, 250_000
 # What cells may show, and whether much of it is bad.
@@ -44,10 +50,18 @@ _COLUMNS = (
 )
 
 
-def view_ranks(job: Job, limit: int | None = RANKS_SHOWN) -> Document:
-    """The job's verdict, and the ``limit`` ranks with the longest own time, longest first."""
-    verdict, base = judge_job(job), describe_base(job)
-    parts: tuple[Part, ...] = (Notes(verdict), _list_ranks(job.ranks, limit), Notes(base))
+def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = ()) -> Document:
+    """The job's verdict, and the ranks with the longest own time; on a page each rank in each step.
+
+    Args:
+        limit: How many ranks the screen has; None for all.
+        links: To the page of each rank, empty for none; empty if all are.
+    """
+    verdict, base, warnings = judge_job(job), describe_base(job), _list_warnings(job)
+    parts = (
+        Only(Medium.SCREEN, lambda: (Notes(verdict), _list_ranks(job.ranks, limit), Notes(base))),
+        Only(Medium.PAGE, lambda: (Notes(verdict, VERDICT), Notes(warnings, WARNINGS), *_list_page(job, links))),
+    )
     data = {
         "verdict": verdict,
         "world_size": job.world_size,
@@ -58,7 +72,19 @@ def view_ranks(job: Job, limit: int | None = RANKS_SHOWN) -> Document:
         "failures": [vars(each) for each in job.failures],
         "warnings": job.warnings,
     }
-    return Document("ranks", parts, base=base, warnings=_list_warnings(job), data=data, rows=job.ranks)
+    title = f"{len(job.ranks):,} ranks of {one_line(job.recordings[0].program or 'a job')}"
+    return Document("ranks", parts, base=base, warnings=warnings, data=data, rows=job.ranks, title=title)
+
+
+def _list_page(job: Job, links: Sequence[str]) -> tuple[Section, ...]:
+    cells = map_steps(job, links)
+    width = cells.first_steps[1] - cells.first_steps[0] if len(cells.first_steps) > 1 else 1
+    note = _CELLS.format(several=f", or the mean of {width} in a row" if width > 1 else "")
+    return (
+        Section("steps", "Every rank in every step", (Notes((note,)), cells)),
+        Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
+        Section("base", "", (Notes(describe_base(job)),), chapter=Chapter.SOURCES),
+    )
 
 
 def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
@@ -78,25 +104,6 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     return Table(
         "ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title, search="a rank"
     )
-
-
-def view_job_page(job: Job, links: Sequence[str] = ()) -> Document:
-    """What the page of a job says: the verdict, each rank in each step, and the ranks that cost most.
-
-    Args:
-        links: To the page of each rank, empty for none; empty if all are.
-    """
-    cells = map_steps(job, links)
-    width = cells.first_steps[1] - cells.first_steps[0] if len(cells.first_steps) > 1 else 1
-    note = _CELLS.format(several=f", or the mean of {width} in a row" if width > 1 else "")
-    sections = (
-        Section("steps", "Every rank in every step", (Notes((note,)), cells)),
-        Section("ranks", "The ranks", (_list_ranks(job.ranks, _ON_PAGE),)),
-        Section("base", "", (Notes(describe_base(job)),), chapter=Chapter.SOURCES),
-    )
-    title = f"{len(job.ranks):,} ranks of {one_line(job.recordings[0].program or 'a job')}"
-    verdict = Notes(judge_job(job), VERDICT)
-    return Document("job", (verdict, *sections), warnings=_list_warnings(job), title=title)
 
 
 def _list_warnings(job: Job) -> tuple[str, ...]:
@@ -129,7 +136,7 @@ def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
 
 
 def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Document:
-    """How the steps of two jobs differ, and which rank holds each of them up."""
+    """How the steps of two jobs differ, and which rank holds each of them up; on a page each rank of both."""
     rows = compare_jobs(*jobs)
     by_quantity = rows.set_index("quantity").to_dict("index")
     verdict = " ".join(say_change(by_quantity["step_time_ns"], names[1], "Median step time"))
@@ -140,9 +147,60 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
     cells = tuple(_change_row(name, row) for name, row in by_quantity.items())
     table = Table("jobs", f"{names[0]} → {names[1]}, per step of all ranks", "Per step", CHANGE_HEADINGS, cells)
     base = (_JOBS_BASE,)
-    parts = (Notes((verdict,), VERDICT), table, Notes(tuple(of_each)), Notes(base))
+    parts = (
+        Notes((verdict,), VERDICT),
+        Only(Medium.SCREEN, lambda: (table, Notes(tuple(of_each)), Notes(base))),
+        Only(Medium.PAGE, lambda: (Notes(tuple(warnings), WARNINGS), *_list_page_of_two(jobs, names, table))),
+    )
     data = {"verdict": (verdict, *of_each), "job_comparison": rows, "warnings": warnings}
-    return Document("jobs", parts, base=base, warnings=tuple(warnings), data=data, rows=rows)
+    title = " → ".join(names)
+    return Document("jobs", parts, base=base, warnings=tuple(warnings), data=data, rows=rows, title=title)
+
+
+def _list_page_of_two(jobs: tuple[Job, Job], names: tuple[str, str], changes: Table) -> tuple[Section, ...]:
+    bases = [describe_base(job) for job in jobs]
+    shared = [line for line in bases[0] if line in bases[1]]
+    own = [f"{name}: {line}" for name, base in zip(names, bases, strict=True) for line in base if line not in shared]
+    held = (
+        Section(f"job-{number}", f"What holds {name} up", (Notes(judge_job(job)),))
+        for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1)
+    )
+    return (
+        Section("changed", "What changed per step", (replace(changes, caption=changes.title),)),
+        Section("ranks", "Every rank of both jobs", (_list_both(jobs, names), Notes((_BOTH,)))),
+        *held,
+        Section("base", "", (Notes((_JOBS_BASE, *shared, *own)),), chapter=Chapter.SOURCES),
+    )
+
+
+def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
+    """The median step and own time of each rank in both jobs, with the change; what changed most comes first."""
+    medians = [job.rank_steps.groupby("rank")[[*_TIMES]].median() for job in jobs]
+    both = pd.concat([medians[0].add_suffix("_base"), medians[1].add_suffix("_new")], axis=1)
+    columns = [f"{name}_{side}" for name in _TIMES for side in ("base", "new")]
+    longest = float(both[columns].max(axis=None))
+    change = medians[1]["own_ns"] - medians[0]["own_ns"]
+    order = change.abs().sort_values(ascending=False, kind="stable").index
+    slow = [set(job.ranks["rank"][job.ranks["straggler"]]) for job in jobs]
+    headings = [Heading(f"{RANKS[name].title}: {of}") for name in _TIMES for of in names]
+    rows = [
+        Row(
+            f"rank {rank}",
+            (*(_bar(both.at[rank, column], longest) for column in columns), Cell.signed_time(change[rank])),
+            tag=", ".join(f"slow in {name}" for name, ranks in zip(names, slow, strict=True) if rank in ranks),
+        )
+        for rank in order[:_ON_PAGE]
+    ]
+    title = "Median step time and own time of each rank, the largest change first"
+    more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
+    every = (*headings, Heading("Own time: change"))
+    further: dict[str, Any] = {"hidden": len(order) - len(rows), "more": more, "caption": title, "search": "a rank"}
+    return Table("ranks", title, "Rank", every, tuple(rows), **further)
+
+
+def _bar(time_ns: float, longest: float) -> Cell:
+    cell = Cell.time(time_ns)
+    return cell if pd.isna(time_ns) else Cell(cell.text, cell.sort, bar=round(100 * time_ns / longest, 1), of_time=True)
 
 
 def _change_row(name: str, row: Mapping[str, Any]) -> Row:
