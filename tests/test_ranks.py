@@ -281,7 +281,7 @@ def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tm
     for said in json.loads(done.out)["verdict"]:
         assert said.partition(": ")[2].replace("'", "&#39;") in re.sub(r"\N{NO-BREAK SPACE}", " ", text)
     assert "<i>" not in text.replace('<i class="', "").replace("<i style", "").split("<main>")[1].split("<script")[0]
-    rows = re.findall(r'<span class="name">rank (\d)</span>.*?</tr>', text, re.DOTALL)
+    rows = re.findall(r'<bdi class="name">rank (\d)</bdi>.*?</tr>', text, re.DOTALL)
     assert sorted(rows) == ["0", "1", "2"]
     assert "slow in b&lt;i&gt;" in text
     assert done.err.strip().endswith(str(page)) or str(page) in done.err

@@ -17,8 +17,7 @@ from tcprof.history.store import open_store
 from tcprof.history.trends import explain_step, find_commit, read_trends
 from tcprof.render.formats import Style, load_format
 from tcprof.views.document import Document
-from tcprof.views.figures.trend import figure_trend
-from tcprof.views.trends import view_trends
+from tcprof.views.trends import figure_trend, view_trends
 
 
 def noise(count: int, seed: int = 0) -> np.ndarray:
