@@ -65,7 +65,7 @@ class Rank:
     """A process of a job."""
 
     rank: int
-    world_size: int
+    world_size: int  # 0 where not known
     local_rank: int | None = None  # None where not known
     process: int | None = None  # its number on its host; None where not known: the whole recording is of this rank
     groups: str = ""  # process groups that it is in, such as "dp 0-6/2;tp 0-1": ranks, in order, as first-last/stride
@@ -135,9 +135,15 @@ class Identity:
     def data(self) -> dict[str, Any]:
         """For JSON; unknown is None."""
         rank = {name: getattr(self.rank, name, None) for name in ("rank", "world_size", "local_rank")}
+        rank["world_size"] = rank["world_size"] or None
         texts = {name: getattr(self, name) or None for name in _TEXTS}
         gpus = {str(gpu): alias for gpu, alias in self.gpus.items()}
-        return {**texts, "gpus": gpus, **rank, "ranks": [asdict(each) for each in self.ranks]}
+        return {
+            **texts,
+            "gpus": gpus,
+            **rank,
+            "ranks": [asdict(each) | {"world_size": each.world_size or None} for each in self.ranks],
+        }
 
 
 def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: Iterable[str] = ()) -> Identity:
@@ -200,7 +206,7 @@ def _in_order(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
 
 
 def _rank(rank: str, size: str, local: str | None, process: int | None, groups: str) -> Rank | None:
-    if not (_is_number(rank) and _is_number(size) and int(rank) < int(size)):
+    if not (_is_number(rank) and _is_number(size) and (int(rank) < int(size) or not int(size))):
         return None
     where = int(local) if local and _is_number(local) else None
     return Rank(

@@ -64,7 +64,7 @@ def written_commands() -> list[str]:
 
 
 def _until_operator(words: list[str]) -> str:
-    ends = [place for place, word in enumerate(words) if word in ("|", ">", "&&")]
+    ends = [place for place, word in enumerate(words) if word in ("|", "||", ">", "&&")]
     return shlex.join(words[: min(ends, default=len(words))])
 
 

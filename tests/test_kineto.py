@@ -14,6 +14,7 @@ from commands import Run
 import tcprof
 from tcprof.errors import InputError
 from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, OPS_DOMAIN, PINNED
+from tcprof.identity import Identity
 from tcprof.sources.kineto import stream
 from tcprof.sources.kineto.trace import KinetoTrace
 from tcprof.sources.registry import find_recordings
@@ -285,3 +286,17 @@ def test_other_json_is_no_trace(tmp_path: Path) -> None:
         (tmp_path / name).write_text(content)
         with pytest.raises(InputError, match="is not a recording that tcprof can read"):
             open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("about", "ranks"),
+    [({"rank": 1}, [(1, 0)]), ({"rank": 1, "world_size": 1}, []), ({"world_size": 2}, []), ({"rank": -1}, [])],
+)
+def test_a_trace_may_know_its_rank_alone(about: dict[str, int], ranks: list[tuple[int, int]], tmp_path: Path) -> None:
+    writer = TraceWriter()
+    writer.about["distributedInfo"] = about
+    writer.op("aten::mm", 0, 10)
+    identity = KinetoTrace(writer.write(tmp_path / "a.json")).recording().identity
+    assert [(rank.rank, rank.world_size) for rank in identity.ranks] == ranks
+    assert Identity.from_facts(identity.facts()) == identity
+    assert identity.data()["world_size"] is None

@@ -103,7 +103,8 @@ def save(
     """Write the analysis of a recording into one small file.
 
     Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else: no
-    environment, no command line, no output of the program. NVTX names come from the program itself and are kept.
+    environment, no command line, no output of the program. It keeps the names of the recording's file, the program,
+    NVTX ranges and kernels.
     """
     from tcprof.outputs import check_target
 

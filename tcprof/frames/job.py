@@ -224,7 +224,7 @@ RANK_RECORDINGS = Schema(
     "What each rank's recording is of.",
     (
         RANK,
-        Int("world_size", "How many ranks the job has."),
+        Int("world_size", "How many ranks the job has; 0 if not known."),
         Number("local_rank", "Number of the rank on its host; -1 where not known."),
         Text("file", "The recording, without its folder."),
         Text("content", "SHA-256 of what was read."),

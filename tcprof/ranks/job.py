@@ -79,7 +79,7 @@ def join_ranks(
     described = pd.DataFrame({"rank": order, "group": group.to_numpy()})
     described = described.assign(**{name: [getattr(each, name) for each in known] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
-    world = max((each.rank.world_size for each in known if each.rank), default=0)
+    world = max((each.rank.world_size or each.rank.rank + 1 for each in known if each.rank), default=0)
     warnings += _list_missing(world, numbers) + _compare_steps(steps, ranks)
     return Job(
         tuple(known),

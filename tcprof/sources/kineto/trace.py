@@ -213,7 +213,7 @@ class KinetoTrace(Source):
         given = self._about.get(RANK_MEMBER)
         facts = given if isinstance(given, dict) else {}
         rank, size = (whole(facts.get(name), MOST_RANKS + 1) for name in ("rank", "world_size"))
-        return (Rank(rank, size),) if 0 <= rank < size else ()
+        return (Rank(rank, max(size, 0)),) if rank >= 0 and (size > rank or "world_size" not in facts) else ()
 
     def gpus(self) -> pd.DataFrame:
         """The GPUs that worked, see ``tcprof.frames.GPUS``; a trace does not name their chips."""
