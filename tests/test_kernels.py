@@ -11,6 +11,7 @@ from builders import TraceBuilder, assert_rows, count_at
 
 import tcprof
 from tcprof.analysis import Analysis
+from tcprof.analysis.deferred import Deferred
 from tcprof.analysis.kernels import classes
 from tcprof.frames import KERNEL_INSTANCES, KERNELS
 
@@ -344,3 +345,10 @@ def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path: Path) -
     assert kernels["dram_pct"][[COPY, GEMM]].tolist() == pytest.approx([90, 20], abs=5)
     assert kernels["sm_issue_pct"][[SGEMM, GEMM]].tolist() == pytest.approx([80, 10], abs=3)
     assert kernels["sm_active_pct"].tolist() == pytest.approx([90] * 5, abs=5)
+
+
+def test_kernels_by_path_are_made_when_they_are_asked_for() -> None:
+    analysis = tcprof.read(Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite")
+    for each in (analysis, analysis.replace(window="host")):
+        assert isinstance(vars(each)["kernels_by_path"], Deferred)
+    assert len(analysis.kernels_by_path) >= len(analysis.kernels)

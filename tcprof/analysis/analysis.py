@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -113,6 +113,11 @@ class Analysis:
             return stored.column(name)
         values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()
         return values
+
+    def replace(self, **changes: Any) -> Self:
+        """Copy it with other fields; what is ``Deferred`` stays so, as it would not with ``dataclasses.replace``."""
+        stored = {one.name: vars(self)[one.name] for one in fields(self) if one.init}
+        return type(self)(**(stored | changes))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "kernels_by_path": self.kernels_by_path}  # what makes them cannot be pickled

@@ -1,7 +1,7 @@
 """Select the GPUs of an analysis."""
 
 from collections.abc import Collection
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,4 +42,4 @@ def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
         return by_path[by_path["gpu"].isin(gpus)].reset_index(drop=True)
 
     frames |= {"kernel_instances": launched.assign(**keys), "kernels_by_path": Deferred(find_kernels_by_path)}
-    return replace(analysis, **frames)
+    return analysis.replace(**frames)

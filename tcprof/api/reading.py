@@ -205,7 +205,7 @@ def _read_recording(
         if kept:
             return load(kept, JudgedAnalysis, name_of(file), is_own=True), True
         analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
-        return replace(analysis, recording=replace(analysis.recording, content=content)), False
+        return analysis.replace(recording=replace(analysis.recording, content=content)), False
 
     analysis, was_kept = read_unchanged(file, read_content)
     if not was_kept:

@@ -90,7 +90,7 @@ class UnprofiledRuns:
         export = find_export(report, find_nsys)
         write_unprofiled(export, self._steps)
         recording = replace(analysis.recording, content=hash_file(export))
-        return replace(analysis, recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
+        return analysis.replace(recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
 
     def _run(self) -> pd.DataFrame | None:
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"

@@ -106,7 +106,7 @@ def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanStep] | Non
     """The mean steps where both sides have some on a GPU, else all that each did, as the parts of time have it."""
     found = [measure_mean_step(each, gpu) for each in sides]
     if any(mean is not None and not mean.count for mean in found):
-        whole = (replace(each, steps=each.steps.iloc[:0]) for each in sides)
+        whole = (each.replace(steps=each.steps.iloc[:0]) for each in sides)
         found = [measure_mean_step(each, gpu) for each in whole]
     known = [mean for mean in found if mean is not None and len(mean.parts)]
     return known if len(known) == len(sides) else None
