@@ -31,7 +31,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was recorded and which of it belongs together: what the account of the GPUs' time is made from."""
+    """The recorded work with its ranges: the input of the time account."""
 
     activities: pd.DataFrame
     samples: pd.DataFrame
@@ -47,7 +47,7 @@ class Evidence:
 def list_instances(
     hierarchy: Hierarchy, attribution: Attribution, activities: pd.DataFrame, recorded_gpus: list[int]
 ) -> tuple[pd.DataFrame, Work]:
-    """Each range on each GPU that it used, with its activities counted, and those activities.
+    """List each range on each GPU that it used, with its activities counted, and those activities.
 
     A range without any work is shown where the range around it is, an outermost one where its thread had work, else
     where its process had, or on the recorded GPUs; but where its path on that thread had work, only there. Beside
@@ -56,20 +56,21 @@ def list_instances(
     """
     gpus = np.union1d(np.array(recorded_gpus, dtype=np.int64), activities["gpu"])
     gpu_of = np.searchsorted(gpus, activities["gpu"].to_numpy())
-    shown = _shown(hierarchy, attribution, activities["process"].to_numpy(), gpu_of, np.isin(gpus, recorded_gpus))
-    place, row = np.nonzero(shown.T)
+    processes, recorded = activities["process"].to_numpy(), np.isin(gpus, recorded_gpus)
+    is_listed = _list_gpus(hierarchy, attribution, processes, gpu_of, recorded)
+    gpu_index, row = np.nonzero(is_listed.T)
     ranges = hierarchy.ranges.iloc[row]
-    keys = place * len(hierarchy.ranges) + row
+    keys = gpu_index * len(hierarchy.ranges) + row
     around = hierarchy.parent[row]
     instances = pd.DataFrame(
         {
-            "gpu": broadcast_if_constant(gpus[place]),
+            "gpu": broadcast_if_constant(gpus[gpu_index]),
             "range": row,
             "path_id": hierarchy.path_id[row],
             "depth": hierarchy.paths["depth"].to_numpy()[hierarchy.path_id[row]],
             "host_start_ns": ranges["start_ns"].to_numpy(),
             "host_end_ns": ranges["end_ns"].to_numpy(),
-            "parent": np.where(around < 0, -1, search(keys, place * len(hierarchy.ranges) + around)),
+            "parent": np.where(around < 0, -1, search(keys, gpu_index * len(hierarchy.ranges) + around)),
         },
         copy=False,
     )
@@ -84,8 +85,8 @@ def list_instances(
     return instances.assign(**_count(instances, work, attribution.inherited, is_kernel)), work
 
 
-def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
-    """On which GPUs each range is shown: a row for each range, a column for each GPU."""
+def _list_gpus(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: Ints, recorded: Bools) -> Bools:
+    """Find the GPUs to list each range on: a row for each range, a column for each GPU."""
     owner = hierarchy.ranges["process"].to_numpy()
     gpus = len(recorded)
     thread = pd.factorize(owner << 32 | hierarchy.ranges["thread"].to_numpy())[0]
@@ -100,27 +101,27 @@ def _shown(hierarchy: Hierarchy, attribution: Attribution, process: Ints, gpu: I
     by_process = _any(codes[len(owner) :], gpu, (len(processes), gpus))[codes[: len(owner)]]
     row, column = np.nonzero(used)
     by_thread, by_path = (_any(code[row], column, (len(owner), gpus))[code] for code in (thread, path))
-    shown = used.copy()
-    around = _first_known(by_thread, by_process, np.broadcast_to(recorded, used.shape))
+    is_listed = used.copy()
+    around = _choose_known(by_thread, by_process, np.broadcast_to(recorded, used.shape))
     for rows in levels:
         rows = rows[~used[rows].any(axis=1)]
         outer = hierarchy.parent[rows]
-        place = np.where(outer[:, None] >= 0, shown[outer], around[rows])
-        shown[rows] = _first_known(place & by_path[rows], place)
-    return shown
+        outer_gpus = np.where(outer[:, None] >= 0, is_listed[outer], around[rows])
+        is_listed[rows] = _choose_known(outer_gpus & by_path[rows], outer_gpus)
+    return is_listed
 
 
 def _any(code: Ints, column: Ints, shape: tuple[int, int]) -> Bools:
-    found = np.zeros(shape, dtype=bool)
-    found[code, column] = True
-    return found
+    has_any = np.zeros(shape, dtype=bool)
+    has_any[code, column] = True
+    return has_any
 
 
-def _first_known(*choices: Bools) -> Bools:
-    found = choices[-1]
+def _choose_known(*choices: Bools) -> Bools:
+    chosen = choices[-1]
     for choice in choices[-2::-1]:
-        found = np.where(choice.any(axis=1, keepdims=True), choice, found)
-    return found
+        chosen = np.where(choice.any(axis=1, keepdims=True), choice, chosen)
+    return chosen
 
 
 def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Bools) -> dict[str, Ints | Floats]:
@@ -140,7 +141,7 @@ def _count(instances: pd.DataFrame, work: Work, inherited: Bools, is_kernel: Boo
 
 
 def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _Numbers]:
-    """What sums a weight of each row of ``work``: for each instance over its activities and all instances in it.
+    """Return a function that sums weights of the rows of ``work`` over each instance and all instances in it.
 
     Each activity is added where it was launched, and each instance once to the one around it, however deep.
     """
@@ -163,7 +164,7 @@ def prepare_sums(instances: pd.DataFrame, work: Work) -> Callable[[_Numbers], _N
 
 
 def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
-    """The rows of instances that lie in others, those of one depth after the other from the innermost."""
+    """List the rows of instances that lie in others, by depth from the innermost."""
     depth = instances["depth"].to_numpy()
     order = np.argsort(-depth, kind="stable")
     order = order[: np.count_nonzero(depth > 1)]
@@ -171,7 +172,7 @@ def _levels_upwards(instances: pd.DataFrame) -> list[Ints]:
 
 
 def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
-    """Which activities overlap no other one on their GPU; those of each GPU are in order of start."""
+    """Find the activities that overlap no other one on their GPU; those of each GPU are in order of start."""
     alone = np.zeros(len(activities), dtype=bool)
     for number in np.unique(gpu):
         rows = np.flatnonzero(gpu == number)
@@ -182,9 +183,9 @@ def _run_alone(gpu: Ints, activities: pd.DataFrame) -> Bools:
 
 
 def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, Ints]]:
-    """The instances that activities belong to, and their numbers in ``work``, by depth from the innermost.
+    """Yield the instances that activities belong to, and their numbers in ``work``, by depth from the innermost.
 
-    That takes no more memory than one level, where all pairs of an activity and an instance take as much as all levels.
+    That takes the memory of one level, where all pairs of an activity and an instance take that of all levels.
     """
     parent, depth = instances["parent"].to_numpy(), instances["depth"].to_numpy()
     row = work.instance.copy()
@@ -195,7 +196,7 @@ def work_by_depth(instances: pd.DataFrame, work: Work) -> Iterator[tuple[Ints, I
 
 
 def instance_windows(instances: pd.DataFrame, work: Work, window: str) -> Windows:
-    """The host, gpu or busy windows of each instance; the group is the instance's row."""
+    """Make the host, gpu or busy windows of each instance; the group is the instance's row."""
     gpu = instances["gpu"].to_numpy()
     if window == "busy":
         parts = [union(row, work.start[index], work.end[index]) for row, index in work_by_depth(instances, work)]
@@ -210,7 +211,7 @@ def instance_windows(instances: pd.DataFrame, work: Work, window: str) -> Window
 
 
 def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> Floats:
-    """Time in ns under at least one activity, for each group of instances of one depth; -1 for none."""
+    """Sum the time in ns under at least one activity, for each group of instances of one depth; -1 for none."""
     # What runs alone adds up. Only what overlaps has to be united, for every depth anew.
     alone_ns = prepare_sums(instances, work)(np.where(work.alone, work.end - work.start, 0))
     counted = group >= 0
@@ -220,26 +221,26 @@ def busy_time(instances: pd.DataFrame, work: Work, group: Ints, groups: int) -> 
     for row, index in work_by_depth(instances, work):
         counted = group[row] >= 0
         row, index = row[counted], index[counted]
-        of_group, start, end = union(group[row], work.start[index], work.end[index])
-        total += np.bincount(of_group, end - start, minlength=groups)
+        group_of_window, start, end = union(group[row], work.start[index], work.end[index])
+        total += np.bincount(group_of_window, end - start, minlength=groups)
     return total
 
 
 def group_by_path(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The group of each instance by GPU and path, -1 for those left out; and each group's GPU and path, in order."""
+    """Group instances by GPU and path, -1 for those left out; and list each group's GPU and path, in order."""
     group, keys = number_groups(instances, paths)
     gpu, path_id = keys // max(len(paths), 1), keys % max(len(paths), 1)
     return group, paths.iloc[path_id].reset_index(drop=True).assign(gpu=gpu, path_id=path_id)
 
 
 def number_groups(instances: pd.DataFrame, paths: pd.DataFrame) -> tuple[Ints, Ints]:
-    """The group of each instance, see ``group_by_path``; and a number for the GPU and path of each group."""
+    """Number the group of each instance, see ``group_by_path``; and the GPU and path of each group."""
     keys, group = enumerate_keys(instances["gpu"].to_numpy() * len(paths) + instances["path_id"].to_numpy())
     return np.where(instances["left_out"], -1, group), keys
 
 
 def united_windows(group: Ints, gpu_of: Ints, windows: Windows) -> Windows:
-    """The union over each group of instances of their windows; -1 for none."""
-    kept = group[windows.group] >= 0
-    of_group, start, end = union(group[windows.group][kept], windows.start[kept], windows.end[kept])
-    return Windows(of_group, gpu_of[of_group], start, end)
+    """Unite the windows of each group of instances; -1 for none."""
+    rows = group[windows.group] >= 0
+    merged, start, end = union(group[windows.group][rows], windows.start[rows], windows.end[rows])
+    return Windows(merged, gpu_of[merged], start, end)

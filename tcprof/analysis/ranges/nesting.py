@@ -1,4 +1,4 @@
-"""How the ranges of a thread lie in each other and which are open at a time, and the paths that they make.
+"""Nesting of the ranges of a thread, open ranges at a time, and their paths.
 
 A range lies in the innermost one that encloses the whole of it. A start/end range may *cross* push/pop ranges: begin in
 one and end in another. Then it lies in neither; and where both are open, other ranges lie in the push/pop range. So a
@@ -47,7 +47,7 @@ class Nesting:
         self._open = OpenIntervals(lane[self._row], starts[order], np.append(empty, left_end)[order])
 
     def _uncrossed(self, stack: OpenIntervals) -> tuple[Ints, Ints]:
-        """Starts and ends of the start/end ranges without what they share with push/pop ranges that they cross."""
+        """Cut start/end ranges by the push/pop ranges that they cross; returns starts and ends."""
         row = self._start_end
         start, end = self._start[row], self._end[row]
         first = stack.reaching(row, start)
@@ -59,19 +59,19 @@ class Nesting:
         return low, np.maximum(low, high)
 
     def parents(self) -> Ints:
-        """For each range the row of the innermost one that it lies in, -1 for an outermost one."""
+        """Find for each range the row of the innermost one that it lies in, -1 for an outermost one."""
         last = np.maximum(self._end - 1, self._start)
         return self._rows(self._open.reaching(self._place[: len(last)], last))
 
     def at(self, lane: Ints, time: Ints) -> Ints:
-        """The row of the innermost open range of a lane at a time, -1 for none; of two that cross, the push/pop one."""
+        """Find the innermost open range of a lane at a time, -1 for none; of two that cross, the push/pop one."""
         return self._rows(self._open.at(lane, time))
 
-    def _rows(self, place: Ints) -> Ints:
-        return np.where(place >= 0, np.append(self._row, -1)[place], -1)
+    def _rows(self, index: Ints) -> Ints:
+        return np.where(index >= 0, np.append(self._row, -1)[index], -1)
 
     def start_end_at(self, path: Ints, lane: Ints, time: Ints) -> tuple[Ints, Ints]:
-        """Pairs of a query and the row of a start/end range open then; of several of one path the last to begin."""
+        """Pair queries with rows of start/end ranges open then; of several of one path the last to begin."""
         of_lane, low, high, row = self._segments(path)
         if not len(row) or not len(time):
             return row[:0], row[:0]
@@ -81,11 +81,11 @@ class Nesting:
         order = np.argsort(key, kind="stable")
         first, last = (np.searchsorted(key[order], of_lane * span + (times - origin)) for times in (low, high))
         count = last - first
-        place = index_in_runs(count) + np.repeat(first, count)
-        return order[place], np.repeat(row, count)
+        index = index_in_runs(count) + np.repeat(first, count)
+        return order[index], np.repeat(row, count)
 
     def _segments(self, path: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-        """The start/end ranges of each lane and path, cut so that one of them holds at a time: the last to begin."""
+        """Cut the start/end ranges of each lane and path so that one of them holds at a time: the last to begin."""
         key = self._lane[self._start_end] * (int(path.max(initial=0)) + 1) + path[self._start_end]
         order = np.argsort(key, kind="stable")
         rows, key = self._start_end[order], key[order]
@@ -93,28 +93,28 @@ class Nesting:
         border_key, border = np.tile(key, 2), np.append(start, end)
         order = np.lexsort((border, border_key))
         border_key, border = border_key[order], border[order]
-        place = OpenIntervals(key, start, end).at(border_key[:-1], border[:-1])
-        held = np.flatnonzero((place >= 0) & (border[1:] > border[:-1]) & (border_key[1:] == border_key[:-1]))
-        row = rows[place[held]]
-        return self._lane[row], border[held], border[held + 1], row
+        index = OpenIntervals(key, start, end).at(border_key[:-1], border[:-1])
+        is_open = np.flatnonzero((index >= 0) & (border[1:] > border[:-1]) & (border_key[1:] == border_key[:-1]))
+        row = rows[index[is_open]]
+        return self._lane[row], border[is_open], border[is_open + 1], row
 
 
 def _climb(row: Ints, around: Callable[[Ints, Ints], Ints], holds: Callable[[Ints, Ints], Bools]) -> Ints:
-    """From the innermost of nested rows outwards, the last one for which a condition holds; -1 for none."""
-    found = np.full(len(row), -1, dtype=np.int64)
+    """Climb from the innermost of nested rows to the last one for which a condition holds; -1 for none."""
+    outermost = np.full(len(row), -1, dtype=np.int64)
     index = np.flatnonzero(row >= 0)
     row = row[index]
     while len(index):
-        kept = holds(row, index)
-        index, row = index[kept], row[kept]
-        found[index] = row
+        is_held = holds(row, index)
+        index, row = index[is_held], row[is_held]
+        outermost[index] = row
         row = around(row, index)
         index, row = index[row >= 0], row[row >= 0]
-    return found
+    return outermost
 
 
-def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
-    """The row of the range that each lies in, on its own thread or on one that it works for; -1 for none.
+def find_enclosing_ranges(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
+    """Find the range around each, on its own thread or on one that it works for; -1 for none.
 
     Recomputations on threads of autograd lie in the backward pass. A replica that DataParallel calls lies beside the
     call of its module, whose name it has: both are in the forward pass. ``parent`` is of their own threads.
@@ -124,33 +124,33 @@ def bring_home(parent: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting)
     code = name.cat.codes.to_numpy()
     again = np.flatnonzero(outermost & (name == RECOMPUTE).to_numpy())
     backward = np.full(len(again), name.cat.categories.get_indexer([BACKWARD])[0])
-    found = parent.copy()
-    found[again] = _find_open(BACKWARD, again, backward, ranges, lane, nesting)
+    home = parent.copy()
+    home[again] = _find_open(BACKWARD, again, backward, ranges, lane, nesting)
     called = np.flatnonzero(outermost & ~name.isin(NAMES).to_numpy() & ~ranges["start_end"].to_numpy())
-    found[called] = np.append(parent, -1)[_find_open(FORWARD, called, code[called], ranges, lane, nesting)]
-    return found
+    home[called] = np.append(parent, -1)[_find_open(FORWARD, called, code[called], ranges, lane, nesting)]
+    return home
 
 
 def _find_open(phase: str, rows: Ints, sought: Ints, ranges: pd.DataFrame, lane: Ints, nesting: Nesting) -> Ints:
-    """For each range the one of a name that is open on another lane of its process; -1 for none, or for several."""
+    """Find for each range the one of a name open on another lane of its process; -1 for none, or for several."""
     process, start = (ranges[column].to_numpy() for column in ("process", "start_ns"))
     code = ranges["name"].cat.codes.to_numpy()
-    count, found = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    count, open_row = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
     has_phase = ((ranges["domain"] == DOMAIN) & (ranges["name"] == phase)).to_numpy()
-    for each in np.unique(lane[has_phase]) if len(rows) else ():
-        around = nesting.at(np.full(len(rows), each), start[rows])
-        is_open = (lane[rows] != each) & (around >= 0) & (code[around] == sought) & (process[around] == process[rows])
+    for other in np.unique(lane[has_phase]) if len(rows) else ():
+        around = nesting.at(np.full(len(rows), other), start[rows])
+        is_open = (lane[rows] != other) & (around >= 0) & (code[around] == sought) & (process[around] == process[rows])
         count += is_open
-        found = np.where(is_open, around, found)
-    return np.where(count == 1, found, -1)
+        open_row = np.where(is_open, around, open_row)
+    return np.where(count == 1, open_row, -1)
 
 
 def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[Ints, pd.DataFrame, int]:
-    """The path of each range, as a row of the paths in tree order; these; and how many there would be by all names.
+    """Name paths: the path of each range, as a row of the paths in tree order; these; and their number by all names.
 
-    A program that gives each request a name of its own has as many paths as ranges. Of more than ``MOST_PATHS`` those
-    are one whose names differ in numbers only; if they are still too many, those that last longest are kept, and the
-    others are ``OTHERS``. Names of modules and ops stay as they are.
+    A program that names each request differently has as many paths as ranges. Beyond ``MOST_PATHS``, names that differ
+    only in numbers share a path; if that is not enough, those that last longest stay, and the others are ``OTHERS``.
+    Names of modules and ops stay.
     """
     names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
     path_id, rows = _number_paths(ranges, names, parent, levels)
@@ -159,7 +159,7 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
         names, texts = _without_numbers(ranges, names, texts)
         path_id, rows = _number_paths(ranges, names, parent, levels)
     if len(rows) > MOST_PATHS:
-        path_id, rows = _number_paths(ranges, names, parent, levels, others=len(texts) - 1)
+        path_id, rows = _number_paths(ranges, names, parent, levels, other_name=len(texts) - 1)
     is_ops = [name == OPS_DOMAIN for name in ranges["domain"].cat.categories]  # these come last
     keys = list(zip((is_ops[domain] for domain in rows["domain"]), rows["start_ns"].tolist(), strict=True))
     tree = tree_order(rows["parent_id"].tolist(), keys)
@@ -170,9 +170,9 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
 
 
 def _number_paths(
-    ranges: pd.DataFrame, names: Ints, parent: Ints, levels: list[Ints], others: int | None = None
+    ranges: pd.DataFrame, names: Ints, parent: Ints, levels: list[Ints], other_name: int | None = None
 ) -> tuple[Ints, pd.DataFrame]:
-    """The path of each range; and of each path its domain, the path above, its name, its depth and its first start."""
+    """Number the path of each range; list of each path domain, path above, name, depth and first start."""
     domains, start = ranges["domain"].cat.codes.to_numpy(np.int64), ranges["start_ns"].to_numpy()
     path_id = np.full(len(ranges), -1, dtype=np.int64)
     parts = []
@@ -181,8 +181,8 @@ def _number_paths(
         above = np.where(parent[level] < 0, -1 - domains[level], path_id[parent[level]])
         codes, keys = pd.factorize((above << 32) + names[level])
         most = max((MOST_PATHS - count) // 2, 1)
-        if others is not None and len(keys) > most:
-            name = np.where(_are_rare(ranges, level, codes, most), others, names[level])
+        if other_name is not None and len(keys) > most:
+            name = np.where(_are_rare(ranges, level, codes, most), other_name, names[level])
             codes, keys = pd.factorize((above << 32) + name)
         first = np.full(len(keys), np.iinfo(np.int64).max)
         np.minimum.at(first, codes, start[level])
@@ -197,24 +197,23 @@ def _number_paths(
 
 
 def _are_rare(ranges: pd.DataFrame, level: Ints, codes: Ints, most: int) -> Bools:
-    """Which ranges of a level are of paths other than those that last longest in total; those of tcprof never are."""
+    """Find the ranges of a level beyond the longest paths in total; those of tcprof never are."""
     rows = ranges.iloc[level]
     lasted = np.bincount(codes, (rows["end_ns"] - rows["start_ns"]).to_numpy())
     is_long = np.zeros(len(lasted), dtype=bool)
     is_long[np.argsort(-lasted, kind="stable")[:most]] = True
-    is_rare: Bools = ~is_long[codes] & ~rows["domain"].isin(_OF_TCPROF).to_numpy()
-    return is_rare
+    return np.asarray(~is_long[codes] & ~rows["domain"].isin(_OF_TCPROF).to_numpy())
 
 
 def _without_numbers(ranges: pd.DataFrame, names: Ints, texts: Texts) -> tuple[Ints, Texts]:
-    """Names with ``#`` for each number, but for those of modules and ops; the last text is that of all others."""
+    """Replace each number in names by ``#``, but for modules and ops; the last text is that of all others."""
     without, numbered = pd.factorize(np.array([_NUMBER.sub("#", text) for text in texts], dtype=object))
     is_kept = ranges["domain"].isin(_OF_TCPROF).to_numpy()
     return np.where(is_kept, names, len(texts) + without[names]), np.array([*texts, *numbered, OTHERS], dtype=object)
 
 
 def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:
-    """The rows of a tree, of which each lies in one of ``parents`` or -1, as it is read; siblings in order of keys."""
+    """Order the rows of a tree by ``parents``, -1 for none, as it is read; siblings in order of keys."""
     below: dict[int, list[int]] = {}
     for row, parent in enumerate(parents):
         below.setdefault(parent, []).append(row)
@@ -263,6 +262,6 @@ def _shorten(names: list[str], parents: list[int], depths: list[int], outermost:
         length += len(names[around]) + len(SEPARATOR)
         around = parents[around]
     hidden = depths[around] if around >= 0 else 0
-    kept = hidden > 0 and len(names[outermost]) <= LONGEST_PATH // 4
-    first = [names[outermost]] if kept else []
+    has_first = hidden > 0 and len(names[outermost]) <= LONGEST_PATH // 4
+    first = [names[outermost]] if has_first else []
     return SEPARATOR.join([*first, f"… {hidden - len(first)} more, {checksum} …", *last[::-1]])

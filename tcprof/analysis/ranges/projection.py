@@ -1,4 +1,4 @@
-"""Which activity on a GPU belongs to which NVTX range, and why some belong to none.
+"""Attribute activities on a GPU to NVTX ranges, and explain why some belong to none.
 
 Every NVTX domain is a hierarchy of its own: a library's ranges take no kernel away from those of the program. Within a
 domain an activity belongs to the ranges that were open on the launching thread at the launch's start: the innermost
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import OpenIntervals, last_before, run_starts
-from tcprof.analysis.ranges.nesting import Nesting, bring_home, name_paths
+from tcprof.analysis.ranges.nesting import Nesting, find_enclosing_ranges, name_paths
 from tcprof.arrays import Bools, Ints
 from tcprof.frames import NVTX_RANGES, OPS_DOMAIN
 
@@ -37,7 +37,7 @@ CAUSES = ("", BEFORE_STEPS, AFTER_STEPS, NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMB
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Ranges in order of thread and time, with what they lie in."""
+    """Ranges in order of thread and time, nested."""
 
     ranges: pd.DataFrame  # the ranges, see ``tcprof.frames.NVTX_RANGES``; the arrays below have one value for each row
     parent: Ints  # row of the range that a range lies in, -1 for an outermost one
@@ -75,7 +75,7 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
     order = OpenIntervals.order(lane, start, end)
     ordered, lane = NVTX_RANGES.conform(ranges.iloc[order]), lane[order]
     nesting = Nesting(lane, *(ordered[name].to_numpy() for name in ("start_ns", "end_ns", "start_end")))
-    parent = bring_home(nesting.parents(), ordered, lane, nesting)
+    parent = find_enclosing_ranges(nesting.parents(), ordered, lane, nesting)
     levels = _levels(parent)
     if len(levels) > DEEPEST:
         shallow = ordered.drop(np.concatenate(levels[DEEPEST:]))
@@ -85,7 +85,7 @@ def build_hierarchy(ranges: pd.DataFrame) -> Hierarchy:
 
 
 def _levels(parent: Ints) -> list[Ints]:
-    """The rows at each depth, outermost first. Doubling the step up makes it logarithmic in the depth."""
+    """List the rows at each depth, outermost first; by doubling the step up, in logarithmic time of the depth."""
     depth, above = (parent >= 0).astype(np.int64), parent.copy()
     while (above >= 0).any():
         inside = above >= 0
@@ -110,18 +110,18 @@ def attribute(
     parts: list[_Pairs] = []
     annotated = np.zeros(len(launched), dtype=bool)  # in a range of the thread's own, of the default domain
     domains = lanes.groupby("domain", observed=True)
-    for domain, of_domain in sorted(domains, key=lambda part: (part[0] == OPS_DOMAIN, str(part[0]))):  # ops last
-        key = of_domain["process"].to_numpy() << 32 | of_domain["thread"].to_numpy()
-        lane_of = pd.Series(of_domain["lane"].to_numpy(), index=key)
-        own = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
-        found = hierarchy.open.at(own, time)
-        annotated |= (found >= 0) & (domain == "")
-        free = np.flatnonzero((found < 0) & ~annotated & (domain != OPS_DOMAIN))
-        inherited, ambiguous = _inherit(hierarchy, of_domain, launches, process[free], time[free])
+    for domain, domain_lanes in sorted(domains, key=lambda part: (part[0] == OPS_DOMAIN, str(part[0]))):  # ops last
+        key = domain_lanes["process"].to_numpy() << 32 | domain_lanes["thread"].to_numpy()
+        lane_of = pd.Series(domain_lanes["lane"].to_numpy(), index=key)
+        thread_lane = lane_of.reindex(process << 32 | thread).fillna(-1).to_numpy(np.int64)
+        innermost = hierarchy.open.at(thread_lane, time)
+        annotated |= (innermost >= 0) & (domain == "")
+        free = np.flatnonzero((innermost < 0) & ~annotated & (domain != OPS_DOMAIN))
+        inherited, ambiguous = _inherit(hierarchy, domain_lanes, launches, process[free], time[free])
         cause[launched[free[ambiguous]]] = CAUSES.index(AMBIGUOUS)
-        found[free] = inherited
-        hits = np.flatnonzero(found >= 0)
-        parts.append(_all_open(hierarchy, launched[hits], found[hits], time[hits], np.isin(hits, free)))
+        innermost[free] = inherited
+        hits = np.flatnonzero(innermost >= 0)
+        parts.append(_add_crossing(hierarchy, launched[hits], innermost[hits], time[hits], np.isin(hits, free)))
     pairs = [np.concatenate(part) for part in zip(*parts, strict=True)] or [np.empty(0, np.int64)] * 4
     activity, rows, counted, inherited_flags = pairs
     cause[activity] = CAUSES.index("")
@@ -135,8 +135,8 @@ def attribute(
     return Attribution(activity, rows, counted, inherited_flags.astype(bool), categories, marks, mark)
 
 
-def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:
-    """Activities with their innermost ranges, and with the start/end ranges open at their launch that cross these."""
+def _add_crossing(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints, inherited: Bools) -> _Pairs:
+    """Pair activities with their innermost ranges, and with start/end ranges open at launch that cross these."""
     path = hierarchy.path_id
     query, crossing = hierarchy.open.start_end_at(path, hierarchy.lane[innermost], time)
     index = np.append(np.arange(len(activity)), query)
@@ -157,18 +157,18 @@ def _all_open(hierarchy: Hierarchy, activity: Ints, innermost: Ints, time: Ints,
 
 
 def _followed(index: Ints, path: Ints, hierarchy: Hierarchy) -> Bools:
-    """Which of sorted pairs are of a path that has come before, or that the next one of their activity lies in."""
-    found = np.zeros(len(index), dtype=bool)
-    place = np.flatnonzero(index[1:] == index[:-1])
-    one, other = path[place], path[place + 1]
+    """Find the sorted pairs of a path that came before, or that the next one of their activity lies in."""
+    is_followed = np.zeros(len(index), dtype=bool)
+    row = np.flatnonzero(index[1:] == index[:-1])
+    one, other = path[row], path[row + 1]
     around = _common_depth(hierarchy, one, other) == hierarchy.paths["depth"].to_numpy()[one]
-    found[place[around & (one != other)]] = True
-    found[place[one == other] + 1] = True
-    return found
+    is_followed[row[around & (one != other)]] = True
+    is_followed[row[one == other] + 1] = True
+    return is_followed
 
 
 def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
-    """Depth of the innermost path that two paths lie in, or of the one that the other lies in; 0 for none."""
+    """Find the depth of the innermost path that two paths lie in, or of the one around the other; 0 for none."""
     above, depth = (np.append(hierarchy.paths[name], end) for name, end in (("parent_id", -1), ("depth", 0)))
     while (one != other).any():
         low, high = depth[one], depth[other]
@@ -180,27 +180,27 @@ def _common_depth(hierarchy: Hierarchy, one: Ints, other: Ints) -> Ints:
 
 
 def ranges_of_activities(attribution: Attribution, activities: int) -> Ints:
-    """For each activity its innermost range, first of the default domain, last of ops; -1 for none."""
-    found = np.full(activities, -1, dtype=np.int64)
+    """Find for each activity its innermost range, first of the default domain, last of ops; -1 for none."""
+    innermost = np.full(activities, -1, dtype=np.int64)
     # The default domain comes first and ops last, so that they are written last and first.
-    found[attribution.activity[::-1]] = attribution.range[::-1]
-    return found
+    innermost[attribution.activity[::-1]] = attribution.range[::-1]
+    return innermost
 
 
 def innermost_of_domain(
     hierarchy: Hierarchy, attribution: Attribution, domain: str, activities: int
 ) -> tuple[Ints, Bools]:
-    """For each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
-    found, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
-    of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
-    pairs = np.flatnonzero(of_domain[attribution.range])[::-1]  # the innermost one comes first, so it is written last
-    found[attribution.activity[pairs]] = attribution.range[pairs]
+    """Find for each activity its innermost range of a domain, -1 for none; and whether another thread opened that."""
+    innermost, inherited = np.full(activities, -1), np.zeros(activities, dtype=bool)
+    is_of_domain = (hierarchy.ranges["domain"] == domain).to_numpy()
+    pairs = np.flatnonzero(is_of_domain[attribution.range])[::-1]  # the innermost one first, so written last
+    innermost[attribution.activity[pairs]] = attribution.range[pairs]
     inherited[attribution.activity[pairs]] = attribution.inherited[pairs]
-    return found, inherited
+    return innermost, inherited
 
 
 def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
-    """For each activity the row of its launch, -1 where none is recorded."""
+    """Find for each activity the row of its launch, -1 where none is recorded."""
     keys = [frame["process"].to_numpy() << 39 | frame["correlation"].to_numpy() for frame in (launches, activities)]
     return np.asarray(pd.Index(keys[0]).get_indexer(keys[1]), dtype=np.int64)
 
@@ -208,8 +208,8 @@ def launches_of(launches: pd.DataFrame, activities: pd.DataFrame) -> Ints:
 def _inherit(
     hierarchy: Hierarchy, lanes: pd.DataFrame, launches: pd.DataFrame, process: Ints, time: Ints
 ) -> tuple[Ints, Bools]:
-    """For launches from threads without a range the open range of another thread of their process."""
-    found = np.full(len(time), -1, dtype=np.int64)
+    """Find for launches from threads without a range the open range of another thread of their process."""
+    open_range = np.full(len(time), -1, dtype=np.int64)
     ambiguous = np.zeros(len(time), dtype=bool)
     for owner, of_process in lanes.groupby("process"):
         index = np.flatnonzero(process == owner)
@@ -218,10 +218,10 @@ def _inherit(
         times = time[index]
         count, latest = np.zeros(len(index), dtype=np.int64), np.full(len(index), np.iinfo(np.int64).min)
         best = np.full(len(index), -1, dtype=np.int64)
-        own = launches[launches["process"] == owner]
+        thread_launches = launches[launches["process"] == owner]
         for thread, lane in zip(of_process["thread"], of_process["lane"], strict=True):
             candidate = hierarchy.open.at(np.full(len(index), lane), times)
-            before = np.sort(own.loc[own["thread"] == thread, "start_ns"].to_numpy())
+            before = np.sort(thread_launches.loc[thread_launches["thread"] == thread, "start_ns"].to_numpy())
             position = np.searchsorted(before, times, side="left") - 1
             launched = np.full(len(index), np.iinfo(np.int64).min)
             if len(before):
@@ -231,6 +231,6 @@ def _inherit(
             better = is_open & ((best < 0) | (launched > latest))
             best, latest = np.where(better, candidate, best), np.where(better, launched, latest)
         none_launched = (count > 1) & (latest == np.iinfo(np.int64).min)
-        found[index] = np.where(none_launched, -1, best)
+        open_range[index] = np.where(none_launched, -1, best)
         ambiguous[index] = none_launched
-    return found, ambiguous
+    return open_range, ambiguous

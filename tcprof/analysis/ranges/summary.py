@@ -27,13 +27,13 @@ _SUMMED = ("activity_count", "inherited_count", "kernel_count", "kernel_ns", "ho
 
 
 def measure_instances(instances: pd.DataFrame, windows: Windows, functions: Functions) -> pd.DataFrame:
-    """Instances with the mean, time and cycles of their windows, and the sums that these come from."""
+    """Measure mean, time and cycles of the instances' windows, with the sums behind them."""
     sums = measure(windows, len(instances), functions)
     return instances.assign(**mean_columns(sums), **{name: sums[name] for name in ("covered_ns", "active_ns")})
 
 
 def mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
-    """Mean, tensor-active time, cycles and coverage; unknown where less than half of the window was sampled."""
+    """Compute mean, tensor-active time, cycles and coverage; unknown below half of the window sampled."""
     window, covered, active = (sums[name].to_numpy() for name in ("window_ns", "covered_ns", "active_ns"))
     coverage = covered / np.where(window > 0, window, np.nan)
     enough = coverage >= MINIMUM_COVERAGE
@@ -48,18 +48,18 @@ def mean_columns(sums: pd.DataFrame) -> dict[str, Floats]:
 def tensor_columns(
     windows: Windows, groups: int, functions: Functions, rounded: bool, interval: tuple[Floats, Floats]
 ) -> dict[str, Floats]:
-    """All figures from samples, for each group of windows; ``interval`` is the mean's, as shares, before rounding."""
+    """Compute all figures from samples, by group of windows; ``interval`` is the mean's, as shares, before rounding."""
     sums = measure(windows, groups, functions)
     shape = measure_distribution(windows, groups, functions)
     columns = mean_columns(sums)
     mean = columns["tensor_active_mean_pct"]
-    known = ~np.isnan(mean)
+    is_sampled = ~np.isnan(mean)
     # Samples are shared among launches: the mean of a window that cuts the samples with most can be above all others.
     # Samples of which less than half is inside, the peak leaves out; in the percentile they count as no more than it.
     highest, percentile = (shape[name].to_numpy() for name in ("peak_pct", "p95_pct"))
-    peak = np.where(known & (highest >= (1 - ROUNDING) * mean), np.maximum(highest, mean), np.nan)
+    peak = np.where(is_sampled & (highest >= (1 - ROUNDING) * mean), np.maximum(highest, mean), np.nan)
     errors = measure_errors(windows, groups, functions, rounded)
-    covered = np.where(known, sums["covered_ns"], np.nan)
+    covered = np.where(is_sampled, sums["covered_ns"], np.nan)
     below, above = (100 * errors[name].to_numpy() / covered for name in ("below_ns", "above_ns"))
     border = 100 * NORMAL_95 * errors["border_ns"].to_numpy() / covered
     low, high = 100 * interval[0] - below - border, 100 * interval[1] + above + border
@@ -75,7 +75,7 @@ def tensor_columns(
 def summarize_paths(
     instances: pd.DataFrame, windows: Windows, work: Work, paths: pd.DataFrame, functions: Functions, samples: Samples
 ) -> pd.DataFrame:
-    """One row for each GPU and path, without warm-up; of a path that has only that, with unknown figures.
+    """Summarize each path on each GPU, without warm-up; figures are unknown where a path has only that.
 
     Time that two instances of a path share counts once in all windows.
     """
@@ -117,7 +117,7 @@ def summarize_capture(
     duration_ns: float,
     functions: Functions,
 ) -> pd.DataFrame:
-    """One row for each GPU: the whole capture, whatever the ranges' windows; if empty, of the recording's length."""
+    """Summarize the whole capture of each GPU; if empty, with the recording's length."""
     inherited = np.zeros(len(activities), dtype=bool)
     inherited[attribution.activity[attribution.inherited]] = True
     flagged = activities.assign(inherited=inherited)
@@ -131,18 +131,18 @@ def summarize_capture(
 
 
 def capture_spans(gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """Of each GPU, from its first activity to its last in ns; else of its samples; without these either, empty."""
-    found: dict[int, tuple[int, int]] = {}
+    """Find the span of each GPU's activities in ns; else of its samples; without these either, empty."""
+    spans: dict[int, tuple[int, int]] = {}
     for times in (samples, activities):  # activities last, so that theirs count
-        found |= find_borders(times)
-    return {gpu: found.get(gpu, (0, 0)) for gpu in gpus}
+        spans |= find_borders(times)
+    return {gpu: spans.get(gpu, (0, 0)) for gpu in gpus}
 
 
 def find_borders(times: pd.DataFrame) -> dict[int, tuple[int, int]]:
-    """The first start and the last end of activities or samples on each GPU."""
+    """Find the first start and the last end of activities or samples on each GPU."""
     gpu, start, end = (times[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     rows = {int(number): gpu == number for number in pd.unique(gpu)}
-    return {number: (int(start[mine].min()), int(end[mine].max())) for number, mine in rows.items()}
+    return {number: (int(start[is_on_gpu].min()), int(end[is_on_gpu].max())) for number, is_on_gpu in rows.items()}
 
 
 def _capture_row(
@@ -169,7 +169,7 @@ def _capture_row(
 def measure_outside(
     gpus: list[int], activities: pd.DataFrame, samples: pd.DataFrame, duration_ns: float, functions: Functions
 ) -> pd.DataFrame:
-    """What lies before and after each GPU's whole capture, see ``tcprof.frames.OUTSIDE``.
+    """Measure the time before and after each GPU's capture, see ``tcprof.frames.OUTSIDE``.
 
     A recording of known length begins at 0 or with its first sample, whichever is earlier, and ends likewise; another
     one reaches as far as its samples.
@@ -181,20 +181,20 @@ def measure_outside(
     begin = 0.0 if duration_ns > 0 else np.nan
     low = np.fmin(np.fmin(first, begin), captures[:, 0])
     high = np.fmax(np.fmax(last, duration_ns), captures[:, 1])
-    known = ~np.isnan(last) | (duration_ns > 0)
+    has_end = ~np.isnan(last) | (duration_ns > 0)
     number = np.repeat(np.arange(len(gpus)), 2)
     start, end = (np.column_stack(part).ravel() for part in ((low, captures[:, 1]), (captures[:, 0], high)))
-    kept = end > start
+    rows = end > start
     parts = Windows(
-        number[kept], np.array(gpus)[number[kept]], start[kept].astype(np.int64), end[kept].astype(np.int64)
+        number[rows], np.array(gpus)[number[rows]], start[rows].astype(np.int64), end[rows].astype(np.int64)
     )
     sums = measure(parts, len(gpus), functions)
     return OUTSIDE.conform(
         pd.DataFrame(
             {
                 "gpu": gpus,
-                "before_s": np.where(known, captures[:, 0] - low, np.nan) * 1e-9,
-                "after_s": np.where(known, high - captures[:, 1], np.nan) * 1e-9,
+                "before_s": np.where(has_end, captures[:, 0] - low, np.nan) * 1e-9,
+                "after_s": np.where(has_end, high - captures[:, 1], np.nan) * 1e-9,
                 "sampled_s": sums["covered_ns"] * 1e-9,
                 "tensor_active_s": (sums["active_ns"] * 1e-9).where(sums["covered_ns"] > 0, 0),
             }

@@ -1,4 +1,4 @@
-"""What the fit says about ranges: the share of tensor kernels, tensor-active time, and FLOP, executed and useful."""
+"""Figures of ranges from the fit: the share of tensor kernels, tensor-active time, and FLOP, executed and useful."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -23,7 +23,7 @@ _OF_INSTANCES = frozenset(
 def add_rates(
     ranges: pd.DataFrame, instances: pd.DataFrame, launches: pd.DataFrame, kernels: pd.DataFrame, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The ranges, in order of GPU, capture and paths, and the instances, with the columns that come from the fit."""
+    """Add the columns from the fit to ranges, in order of GPU, capture and paths, and to instances."""
     values = values_of_launches(launches, kernels, evidence.activities["kind"])
     has_useful = bool(launches["useful_flop"].notna().any())
     if has_useful:
@@ -36,7 +36,7 @@ def add_rates(
     late = group[end_before_work(evidence.instances, evidence.window)]
     window[np.flatnonzero((ranges["depth"] > 0).to_numpy())[np.unique(late[late >= 0])]] = np.nan
     instance_window = time_of_instances(instances, evidence.window)
-    rates, flop = range_rates(by_range, window), known_flop(by_instance)
+    rates, flop = range_rates(by_range, window), sum_known_flop(by_instance)
     instance_rates = {
         **flop,
         "dram_bytes": by_instance["dram_bytes"].where(are_seen(by_instance)),
@@ -45,11 +45,11 @@ def add_rates(
     if has_useful:
         rates |= rate_useful(by_range, window)
         instance_rates |= rate_useful(by_instance, instance_window)
-    # Where no kernel of a GPU was traced, what ran there is not known: a sum over nothing is not 0.
+    # Without any traced kernel of a GPU, a sum over nothing is unknown, not 0.
     traced, traced_instances = (rows["gpu"].isin(launches["gpu"]).to_numpy() for rows in (ranges, instances))
-    known = traced & (ranges["instance_count"] > 0).to_numpy()  # of what lies in warm-up only there is no figure
+    counts = traced & (ranges["instance_count"] > 0).to_numpy()  # not what lies in warm-up only
     times = by_instance[["tensor_kernel_ns", "unresolved_ns"]].where(by_instance["graph_ns"] == 0)
-    return ranges.assign(**{name: column.where(known).to_numpy() for name, column in rates.items()}), instances.assign(
+    return ranges.assign(**{name: column.where(counts).to_numpy() for name, column in rates.items()}), instances.assign(
         tensor_kernel_ns=times["tensor_kernel_ns"].to_numpy(),  # unknown where whole graphs ran
         unresolved_kernel_ns=times["unresolved_ns"].to_numpy(),
         **{name: column.where(traced_instances).to_numpy() for name, column in instance_rates.items()},
@@ -57,42 +57,41 @@ def add_rates(
 
 
 def time_of_instances(instances: pd.DataFrame, window: str) -> Floats:
-    """Length of the window that the work of each instance lies in; unknown where it ends before the work does."""
+    """Return the length of each instance's window; unknown where it ends before its work does."""
     length = {
         "host": instances["host_end_ns"] - instances["host_start_ns"],
         "gpu": instances["gpu_end_ns"] - instances["gpu_start_ns"],
         "busy": instances["busy_ns"],
     }[window]
-    found: Floats = length.where(~end_before_work(instances, window) & (length > 0)).to_numpy(np.float64)
-    return found
+    return np.asarray(length.where(~end_before_work(instances, window) & (length > 0)), dtype=np.float64)
 
 
 def end_before_work(instances: pd.DataFrame, window: str) -> Bools:
-    """Which instances have windows that end before their work on the GPU does: only those of the host may."""
+    """Find the instances whose windows end before their work on the GPU: only those of the host may."""
     return np.asarray((instances["gpu_end_ns"] > instances["host_end_ns"]) & (window == "host"))
 
 
 def sum_launches(
     ranges: pd.DataFrame, launched: pd.DataFrame, evidence: Evidence, group: Ints, values: Iterable[tuple[str, Floats]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Sums of the launches' values over each row of the ranges, and over each instance with all that is in it.
+    """Sum the launches' values over each row of the ranges, and over each instance with all in it.
 
-    The values are taken one after the other, as there may be millions; of instances only ``_OF_INSTANCES`` is summed.
+    It takes values one after the other, as there may be millions; of instances it sums only ``_OF_INSTANCES``.
     """
     is_capture = (ranges["depth"] == 0).to_numpy()
     row_of_path, row_of_gpu = np.flatnonzero(~is_capture), np.flatnonzero(is_capture)
     captured = pd.Series(row_of_gpu, index=ranges["gpu"].to_numpy()[row_of_gpu])
-    of_gpu = captured[launched["gpu"].to_numpy()].to_numpy()
-    of_launch = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
-    of_launch[launched["activity"].to_numpy()] = np.arange(len(launched))
-    of_launch = of_launch[evidence.attribution.activity]
+    capture_row = captured[launched["gpu"].to_numpy()].to_numpy()
+    launch_row = np.full(len(evidence.activities), len(launched), dtype=np.int64)  # what is no launch adds nothing
+    launch_row[launched["activity"].to_numpy()] = np.arange(len(launched))
+    launch_row = launch_row[evidence.attribution.activity]
     add_up = prepare_sums(evidence.instances, evidence.work)
     totals: dict[str, Floats] = {}
     sums: dict[str, Floats] = {}
     counted = group >= 0
     for name, value in values:
-        totals[name] = np.bincount(of_gpu, value, minlength=len(ranges)).astype(np.float64)
-        of_instance: Floats = add_up(np.append(value, 0.0)[of_launch])
+        totals[name] = np.bincount(capture_row, value, minlength=len(ranges)).astype(np.float64)
+        of_instance: Floats = add_up(np.append(value, 0.0)[launch_row])
         totals[name][row_of_path] = np.bincount(group[counted], of_instance[counted], minlength=len(row_of_path))
         if name in _OF_INSTANCES:
             sums[name] = of_instance
@@ -100,10 +99,10 @@ def sum_launches(
 
 
 def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> Iterator[tuple[str, Floats]]:
-    """What each launch adds to a range: times, tensor cycles and FLOP, one after the other."""
+    """Yield what each launch adds to a range: times, tensor cycles and FLOP, one after the other."""
     is_tensor, could_be, is_graph = tensor_launches(launched, kernels, kinds)
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[launched["kernel"].to_numpy()]
-    # What no sample shows is not known, and adds nothing but its time, see are_seen.
+    # What no sample shows adds nothing but its time, see are_seen.
     unseen = launched["tensor_active_ns"].isna().to_numpy()
     active, all_cycles, *bytes_moved, dram_ns = (
         np.where(unseen, 0.0, launched[name])
@@ -129,7 +128,7 @@ def values_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.
 
 
 def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Series) -> tuple[Bools, Bools, Bools]:
-    """Which launches are of tensor kernels, which could be of such, and which are whole graphs, which may hold some."""
+    """Find the launches of tensor kernels, of what could be such, and of whole graphs, which may hold some."""
     of_kernel = launched["kernel"].to_numpy()
     is_graph = (kinds == "graph").to_numpy()[launched["activity"].to_numpy()]
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
@@ -137,9 +136,9 @@ def tensor_launches(launched: pd.DataFrame, kernels: pd.DataFrame, kinds: pd.Ser
 
 
 def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
-    """Columns of ``tcprof.frames.RANGES`` that come from the fit, from summed ``values_of_launches``."""
-    known = known_flop(sums)
-    is_known, is_seen = known["tensor_flop"].notna(), are_seen(sums)
+    """Compute the columns of ``tcprof.frames.RANGES`` from the fit, from summed ``values_of_launches``."""
+    flop = sum_known_flop(sums)
+    is_known, is_seen = flop["tensor_flop"].notna(), are_seen(sums)
     # What a whole graph holds is unknown, and so is a share of it.
     kernel_ns = sums["kernel_ns"].where((sums["kernel_ns"] > 0) & (sums["graph_ns"] == 0))
     window = pd.Series(window_ns).where(window_ns > 0)
@@ -148,10 +147,10 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
         "unresolved_kernel_share_pct": 100 * sums["unresolved_ns"] / kernel_ns,
         "fitted_active_s": sums["active_ns"].where(is_seen) * 1e-9,
         "fitted_cycles": sums["all_cycles"].where(is_seen),
-        **known,
-        "tensor_tflops": known["tensor_flop"] / window * 1e-3,
+        **flop,
+        "tensor_tflops": flop["tensor_flop"] / window * 1e-3,
         "tensor_peak_pct": 100 * sums["ideal_ns"].where(is_known) / window,
-        "hfu_pct": _hfu(sums, known["tensor_flop"], window_ns),
+        "hfu_pct": _hfu(sums, flop["tensor_flop"], window_ns),
         "dram_bytes": sums["dram_bytes"].where(is_seen),
         # Reads and writes are fitted one by one; where something untraced ran beside, they are too much together.
         "dram_pct": (100 * sums["dram_ns"].where(is_seen) / window).clip(upper=100),
@@ -159,27 +158,27 @@ def range_rates(sums: pd.DataFrame, window_ns: Floats) -> dict[str, pd.Series]:
 
 
 def are_seen(sums: pd.DataFrame) -> pd.Series:
-    """Where samples show nearly all kernels, by their time: what the others did is not known, and not 0."""
+    """Find where samples show nearly all kernels, by their time: what the others did is unknown, not 0."""
     return 100 * sums["unseen_ns"] <= LARGEST_UNCOVERED_PCT * sums["kernel_ns"]
 
 
 def _hfu(sums: pd.DataFrame, flop: pd.Series, window_ns: Floats) -> pd.Series:
-    """Hardware FLOP utilization, where nearly all FLOP have a peak; unknown where they are."""
+    """Compute hardware FLOP utilization where nearly all FLOP have a peak; unknown where they are."""
     has_peaks = 100 * sums["peakless_flop"] <= LARGEST_UNCOVERED_PCT * flop
     return 100 * sums["boost_ns"].where(has_peaks) / pd.Series(window_ns, sums.index).where(window_ns > 0)
 
 
-def known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
-    """FLOP as far as they are known, and the share of the cycles that have none."""
+def sum_known_flop(sums: pd.DataFrame) -> dict[str, pd.Series]:
+    """Sum the known FLOP, and the share of the cycles without."""
     cycles = sums["cycles"]
-    # Where there are no cycles, nothing is lacking; where they are unknown, so is what they lack.
+    # Without cycles nothing is uncovered; of unknown cycles that is unknown.
     uncovered = (100 * sums["unknown_cycles"] / cycles.where(cycles > 0)).where(cycles != 0, 0.0).where(are_seen(sums))
     flop = sums["flop"].where(uncovered < 100)
     return {"tensor_flop": flop, "uncovered_cycles_pct": uncovered}
 
 
 def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.DataFrame:
-    """What each launch adds to useful FLOP, those of tensor kernels, and the time of what is not known."""
+    """Return what each launch adds to useful FLOP, to those of tensor kernels, and to unknown time."""
     of_kernel = launched["kernel"].to_numpy()
     is_tensor = kernels["tensor_kernel"].to_numpy(dtype=bool)[of_kernel]
     peak = kernels["peak_tflops"].to_numpy(dtype=np.float64)[of_kernel]
@@ -197,7 +196,7 @@ def useful_of_launches(launched: pd.DataFrame, kernels: pd.DataFrame) -> pd.Data
 
 
 def rate_useful(sums: pd.DataFrame, window_ns: Floats) -> dict[str, "pd.Series[float]"]:
-    """Useful FLOP and their share of a window's peak, where known as a whole, from summed ``useful_of_launches``."""
+    """Compute useful FLOP and their share of a window's peak, where known, from summed ``useful_of_launches``."""
     unknown = sums["useful_unknown_ns"]
     is_whole = 100 * unknown <= LARGEST_UNCOVERED_PCT * (unknown + sums["useful_known_ns"])
     flop = sums["useful_flop"].where(is_whole)
