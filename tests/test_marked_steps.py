@@ -6,7 +6,7 @@ import pytest
 from builders import TraceBuilder
 
 import tcprof
-from tcprof.analysis.ranges.nesting import OTHERS
+from tcprof.analysis.ranges.nesting import OTHER
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.findings import describe_warm_up
 
@@ -158,7 +158,7 @@ def test_names_that_are_not_of_xla_stay_as_they_are(name, tmp_path):
 
 def test_unlike_names_that_were_folded_into_one_are_no_step(tmp_path):
     trace = TraceBuilder().gpu()
-    loop(trace, OTHERS, 0, [10_000] * 8)
+    loop(trace, OTHER, 0, [10_000] * 8)
     assert iterating(read(trace, tmp_path)) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS, Nesting
+from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHER, Nesting
 from tcprof.analysis.ranges.projection import Hierarchy, build_hierarchy
 from tcprof.frames import NVTX_RANGES
 
@@ -142,5 +142,5 @@ def test_of_other_names_the_longest_are_kept() -> None:
     assert len(found.paths) <= MOST_PATHS
     count = dict(zip(found.paths["name"], np.bincount(found.path_id), strict=True))
     assert (count["run"], count["often"]) == (1, 50)
-    assert count[OTHERS] == COUNT + 50 - sum(number for name, number in count.items() if name not in (OTHERS, "run"))
-    assert found.paths.loc[found.paths["name"] == OTHERS, "path"].tolist() == [f"run / {OTHERS}"]
+    assert count[OTHER] == COUNT + 50 - sum(number for name, number in count.items() if name not in (OTHER, "run"))
+    assert found.paths.loc[found.paths["name"] == OTHER, "path"].tolist() == [f"run / {OTHER}"]

@@ -8,7 +8,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
-from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHERS
+from tcprof.analysis.ranges.nesting import MOST_PATHS, OTHER
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.arrays import rows_of_gpu
@@ -99,7 +99,7 @@ def describe_folding(analysis: Analysis) -> str:
     return (
         f"The ranges have {units.format_count(analysis.observed.path_count)} different paths. Names that differ only "
         f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
-        f"“{OTHERS}”. Give ranges of a kind one name, and put the number into their payload."
+        f"“{OTHER}”. Give ranges of a kind one name, and put the number into their payload."
     )
 
 

@@ -46,8 +46,8 @@ def classify(name: Ints, geometry: Ints, duration: Ints) -> Classes:
     groups = int(kind.max(initial=-1)) + 1
     kind = np.where(_is_rare(kind, duration, MOST_CLASSES), groups + name, kind)
     pools = np.flatnonzero(kind >= groups)
-    left = _is_rare(pd.factorize(kind[pools])[0], duration[pools], MOST_POOLS)
-    kind[pools[left]] = groups + int(name.max(initial=0)) + 1
+    is_remainder = _is_rare(pd.factorize(kind[pools])[0], duration[pools], MOST_POOLS)
+    kind[pools[is_remainder]] = groups + int(name.max(initial=0)) + 1
     codes = pd.factorize(kind)[0].astype(np.int64)
     count = np.bincount(codes)
     is_pool = np.bincount(codes, kind >= groups) > 0
@@ -62,9 +62,9 @@ def _split_by_duration(kind: Ints, duration: Ints) -> Ints:
     group, length = kind[order], duration[order]
     step = np.diff(length)
     gap = (step > (SPLIT_RATIO - 1) * length[:-1]) & (step > SPLIT_NS)
-    found = np.empty(len(group), dtype=np.int64)
-    found[order] = np.cumsum(np.append(True, (group[1:] != group[:-1]) | gap)) - 1 if len(group) else 0
-    return found
+    group_number = np.empty(len(group), dtype=np.int64)
+    group_number[order] = np.cumsum(np.append(True, (group[1:] != group[:-1]) | gap)) - 1 if len(group) else 0
+    return group_number
 
 
 def _is_rare(kind: Ints, duration: Ints, most: int) -> Bools:
@@ -77,10 +77,10 @@ def _is_rare(kind: Ints, duration: Ints, most: int) -> Bools:
 def separate_places(launches: Launches, path_id: Ints) -> Launches:
     """One GPU's launches with a class for each place; the same where there is nothing to split, or too much to ask."""
     before = np.append(-1, launches.kind[:-1])
-    place = _join(launches.kind, path_id + 1, before + 1)
-    for order in (*_orders(launches.kind, place), np.zeros_like(place)):
+    place_number = _join(launches.kind, path_id + 1, before + 1)
+    for order in (*_orders(launches.kind, place_number), np.zeros_like(place_number)):
         # Places of classes that are not opaque with enough launches have a class of their own.
-        finer = _join(place, order)
+        finer = _join(place_number, order)
         count = np.bincount(finer)
         apart = (count[finer] >= LEAST_LAUNCHES) & ~launches.opaque[launches.kind]
         kind = enumerate_keys(np.where(apart, finer, len(count) + launches.kind))[1]
@@ -89,28 +89,28 @@ def separate_places(launches: Launches, path_id: Ints) -> Launches:
     return launches
 
 
-def _join(first: Ints, *others: Ints) -> Ints:
+def _join(first: Ints, *codes: Ints) -> Ints:
     """One number for several that are 0 or more."""
-    for other in others:
-        first = enumerate_keys(first * (int(other.max()) + 1) + other)[1]
+    for code in codes:
+        first = enumerate_keys(first * (int(code.max()) + 1) + code)[1]
     return first
 
 
-def _orders(kind: Ints, place: Ints) -> Iterator[Ints]:
+def _orders(kind: Ints, place_number: Ints) -> Iterator[Ints]:
     """How often each launch's place came before in its step: by the longest steps first.
 
     A step begins with a launch of a class that mostly comes back after the same number of launches.
     """
     count, tried = np.bincount(kind), set()
     for marker in np.argsort(count, kind="stable").tolist():
-        at = np.flatnonzero(kind == marker)
-        length = np.diff(at)
+        rows = np.flatnonzero(kind == marker)
+        length = np.diff(rows)
         if count[marker] < LEAST_LAUNCHES or count[marker] in tried:
             continue
         if np.mean(length == np.median(length)) >= REGULAR:
             tried.add(count[marker])
-            in_step = np.cumsum(kind == marker) * (int(place.max()) + 1) + place
-            yield pd.Series(place).groupby(in_step, sort=False).cumcount().to_numpy(np.int64)
+            in_step = np.cumsum(kind == marker) * (int(place_number.max()) + 1) + place_number
+            yield pd.Series(place_number).groupby(in_step, sort=False).cumcount().to_numpy(np.int64)
 
 
 def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
@@ -123,9 +123,9 @@ def join_alike(launches: Launches, places: Launches, fitted: Fit) -> Launches:
     error = np.sqrt(np.maximum(variance[low] + variance[high] - 2 * fitted.covariance[low, high], 0))
     step = value[high] - value[low]
     apart = (step > SIGNIFICANT * error) & (step > DIFFERENT * value[high])
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.cumsum(np.append(True, apart | (whole[low] != whole[high]))) - 1
-    return _with_kinds(launches, found[places.kind])
+    kind_number = np.empty(len(order), dtype=np.int64)
+    kind_number[order] = np.cumsum(np.append(True, apart | (whole[low] != whole[high]))) - 1
+    return _with_kinds(launches, kind_number[places.kind])
 
 
 def _with_kinds(launches: Launches, kind: Ints) -> Launches:

@@ -27,15 +27,15 @@ def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
     factorization, 2011). ``scipy.optimize.nnls`` frees one value at a time: it took 1.6 to 4.3 times as long for 30 to
     450 unknowns, and 0.33 s to load.
     """
-    free, found = np.ones(len(right), dtype=bool), np.zeros(len(right))
+    free, solution = np.ones(len(right), dtype=bool), np.zeros(len(right))
     fewest, tries = len(right) + 1, TRIES
     negligible = ROUNDING * np.abs(right).max(initial=0)
     for _ in range(MOST_STEPS * len(right)):
-        found = np.zeros(len(right))
+        solution = np.zeros(len(right))
         if free.any():
             factor = cho_factor(matrix[np.ix_(free, free)], lower=True, check_finite=False)
-            found[free] = cho_solve(factor, right[free], check_finite=False)
-        wrong = np.where(free, found < 0, matrix @ found - right < -negligible)
+            solution[free] = cho_solve(factor, right[free], check_finite=False)
+        wrong = np.where(free, solution < 0, matrix @ solution - right < -negligible)
         count = int(np.count_nonzero(wrong))
         if not count:
             break
@@ -46,7 +46,7 @@ def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
         else:
             wrong[: np.flatnonzero(wrong)[-1]] = False
         free ^= wrong
-    return np.maximum(found, 0)
+    return np.maximum(solution, 0)
 
 
 def conserve(
@@ -74,18 +74,19 @@ def conserve(
     inside = np.flatnonzero((design.launch_stretch >= 0) & exact[design.launch_stretch])
     stretch, total = design.launch_stretch[inside], np.bincount(design.stretch, observed)
     most = ceiling * (launches.end - launches.start)[inside]
-    kept = np.minimum(counted[inside], most)
+    amounts = np.minimum(counted[inside], most)
     of_class = np.where(launches.opaque, 1.0, variation + CONSTANT)
-    variance = of_class[launches.kind[inside]] * kept**2
+    variance = of_class[launches.kind[inside]] * amounts**2
     for share in ("variance", "variance", "count", "room"):
-        shares = {"variance": variance, "count": kept, "room": most - kept}[share]
-        fitted, whole = (np.bincount(stretch, values, len(total)) for values in (kept, shares))
-        left = total - fitted
-        factor = np.divide(left, whole, out=np.zeros(len(total)), where=(whole > 0) & (np.abs(left) > ROUNDING * total))
-        kept = np.clip(kept + factor[stretch] * shares, 0, most)
-    found = counted.copy()
-    found[inside] = kept
-    return found
+        shares = {"variance": variance, "count": amounts, "room": most - amounts}[share]
+        fitted, whole = (np.bincount(stretch, values, len(total)) for values in (amounts, shares))
+        excess = total - fitted
+        is_open = (whole > 0) & (np.abs(excess) > ROUNDING * total)
+        factor = np.divide(excess, whole, out=np.zeros(len(total)), where=is_open)
+        amounts = np.clip(amounts + factor[stretch] * shares, 0, most)
+    per_launch = counted.copy()
+    per_launch[inside] = amounts
+    return per_launch
 
 
 @dataclass(frozen=True)
@@ -106,20 +107,20 @@ class Bounds:
     def half_of_sums(self, group: Ints, value: Floats) -> Floats:
         """Half an interval around sums over groups of launches; infinite where a launch of it is not long."""
         groups = int(group.max(initial=-1)) + 1
-        mine = group[self.launch]
+        launch_group = group[self.launch]
         total, count = np.bincount(group, value, groups), np.bincount(group, minlength=groups)
-        least, most = (np.bincount(mine, bound, groups) for bound in (self.least, self.most))
+        least, most = (np.bincount(launch_group, bound, groups) for bound in (self.least, self.most))
         half = np.maximum(np.maximum(total - least, most - total), 0)
-        return np.where(np.bincount(mine, minlength=groups) == count, half, np.inf)
+        return np.where(np.bincount(launch_group, minlength=groups) == count, half, np.inf)
 
 
 def add_bounds(several: Sequence[Bounds | None]) -> Bounds | None:
     """Bounds of the sum of counters, of the same launches; None where one has none."""
-    known = [bounds for bounds in several if bounds is not None]
-    if not known or len(known) < len(several):
+    present = [bounds for bounds in several if bounds is not None]
+    if not present or len(present) < len(several):
         return None
-    least, most = (np.sum([getattr(one, name) for one in known], axis=0) for name in ("least", "most"))
-    return replace(known[0], least=least, most=most)
+    least, most = (np.sum([getattr(one, name) for one in present], axis=0) for name in ("least", "most"))
+    return replace(present[0], least=least, most=most)
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,10 @@ class Enclosure:
 
     def bound(self, value: Floats, exact: Bools) -> Bounds:
         """Bounds from what was sampled of one counter; ``exact`` are samples of launches alone without an error."""
-        own, whole, inexact = (_sum_before(values) for values in (np.where(self.alone, value, 0), value, ~exact))
+        inner, whole, inexact = (_sum_before(values) for values in (np.where(self.alone, value, 0), value, ~exact))
         least, most, wrong = (
             sums[last] - sums[first]
-            for sums, (first, last) in ((own, self.inside), (whole, self.touched), (inexact, self.touched))
+            for sums, (first, last) in ((inner, self.inside), (whole, self.touched), (inexact, self.touched))
         )
         return Bounds(self.launch, self.kind, np.where(wrong > 0, 0, least), np.where(wrong > 0, np.inf, most))
 

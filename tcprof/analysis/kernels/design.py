@@ -87,8 +87,8 @@ class _Overlaps(NamedTuple):
 
 def make_sparse(values: Floats, row: _Numbers, column: _Numbers, shape: tuple[int, int]) -> csr_array:
     """A sparse matrix with indices of four bytes, where scipy keeps the eight that it is given: products take less."""
-    places = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
-    return csr_array((values, places), shape=shape)
+    indices = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
+    return csr_array((values, indices), shape=shape)
 
 
 def alike_rows(columns: csr_array) -> Bools:
@@ -107,7 +107,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     kind, duration = launches.kind, launches.end - launches.start
     mean = np.bincount(kind, duration) / np.bincount(kind)
     count = _count_parts(mean)
-    of_parts, found = _find_overlaps(launches, count, samples)
+    of_parts, overlaps = _find_overlaps(launches, count, samples)
     is_row = np.zeros(len(samples.start), dtype=bool)
     is_row[of_parts.sample] = True
     row, place_of = np.flatnonzero(is_row), np.cumsum(is_row, dtype=np.int32) - 1
@@ -123,7 +123,7 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
     part_kind = np.repeat(np.arange(len(count)), count)
     part_ns = (mean / count)[part_kind]
     of_class = make_sparse(part_ns, np.arange(len(part_ns)), part_kind, (len(part_ns), len(mean)))
-    place = place_of[found.of_sample]
+    overlap_row = place_of[overlaps.of_sample]
     return Design(
         shares,
         part_kind,
@@ -134,10 +134,10 @@ def build_design(launches: Launches, samples: StepFunction) -> Design:
         adjacent,
         stretch,
         cluster,
-        _squares(launches, place, found),
-        _squares(launches, cluster[place], found),
+        _sum_squares(launches, overlap_row, overlaps),
+        _sum_squares(launches, cluster[overlap_row], overlaps),
         shares @ of_class,
-        _stretches_of_launches(launches, start, stretch, place, found),
+        _find_stretches(launches, start, stretch, overlap_row, overlaps),
         row,
         end - start,
         _find_ahead(launches, end) - _find_ahead(launches, start),
@@ -153,12 +153,12 @@ def _find_overlaps(launches: Launches, parts: Ints, samples: StepFunction) -> tu
         kind, start, weight = launches.kind[some], launches.start[some], launches.weight[some]
         count = parts[kind]
         launch = np.repeat(np.arange(len(kind)), count)
-        place = index_in_runs(count)
+        part_index = index_in_runs(count)
         length = ((launches.end[some] - start) / count)[launch]
-        low = start[launch] + place * length
+        low = start[launch] + part_index * length
         piece, sample, overlap = samples.overlaps(low, low + length)
         share = np.maximum(overlap, 0) / length[piece]
-        launch, column = launch[piece], (first_part[kind[launch]] + place)[piece]
+        launch, column = launch[piece], (first_part[kind[launch]] + part_index)[piece]
         whole = run_starts(launch, sample)
         of_launch = np.add.reduceat(share / count[launch], whole) if len(whole) else share
         numbers = [number.astype(np.int32) for number in (sample, column, first + launch[whole], sample[whole])]
@@ -166,9 +166,9 @@ def _find_overlaps(launches: Launches, parts: Ints, samples: StepFunction) -> tu
 
     firsts = range(0, len(launches.start), LAUNCHES_AT_ONCE)
     with mapping_of(len(firsts)) as map_all:
-        found = list(map_all(overlaps_from, firsts))
+        overlaps = list(map_all(overlaps_from, firsts))
     # One column after the other, each freed when it is joined: there are millions.
-    joined = [np.concatenate([part.pop(0) for part in found]) for _ in range(len(found[0]))]
+    joined = [np.concatenate([part.pop(0) for part in overlaps]) for _ in range(len(overlaps[0]))]
     return _PartsUnder(*joined[:3]), _Overlaps(*joined[3:])
 
 
@@ -187,9 +187,9 @@ def _find_cuts(launches: Launches, parts: Ints, border: Ints) -> Cuts:
     row, launch = _borders_inside(launches.start, launches.end, border)
     kind, start = launches.kind[launch], launches.start[launch]
     of_class = parts[kind]
-    place = (border[row] - start) * of_class / (launches.end[launch] - start)
-    part = np.minimum(place.astype(np.int64), of_class - 1)
-    return Cuts(row, (np.cumsum(parts) - parts)[kind] + part, place - part)
+    position = (border[row] - start) * of_class / (launches.end[launch] - start)
+    part = np.minimum(position.astype(np.int64), of_class - 1)
+    return Cuts(row, (np.cumsum(parts) - parts)[kind] + part, position - part)
 
 
 def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:
@@ -217,20 +217,20 @@ def begin_pieces(stretch: Ints, longest: int) -> Bools:
     return begins
 
 
-def _squares(launches: Launches, group: _Numbers, found: _Overlaps) -> csr_array:
+def _sum_squares(launches: Launches, group: _Numbers, overlaps: _Overlaps) -> csr_array:
     """For each group of rows and class, the sum over launches of the square of the share that lies in the group."""
-    first = run_starts(found.launch, group)
-    share = np.add.reduceat(found.of_launch, first) if len(first) else found.of_launch
-    launch, shape = found.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)
+    first = run_starts(overlaps.launch, group)
+    share = np.add.reduceat(overlaps.of_launch, first) if len(first) else overlaps.of_launch
+    launch, shape = overlaps.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)
     return make_sparse((share * launches.weight[launch]) ** 2, group[first], launches.kind[launch], shape)
 
 
-def _stretches_of_launches(launches: Launches, start: Ints, stretch: Ints, row: _Numbers, found: _Overlaps) -> Ints:
+def _find_stretches(launches: Launches, start: Ints, stretch: Ints, row: _Numbers, overlaps: _Overlaps) -> Ints:
     """The stretch of each launch, of those stretches in which all launches were sampled whole; else -1."""
     if not len(start):
         return np.full(len(launches.start), -1)
-    whole = np.bincount(found.launch, found.of_launch, minlength=len(launches.start)) > WHOLE
+    whole = np.bincount(overlaps.launch, overlaps.of_launch, minlength=len(launches.start)) > WHOLE
     clear = np.ones(int(stretch[-1]) + 1, dtype=bool)
-    clear[stretch[row[~whole[found.launch]]]] = False
+    clear[stretch[row[~whole[overlaps.launch]]]] = False
     of_start = stretch[np.clip(np.searchsorted(start, launches.start, side="right") - 1, 0, None)]
     return np.where(whole & clear[of_start], of_start, -1)

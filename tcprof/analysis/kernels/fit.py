@@ -114,9 +114,9 @@ def fit(
     solution = _reweighted(
         design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
     )
-    found = sum_parts(design, solution.parts, kinds)
+    value_of_class = sum_parts(design, solution.parts, kinds)
     covariance, bias, late_ns = _uncertainty(design, solution, kinds, offset_error_ns)
-    counted = found[launches.kind] * launches.weight
+    counted = value_of_class[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
@@ -124,7 +124,7 @@ def fit(
     unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
     sampled = float(observed.sum())
     times = late_ns, BORDER_NS * float(np.sqrt(solution.blur - 1))
-    return Fit(found, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
+    return Fit(value_of_class, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
 
 
 def _reweighted(
@@ -223,6 +223,6 @@ def _uncertainty(
     offset, parts = estimate_offset(design, precision, solution.noise, rate_change(design, solution.parts), weighted)
     late_ns = np.clip(np.hypot(offset.error_ns, np.nan_to_num(offset.late_ns)), offset_error_ns, MOST_OFFSET_NS)
     late = sum_parts(design, parts, kinds) * late_ns
-    others = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
-    bias, common = others[:, 0], others[:, 1:]
+    responses = sum_parts(design, precision.solve(solution.right[:, 1:]), kinds)
+    bias, common = responses[:, 0], responses[:, 1:]
     return solution.blur * (assumed + misfit) + np.outer(late, late) + common @ common.T, bias, float(late_ns)

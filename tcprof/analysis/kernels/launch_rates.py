@@ -18,25 +18,25 @@ NOT_FITTED = 0.3  # deviation of a kernel's Tensor Active (0 to 1) of which noth
 EDGE = 0.1  # how far the rate near an end of a launch may be off, of the launch's
 
 
-def rate_launches(activities: pd.DataFrame, found: "KernelFit | None") -> dict[int, Rates]:
+def rate_launches(activities: pd.DataFrame, kernel_fit: "KernelFit | None") -> dict[int, Rates]:
     """The kernels and graphs of each GPU with their Tensor Active, in parts if they were fitted."""
-    fitted = {gpu: of_gpu for gpu, of_gpu in found.gpus.items() if "tensor" in of_gpu.fits} if found else {}
+    fitted = {gpu: fit for gpu, fit in kernel_fit.gpus.items() if "tensor" in fit.fits} if kernel_fit else {}
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
-    rates = {gpu: _fitted_rates(of_gpu) for gpu, of_gpu in fitted.items()}
+    rates = {gpu: _fitted_rates(fit) for gpu, fit in fitted.items()}
     for gpu in set(kernels["gpu"].unique().tolist()) - set(fitted):
         start, end = (kernels.loc[kernels["gpu"] == gpu, name].to_numpy() for name in ("start_ns", "end_ns"))
         rates[gpu] = even_rates(start, end, *[np.full(len(start), NOT_FITTED)] * 3)
     return rates
 
 
-def _fitted_rates(of_gpu: "GpuFit") -> Rates:
+def _fitted_rates(gpu_fit: "GpuFit") -> Rates:
     """The launches of a GPU; each part counts its share of what its launch does."""
-    launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
+    launches, fit = gpu_fit.launches, gpu_fit.fits["tensor"]
     kind, duration = launches.kind, launches.end - launches.start
-    of_class = np.bincount(of_gpu.part_kind)
-    total = np.bincount(of_gpu.part_kind, fit.parts)[of_gpu.part_kind]
+    of_class = np.bincount(gpu_fit.part_kind)
+    total = np.bincount(gpu_fit.part_kind, fit.parts)[gpu_fit.part_kind]
     # Of its class's mean rate; a class that counts nothing does so evenly.
-    parts = fit.parts * of_class[of_gpu.part_kind]
+    parts = fit.parts * of_class[gpu_fit.part_kind]
     shape = np.divide(parts, total, out=np.ones(len(total)), where=total > 0)
     error = np.sqrt(np.diag(fit.covariance))[kind] * launches.weight / duration
     return Rates(
@@ -48,19 +48,19 @@ def _fitted_rates(of_gpu: "GpuFit") -> Rates:
         parts=of_class[kind],
         first=(np.cumsum(of_class) - of_class)[kind],
         shape=shape,
-        inside=_count_inside(of_gpu, of_class[kind]),
+        inside=_count_inside(gpu_fit, of_class[kind]),
         late_ns=fit.late_ns,
         stamp_ns=fit.stamp_ns,
     )
 
 
-def _count_inside(of_gpu: "GpuFit", parts: Ints) -> StepFunction:
+def _count_inside(gpu_fit: "GpuFit", parts: Ints) -> StepFunction:
     """How much more, with each ns, what launches have counted since they began may be off.
 
     By nothing at their borders, inside by how much the rate within a part may change, and by what dependent launches
     count before the one before them ends.
     """
-    launches, fit = of_gpu.launches, of_gpu.fits["tensor"]
+    launches, fit = gpu_fit.launches, gpu_fit.fits["tensor"]
     start, end, early = launches.start, launches.end, launches.early
     duration = end - start
     slope = EDGE * fit.per_launch / duration

@@ -15,7 +15,7 @@ from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
 from tcprof.analysis.kernels.waiting import find_early
-from tcprof.analysis.kernels.work import SHARES, Limits, fit_counts, fit_shares, requests_per_ns
+from tcprof.analysis.kernels.work import SHARES, WorkLimits, fit_counts, fit_shares, requests_per_ns
 from tcprof.analysis.samples.borders import UNMEASURED_OFFSET_NS
 from tcprof.analysis.samples.clock import offset_errors
 from tcprof.analysis.samples.copies import Copies, find_copies
@@ -82,12 +82,12 @@ def fit_kernels(
         code, geometry = (kernels[name].cat.codes.to_numpy(np.int64) for name in ("name", "launch_geometry"))
         launches, classes = _classify(kernels, code, geometry)
         with _LIBRARIES.limit(limits=1, user_api="blas"):  # for small matrices threads would only wait for each other
-            mine = rows_of_gpu(samples, gpu)
+            gpu_samples = rows_of_gpu(samples, gpu)
             offset_ns = errors.get(gpu, UNMEASURED_OFFSET_NS)
             peaks = (bandwidths.get(gpu, np.nan), chip.fma_per_cycle)
             copies = find_copies(pick_rows(activities, is_mine & ~of_kind))
-            fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), mine, offset_ns, peaks, copies)
-            other = find_untraced(mine, pick_rows(activities, is_mine))
+            fitted[gpu] = _fit_gpu(launches, (code, geometry, path_id[rows]), gpu_samples, offset_ns, peaks, copies)
+            other = find_untraced(gpu_samples, pick_rows(activities, is_mine))
             doubt: Floats = fitted[gpu].doubt + other.doubt((launches.end - launches.start).astype(np.float64))
             fitted[gpu] = replace(fitted[gpu], doubt=doubt)
         frame = _launched(gpu, rows, path_id[rows], launches, classes, fitted[gpu])
@@ -145,7 +145,7 @@ def _fit_gpu(
     enclosure = find_enclosure(launches, start, end, copies.internal)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
     active = full_activity(counted, capacity)
-    limits = Limits(capacity, has_clock, *peaks, requests_per_ns(samples))
+    limits = WorkLimits(capacity, has_clock, *peaks, requests_per_ns(samples))
     counts = fit_counts(launches, design, samples, limits, copies, enclosure, offset_error_ns)
     fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits, offset_error_ns)}
     doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
@@ -159,17 +159,17 @@ def _without_samples(launches: Launches) -> GpuFit:
     return GpuFit(launches, {}, {}, np.empty(0, np.int64), None, none, False, none + 1, none > 0)
 
 
-def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, found: GpuFit) -> pd.DataFrame:
+def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, model: GpuFit) -> pd.DataFrame:
     """The launches of one GPU with the columns of ``FITTED`` that need no names."""
     duration = launches.end - launches.start + launches.early
     # Only where the share of the memory's bandwidth is of counted bytes, and not of whole percentages.
-    has_bytes = "dram" in found.fits and found.counts.keys() >= set(SHARES["dram"][0])
-    bytes_ns = found.fits["dram"].per_launch if has_bytes else np.nan
+    has_bytes = "dram" in model.fits and model.counts.keys() >= set(SHARES["dram"][0])
+    bytes_ns = model.fits["dram"].per_launch if has_bytes else np.nan
     measured = {
-        "tensor_active_ns": np.minimum(found.fits["tensor"].per_launch, duration) if "tensor" in found.fits else np.nan,
-        "tensor_cycles": found.counted.per_launch if found.counted and found.in_cycles else np.nan,
-        "sm_cycles": found.capacity * duration / PIPES_PER_SM if found.has_clock else np.nan,
-        **{name: counted.per_launch for name, counted in found.counts.items()},
+        "tensor_active_ns": np.minimum(model.fits["tensor"].per_launch, duration) if "tensor" in model.fits else np.nan,
+        "tensor_cycles": model.counted.per_launch if model.counted and model.in_cycles else np.nan,
+        "sm_cycles": model.capacity * duration / PIPES_PER_SM if model.has_clock else np.nan,
+        **{name: counted.per_launch for name, counted in model.counts.items()},
         "dram_ideal_ns": bytes_ns,
     }
     return pd.DataFrame(
@@ -177,10 +177,10 @@ def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: 
             "gpu": np.broadcast_to(np.int64(gpu), len(rows)),
             "activity": rows,
             "path_id": path_id,
-            "kernel_class": found.launches.kind,
+            "kernel_class": model.launches.kind,
             "pooled": classes.pooled[classes.kind],
             "duration_ns": duration,
-            **{name: np.where(found.seen, values, np.nan) for name, values in measured.items()},
+            **{name: np.where(model.seen, values, np.nan) for name, values in measured.items()},
         },
         index=pd.RangeIndex(len(rows)),
         copy=False,

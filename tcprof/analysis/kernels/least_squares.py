@@ -85,5 +85,5 @@ class Precision:
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
         """The minimum of x'Px/2 - r'x over x >= 0."""
-        found = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
-        return np.where(found > negligible, found, 0.0)
+        solution = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
+        return np.where(solution > negligible, solution, 0.0)

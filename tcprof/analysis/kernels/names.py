@@ -161,10 +161,10 @@ def parse_name(name: str) -> KernelName:
     name = name[:LONGEST_PARSED]
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
-    named, communication, found = _matrix(name)
+    is_tensor, communication, instructions = _matrix(name)
     return KernelName(
-        **vars(found),
-        named_tensor=named,
+        **vars(instructions),
+        named_tensor=is_tensor,
         communication=communication,
         work=work,
         words=frozenset(word for word in words if not _WORDLESS.fullmatch(word)),
@@ -182,25 +182,25 @@ def _matrix(name: str) -> tuple[bool, bool, Instructions]:
         return False, False, Instructions(_first_type(name), NO_MATRIX)
     if _CUDA_CORES.search(name):
         return False, False, Instructions(first(_PLAIN_PRECISIONS, name), NO_MATRIX)
-    if found := read_instructions(name):
-        return True, False, found
-    named = first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
-    return False, False, Instructions(named or _only_type(name))
+    if instructions := read_instructions(name):
+        return True, False, instructions
+    precision = first(_PLAIN_PRECISIONS, name) if PRODUCTS.search(name) else ""
+    return False, False, Instructions(precision or _only_type(name))
 
 
 def _first_type(name: str) -> str:
     """The precision of the first argument that has one: of kernels in known sources that is what they read."""
     if _CASTS.search(name):
         return ""
-    own = _OF_A_FUNCTION.sub("", name)
-    found = [(match.start(), precision) for precision, pattern in _TYPES if (match := pattern.search(own))]
-    return min(found)[1] if found else ""
+    text = _OF_A_FUNCTION.sub("", name)
+    precisions = [(match.start(), precision) for precision, pattern in _TYPES if (match := pattern.search(text))]
+    return min(precisions)[1] if precisions else ""
 
 
 def _only_type(name: str) -> str:
     """The precision that all arguments have; empty where they differ, since none is first, or inputs have no type."""
-    found = [precision for precision, pattern in _TYPES if pattern.search(name)]
-    return found[0] if len(found) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
+    precisions = [precision for precision, pattern in _TYPES if pattern.search(name)]
+    return precisions[0] if len(precisions) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
 
 @lru_cache(MOST_NAMES)
@@ -213,8 +213,8 @@ def short_name(name: str, length: int = LONGEST_NAME) -> str:
     if base in _WRAPPERS and arguments:
         inner = re.split(r"[<>,(]", arguments, maxsplit=1)[0].rpartition("::")[2].strip()
         base = "::".join(scopes[-2:]) if _WORDLESS.fullmatch(inner) else inner or base
-    found = [match for match in _FUNCTION.findall(arguments) if match != base]
-    inner = next((match for match in found if not _HANDING_ON.search(match)), found[0] if found else "")
+    functions = [match for match in _FUNCTION.findall(arguments) if match != base]
+    inner = next((match for match in functions if not _HANDING_ON.search(match)), functions[0] if functions else "")
     short = _NOISE.sub("", f"{base}<{inner}>" if inner else base) or "(unnamed)"
-    kept = length * 3 // 5  # what distinguishes kernels of one family is at the end
-    return short if len(short) <= length else f"{short[:kept]}…{short[kept + 1 - length :]}"
+    head_length = length * 3 // 5  # what distinguishes kernels of one family is at the end
+    return short if len(short) <= length else f"{short[:head_length]}…{short[head_length + 1 - length :]}"

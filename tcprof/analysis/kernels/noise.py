@@ -102,10 +102,10 @@ def _sum_alike(columns: csr_array, alike: Bools, factor: Floats) -> Floats:
     in_run = alike | np.append(alike[1:], False)
     rows, entry = np.flatnonzero(in_run), np.flatnonzero(np.repeat(in_run, count))
     row = np.repeat(np.arange(len(rows)), count[rows])
-    place = entry - columns.indptr[rows][row]
+    column = entry - columns.indptr[rows][row]
     side_by_side = np.zeros((len(rows), int(count[rows].max())), order="F")
-    side_by_side[row, place] = values[entry]
-    values[entry] = _accumulate(factor[rows], side_by_side)[row, place]
+    side_by_side[row, column] = values[entry]
+    values[entry] = _accumulate(factor[rows], side_by_side)[row, column]
     return values
 
 
@@ -123,14 +123,14 @@ def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
         through: What each run hands on of what it is handed.
     """
     run = np.flatnonzero(tied)
-    value, found = np.ones(len(run)), [(run[:0], run[:0], tied[:0])]
+    value, parts = np.ones(len(run)), [(run[:0], run[:0], tied[:0])]
     while len(run):
-        before = run - len(found)
-        found.append((run, last[before], value))
+        before = run - len(parts)
+        parts.append((run, last[before], value))
         value = value * through[before]
-        kept = value > NOTHING
-        run, value = run[kept], value[kept]
-    run, row, value = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        is_large = value > NOTHING
+        run, value = run[is_large], value[is_large]
+    run, row, value = (np.concatenate(part) for part in zip(*parts, strict=True))
     return make_sparse(value, run, row, (len(tied), int(last[-1]) + 1))
 
 

@@ -133,7 +133,7 @@ def read_instructions(name: str) -> Instructions | None:
 
 def first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:
     """What the first pattern that is found stands for; empty if none is."""
-    return next((found for found, pattern in patterns if pattern.search(name)), "")
+    return next((text for text, pattern in patterns if pattern.search(name)), "")
 
 
 # Adam that loops over the parameters, by kernels that nothing else has.
@@ -187,14 +187,14 @@ def _read(name: str) -> tuple[bool, ...]:
 
 def read_attention(name: str) -> tuple[int, int, int] | None:
     """Of FlashAttention-2 the size of a head, and the rows of queries and of keys of a block."""
-    found = _ATTENTION.search(name)
-    return (int(found[1]), int(found[2]), int(found[3])) if found else None
+    match = _ATTENTION.search(name)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def function_name(name: str) -> str:
     """The function alone, as Nsight Compute's ``--kernel-name`` takes it; empty where there is none."""
-    found = _FUNCTION.search(name)
-    return found[0] if found else ""
+    match = _FUNCTION.search(name)
+    return match[0] if match else ""
 
 
 def count_blocks(geometry: str) -> float:

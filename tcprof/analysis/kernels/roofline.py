@@ -17,17 +17,17 @@ _UNKNOWN = (np.nan, "")
 
 def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | None) -> dict[str, "pd.Series[Any]"]:
     """The dense peak of each tensor kernel at the boost clock, in 10^12 FLOP/s, and its source; or what was given."""
-    known = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
+    gpu_chips = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
     columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
     keys = list(zip(*columns, strict=True))
-    found: dict[tuple[Any, ...], tuple[float, str]] = {}
+    peak_of_key: dict[tuple[Any, ...], tuple[float, str]] = {}
     for key in dict.fromkeys(keys):
         number, is_tensor, precision, accumulator = key
         if is_tensor and given_tflops is not None:
-            found[key] = (given_tflops, GIVEN)
-        elif is_tensor and precision and number in known:
-            found[key] = _find_peak(*known[number], precision, accumulator)
-    peaks = [found.get(key, _UNKNOWN) for key in keys]
+            peak_of_key[key] = (given_tflops, GIVEN)
+        elif is_tensor and precision and number in gpu_chips:
+            peak_of_key[key] = _find_peak(*gpu_chips[number], precision, accumulator)
+    peaks = [peak_of_key.get(key, _UNKNOWN) for key in keys]
     return {
         "peak_tflops": pd.Series([tflops for tflops, _ in peaks], kernels.index, dtype=float),
         "peak_source": pd.Series([source for _, source in peaks], kernels.index, dtype=object),
@@ -87,7 +87,7 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
     moved = kernels["dram_read_bytes"] + kernels["dram_write_bytes"]
     moved_error = kernels["dram_read_bytes_error"] + kernels["dram_write_bytes_error"]
     tflops = flop / kernels["total_ns"].where(kernels["total_ns"] > 0) * 1e-3
-    known = (moved > 0) & (moved_error <= RESOLVED_SHARE * moved)
+    is_resolved = (moved > 0) & (moved_error <= RESOLVED_SHARE * moved)
     of_cache = kernels["l2_bytes"].where(kernels["l2_bytes_error"] <= RESOLVED_SHARE * kernels["l2_bytes"])
     roofs = kernels["gpu"].map({roof.gpu: roof.tflops for roof in cuda_roofs(gpus)}).astype(float)
     roof = kernels["peak_tflops"].where(tensor.notna(), roofs)
@@ -98,30 +98,30 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
         tflops=tflops,
         moved_bytes=moved,
         moved_error=moved_error,
-        intensity=flop / moved.where(known),
+        intensity=flop / moved.where(is_resolved),
         l2_intensity=flop / of_cache.where(of_cache > 0),
         roof_tflops=roof.where(flop.notna()),
         roof_pct=100 * tflops / roof,
         memory_pct=100 * kernels["dram_bandwidth"] / bandwidth,
-        place=np.select([tflops.isna(), ~known], [NO_FLOP, NO_BYTES], PLACED),
+        place=np.select([tflops.isna(), ~is_resolved], [NO_FLOP, NO_BYTES], PLACED),
     )
 
 
 def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
     """The most FLOP of float32 on the CUDA cores of each GPU for which that is known, at its highest SM clock."""
-    found = []
+    roofs = []
     for gpu in gpus.to_dict("records"):
         peak, source = _peak_at_clock(gpu, FLOP_PER_FMA * find_chip(gpu["chip"], gpu["name"]).fma_per_cycle)
         if peak > 0:
-            found.append(Roof(int(gpu["gpu"]), CUDA_CORES, peak, source))
-    return found
+            roofs.append(Roof(int(gpu["gpu"]), CUDA_CORES, peak, source))
+    return roofs
 
 
 def find_roofs(placed: pd.DataFrame, gpus: pd.DataFrame) -> list[Roof]:
     """One roof for each GPU and precision that kernels have which are ``placed``, the highest first."""
     drawn = placed[(placed["place"] == PLACED) & placed["roof_tflops"].notna()]
     sources = {roof.gpu: roof.source for roof in cuda_roofs(gpus)}
-    found = {
+    roofs = {
         Roof(
             int(row["gpu"]),
             row["arithmetic"],
@@ -130,4 +130,4 @@ def find_roofs(placed: pd.DataFrame, gpus: pd.DataFrame) -> list[Roof]:
         )
         for row in drawn.to_dict("records")
     }
-    return sorted(found, key=lambda roof: (-roof.tflops, roof.gpu, roof.precision))
+    return sorted(roofs, key=lambda roof: (-roof.tflops, roof.gpu, roof.precision))

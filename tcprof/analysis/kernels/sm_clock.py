@@ -80,9 +80,9 @@ class _Clock:
 
     rate: Floats  # what each part lacks in a ns
     lag_ns: float  # how late the clock follows
-    left: Floats  # what the fit leaves of each row
+    residual: Floats  # what the fit leaves of each row
     precision: Precision  # of the parts, and of the lag
-    weighted: Floats  # ``left`` times the inverse of its variance
+    weighted: Floats  # ``residual`` times the inverse of its variance
     by_lag: Floats  # how much more each row lacks for each ns of the lag
 
 
@@ -92,19 +92,19 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
     if np.isnan(highest) or not len(design.row):
         return constant_capacity(len(launches.start), len(launches.opaque), 1.0 if np.isnan(highest) else highest)
     rows = _find_rows(launches, design, samples)
-    found = _fit_clock(rows, np.maximum(highest * design.length - pipe_cycles[design.row], 0), highest)
+    clock = _fit_clock(rows, np.maximum(highest * design.length - pipe_cycles[design.row], 0), highest)
     duration, kinds = launches.end - launches.start, len(launches.opaque)
     total, sampled = np.bincount(launches.kind, duration), np.asarray(rows.time.sum(axis=0))[:kinds]
-    changes = StepFunction(samples.start[design.row], samples.end[design.row], -found.left / design.length)
+    changes = StepFunction(samples.start[design.row], samples.end[design.row], -clock.residual / design.length)
     covered = np.maximum(changes.covered(launches.start, launches.end), 1)
-    own, length = (np.bincount(design.part_kind, weight * design.part_ns) for weight in (found.rate[:-1], 1))
-    late, by_lag = _lag_behind(launches, rows.design, found)
-    lacking = np.maximum((own / length)[launches.kind] + late / duration, 0)
+    sums, length = (np.bincount(design.part_kind, weight * design.part_ns) for weight in (clock.rate[:-1], 1))
+    late, by_lag = _lag_behind(launches, rows.design, clock)
+    missing = np.maximum((sums / length)[launches.kind] + late / duration, 0)
     change = changes.integral(launches.start, launches.end) / covered
-    of_launch = np.clip(highest - lacking + change, LOWEST_CLOCK * highest, highest)
+    of_launch = np.clip(highest - missing + change, LOWEST_CLOCK * highest, highest)
     of_class = np.bincount(launches.kind, of_launch * duration) / total
-    covariance = _covariance(rows, found, np.append(by_lag * sampled / total, 0.0)) + _covariance_in_time(
-        rows, found.left
+    covariance = _covariance(rows, clock, np.append(by_lag * sampled / total, 0.0)) + _covariance_in_time(
+        rows, clock.residual
     )
     passed = np.maximum(sampled, 1) * of_class
     return Capacity(of_launch, of_class, covariance[:kinds, :kinds] / np.outer(passed, passed))
@@ -147,48 +147,48 @@ def _count_in_rows(times: Ints, part: Ints, start: Ints, end: Ints, parts: int) 
     return make_sparse(np.ones(int(inside.sum())), row[inside], part[inside], (len(start), parts))
 
 
-def _fit_clock(rows: _Rows, lacking: Floats, highest: float) -> _Clock:
+def _fit_clock(rows: _Rows, missing: Floats, highest: float) -> _Clock:
     """Solve for what each part lacks, and for the lag, in turns."""
     design, length = rows.design, rows.design.length
     alone = rows.time.multiply(rows.time).sum(axis=1) / length**2
-    most = min(highest, STEEPEST * float(np.quantile(lacking / length, 0.999)) + CLOCK_ERROR * highest)
-    rate = np.full(len(design.part_ns), lacking.sum() / length.sum())
+    most = min(highest, STEEPEST * float(np.quantile(missing / length, 0.999)) + CLOCK_ERROR * highest)
+    rate = np.full(len(design.part_ns), missing.sum() / length.sum())
     variation, lag_ns, none = (START_VARIATION * highest) ** 2, LAG_NS, np.zeros(len(length))
     for number in range(PASSES):
         variance = length**2 * (variation * alone + (CLOCK_ERROR * highest) ** 2)
         noise, by_lag = Noise(variance, none), rows.turns @ (rate[:-1] - rate[-1])
-        normal, right, _ = normal_equations(design, np.column_stack([lacking - lag_ns * by_lag, by_lag]), noise)
+        normal, right, _ = normal_equations(design, np.column_stack([missing - lag_ns * by_lag, by_lag]), noise)
         prior = smoothing_prior(design, rate, highest, most)
         precision = Precision(normal + prior)
         parts = precision.minimize(right[:, 0], NEGLIGIBLE * highest * design.part_ns)
         rate = parts / design.part_ns
-        left = lacking - lag_ns * by_lag - design.shares @ parts
-        variation = float(np.mean(_steps(left / length)) / np.mean(alone))
-        own = by_lag - design.shares @ precision.solve(right[:, 1])
-        size = float(own @ (by_lag / variance)) + LAG_DEVIATION**-2
-        step = (float(own @ (left / variance)) + (LAG_NS - lag_ns) / LAG_DEVIATION**2) / size
+        residual = missing - lag_ns * by_lag - design.shares @ parts
+        variation = float(np.mean(_steps(residual / length)) / np.mean(alone))
+        lag_residual = by_lag - design.shares @ precision.solve(right[:, 1])
+        size = float(lag_residual @ (by_lag / variance)) + LAG_DEVIATION**-2
+        step = (float(lag_residual @ (residual / variance)) + (LAG_NS - lag_ns) / LAG_DEVIATION**2) / size
         if number < PASSES - 1:
             lag_ns = float(np.clip(lag_ns + step, 0, MOST_LAG_NS))
     of_lag = by_lag @ (by_lag / variance) + LAG_DEVIATION**-2
     both = np.block([[normal + prior, right[:, 1:]], [right[:, 1:].T, np.array([[of_lag]])]])
-    return _Clock(rate, lag_ns, left, Precision(both), left / variance, by_lag)
+    return _Clock(rate, lag_ns, residual, Precision(both), residual / variance, by_lag)
 
 
-def _lag_behind(launches: Launches, design: Design, found: _Clock) -> tuple[Floats, Floats]:
+def _lag_behind(launches: Launches, design: Design, clock: _Clock) -> tuple[Floats, Floats]:
     """What each launch lacks more as the clock follows late; and what a class's launches do for each ns of the lag."""
-    idle = found.rate[-1]
+    idle = clock.rate[-1]
     last = np.append(run_starts(design.part_kind)[1:], len(design.part_kind)) - 1
-    at_end = found.rate[last[launches.kind]]
+    at_end = clock.rate[last[launches.kind]]
     before = np.append(idle, at_end[:-1])
     reached = np.append(launches.start[0], np.maximum.accumulate(launches.end)[:-1])
-    since = np.clip(launches.start - reached, 0, found.lag_ns)
-    late = since * idle + (found.lag_ns - since) * before - found.lag_ns * at_end
-    share = since / max(found.lag_ns, 1.0)
+    since = np.clip(launches.start - reached, 0, clock.lag_ns)
+    late = since * idle + (clock.lag_ns - since) * before - clock.lag_ns * at_end
+    share = since / max(clock.lag_ns, 1.0)
     by_lag = np.bincount(launches.kind, share * idle + (1 - share) * before - at_end)
     return late, np.asarray(by_lag, dtype=np.float64)
 
 
-def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
+def _covariance(rows: _Rows, clock: _Clock, by_lag: Floats) -> Floats:
     """The covariance of what passes in all launches of each class, from that of the fit.
 
     What a sample holds is known, so that only how it is shared is uncertain. What the fit leaves over is summed by
@@ -201,41 +201,41 @@ def _covariance(rows: _Rows, found: _Clock, by_lag: Floats) -> Floats:
     follows = np.zeros((rows.time.shape[1], len(design.part_ns) + 1))
     follows[design.part_kind, np.arange(len(design.part_ns))] = design.shares.sum(axis=0)
     follows[:, :-1] -= (shared @ design.shares).toarray()
-    follows[:, -1] = by_lag - shared @ found.by_lag
-    answer = found.precision.solve(follows.T)
+    follows[:, -1] = by_lag - shared @ clock.by_lag
+    answer = clock.precision.solve(follows.T)
     total = follows @ answer + LAG_ERROR_NS**2 * np.outer(follows[:, -1], follows[:, -1])
-    for group in (design.cluster, _places(rows.time)):
+    for group in (design.cluster, _number_class_pairs(rows.time)):
         count = int(group.max(initial=-1)) + 1
-        summed = make_sparse(found.weighted, group, np.arange(len(group)), (count, len(group)))
+        summed = make_sparse(clock.weighted, group, np.arange(len(group)), (count, len(group)))
         for low in range(0, count, CLUSTERS_AT_ONCE):  # a dense row for each
             some = summed[low : low + CLUSTERS_AT_ONCE]
-            influence = some @ design.shares @ answer[:-1] + np.outer(some @ found.by_lag, answer[-1])
+            influence = some @ design.shares @ answer[:-1] + np.outer(some @ clock.by_lag, answer[-1])
             total += influence.T @ influence
     return np.asarray(total)
 
 
-def _places(time: csr_array) -> Ints:
+def _number_class_pairs(time: csr_array) -> Ints:
     """A number for the two classes that have most of each row's time."""
     first, count, kinds = time.indptr[:-1], np.diff(time.indptr), time.shape[1]
     low, high = np.zeros((2, len(count)), dtype=np.int64)
-    left = time.data.copy()
-    for place in (low, high):
-        is_most = left == np.repeat(np.maximum.reduceat(left, first), count)
+    remaining = time.data.copy()
+    for class_number in (low, high):
+        is_most = remaining == np.repeat(np.maximum.reduceat(remaining, first), count)
         row = np.repeat(np.arange(len(count)), count)[is_most]
-        place[row] = time.indices[is_most]
-        left[is_most] = -1
+        class_number[row] = time.indices[is_most]
+        remaining[is_most] = -1
     places = np.minimum(low, high) * kinds + np.maximum(low, high)
     return enumerate_keys(places)[1]
 
 
-def _covariance_in_time(rows: _Rows, left: Floats) -> Floats:
+def _covariance_in_time(rows: _Rows, residual: Floats) -> Floats:
     """The same, as the clock changes within samples: by how much follows from how it differs between neighbours.
 
     In a row each class differs by itself from what the fit gives it; that their sum is known ties them.
     """
     length, time = rows.design.length, rows.time
     square = csr_array(time.multiply(time))
-    steps, alone = _steps(left / length), square.sum(axis=1) / length**2
+    steps, alone = _steps(residual / length), square.sum(axis=1) / length**2
     of_row = np.maximum(steps[1:], steps[:-1]) / alone
     of_pairs = (square.T @ scale_rows(of_row / length, time)).toarray()
     of_all = (time.T @ scale_rows(of_row * alone, time)).toarray()

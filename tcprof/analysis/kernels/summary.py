@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
-class _Held:
+class _Members:
     """Which launches of one GPU groups hold."""
 
     group: Ints  # the groups that have some, ascending
@@ -34,13 +34,13 @@ class _Held:
     chosen: csr_array
 
     @classmethod
-    def of(cls, group: Ints, launches: Launches) -> "_Held":
+    def of(cls, group: Ints, launches: Launches) -> "_Members":
         """Which launches of a GPU each of its groups holds."""
-        found, row = enumerate_keys(group)
-        shape = (len(found), int(launches.kind.max()) + 1)
+        groups, row = enumerate_keys(group)
+        shape = (len(groups), int(launches.kind.max()) + 1)
         weight, squares = (make_sparse(launches.weight**power, row, launches.kind, shape) for power in (1, 2))
         whole = np.bincount(launches.kind, launches.weight)
-        return cls(found, row, weight, squares.multiply(whole) - squares.multiply(weight))
+        return cls(groups, row, weight, squares.multiply(whole) - squares.multiply(weight))
 
     def half_of_sums(self, fit: Fit) -> Floats:
         """Half the interval of sums a'x over classes, from a'Ca and a'b.
@@ -61,23 +61,23 @@ class GroupSums:
     def __init__(self, kernel_fit: KernelFit, group: Ints) -> None:
         self._fit, self._groups = kernel_fit, int(group.max(initial=-1)) + 1
         gpu = kernel_fit.kernel_instances["gpu"].to_numpy()
-        self._held = {one: _Held.of(group[gpu == one], of_gpu.launches) for one, of_gpu in kernel_fit.gpus.items()}
+        self._held = {one: _Members.of(group[gpu == one], fit.launches) for one, fit in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:
         """Each group's ns of full activity, and half the 95 % interval of that; unknown where there is no fit.
 
         The metric is ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
         """
-        value, half = self._sum({one: of_gpu.fits.get(metric) for one, of_gpu in self._fit.gpus.items()})
+        value, half = self._sum({one: fit.fits.get(metric) for one, fit in self._fit.gpus.items()})
         if metric == "tensor":
-            for one, of_gpu in self._fit.gpus.items():
+            for one, fit in self._fit.gpus.items():
                 held = self._held[one]
-                half[held.group] += np.bincount(held.row, of_gpu.doubt)
+                half[held.group] += np.bincount(held.row, fit.doubt)
         return value, half
 
     def half_of_count(self, name: str) -> Floats:
         """Half the 95 % interval of what each group counts, by column of ``tcprof.frames.WORK``."""
-        return self._sum({one: of_gpu.counts.get(name) for one, of_gpu in self._fit.gpus.items()})[1]
+        return self._sum({one: fit.counts.get(name) for one, fit in self._fit.gpus.items()})[1]
 
     def _sum(self, fits: Mapping[int, Fit | None]) -> tuple[Floats, Floats]:
         value, half = (np.full(self._groups, np.nan) for _ in range(2))
@@ -119,11 +119,11 @@ def summarize_kernels(
     sums = GroupSums(kernel_fit, group)
     add_up = _prepare_sums(launched, group)
     measured = _measure(sums, launched, group, add_up)
-    others = _measure_others(sums, measured["total_ns"], ~np.isnan(measured["tensor_active_pct"]))
+    shares = _measure_others(sums, measured["total_ns"], ~np.isnan(measured["tensor_active_pct"]))
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)
-    bound = find_bounds(others, measured["tensor_active_pct"], fp32_products, names["communication"].to_numpy(bool))
+    bound = find_bounds(shares, measured["tensor_active_pct"], fp32_products, names["communication"].to_numpy(bool))
     work = _measure_work(sums, measured["total_ns"], add_up)
-    columns = {**rows, **texts, "path": labels[path_id], **measured, **others, **work, "bound": bound, **names}
+    columns = {**rows, **texts, "path": labels[path_id], **measured, **shares, **work, "bound": bound, **names}
     frame = pd.DataFrame(columns, index=rows.index)
     frame = frame.assign(share_pct=100 * frame["total_ns"] / frame.groupby("gpu")["total_ns"].transform("sum"))
     frame = frame.assign(**judge_kernels(frame, kernel_fit.from_samples))
@@ -148,8 +148,8 @@ def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
     """The path of each group in which it spent most time; -1 for outside of all ranges."""
     path = launched["path_id"].to_numpy()
     paths = int(path.max(initial=-1)) + 2  # with -1
-    keys, place = enumerate_keys(group * paths + path + 1)
-    time = np.bincount(place, launched["duration_ns"])
+    keys, key_index = enumerate_keys(group * paths + path + 1)
+    time = np.bincount(key_index, launched["duration_ns"])
     of_group = keys // paths
     order = np.lexsort((keys, -time, of_group))  # of paths with the same time the first
     return keys[order[run_starts(of_group[order])]] % paths - 1
@@ -159,8 +159,8 @@ def _prepare_sums(launched: pd.DataFrame, group: Ints) -> Callable[[str], Floats
     """Sums of a column over each group; unknown where what no sample shows has more than a little of the time."""
     duration, seen = launched["duration_ns"].to_numpy(np.float64), launched["tensor_active_ns"].notna().to_numpy()
     time, of_seen = (np.bincount(group, of_launch) for of_launch in (duration, np.where(seen, duration, 0)))
-    known = (np.bincount(group, seen) > 0) & (100 * of_seen >= (100 - LARGEST_UNCOVERED_PCT) * time)
-    return lambda name: np.where(known, np.bincount(group, np.where(seen, launched[name], 0)), np.nan)
+    is_known = (np.bincount(group, seen) > 0) & (100 * of_seen >= (100 - LARGEST_UNCOVERED_PCT) * time)
+    return lambda name: np.where(is_known, np.bincount(group, np.where(seen, launched[name], 0)), np.nan)
 
 
 def _measure(
@@ -191,22 +191,22 @@ def _measure(
 
 
 def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str, Floats]:
-    found = {}
+    columns = {}
     for name in SHARES:
         active, half = sums.active(name)
-        known = is_seen & (100 * half / total <= OTHER_RESOLVED_POINTS)
-        found[f"{name}_pct"] = np.where(known, np.minimum(100 * active / total, 100), np.nan)
-    return found
+        is_resolved = is_seen & (100 * half / total <= OTHER_RESOLVED_POINTS)
+        columns[f"{name}_pct"] = np.where(is_resolved, np.minimum(100 * active / total, 100), np.nan)
+    return columns
 
 
 def _measure_work(sums: GroupSums, total: Floats, add_up: Callable[[str], Floats]) -> dict[str, Floats]:
     """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
-    found = {name: add_up(name) for name in ("sm_cycles", *WORK)}
+    columns = {name: add_up(name) for name in ("sm_cycles", *WORK)}
     for name in WORK:
-        found[f"{name}_error"] = np.where(np.isnan(found[name]), np.nan, sums.half_of_count(name))
+        columns[f"{name}_error"] = np.where(np.isnan(columns[name]), np.nan, sums.half_of_count(name))
     seconds = total * 1e-9
-    moved = found["dram_read_bytes"] + found["dram_write_bytes"]
-    return found | {
+    moved = columns["dram_read_bytes"] + columns["dram_write_bytes"]
+    return columns | {
         "dram_bandwidth": moved / seconds,
-        "fma_tflops": FLOP_PER_FMA * found["fma_instruction_count"] / seconds * 1e-12,
+        "fma_tflops": FLOP_PER_FMA * columns["fma_instruction_count"] / seconds * 1e-12,
     }

@@ -83,11 +83,11 @@ def estimate_offset(
     """
     of_change = noise.weigh(change)
     parts = precision.solve(design.shares.T @ of_change)
-    own = change - design.shares @ parts
-    size = float(own @ of_change)
+    change_residual = change - design.shares @ parts
+    size = float(change_residual @ of_change)
     if not size > 0:
         return Offset(np.nan, np.inf), parts
-    sums = np.bincount(design.cluster, own * weighted)
+    sums = np.bincount(design.cluster, change_residual * weighted)
     return Offset(-float(sums.sum()) / size, float(np.hypot(np.linalg.norm(sums) / size, size**-0.5))), parts
 
 
@@ -113,7 +113,7 @@ def estimate_variation(
     turned = unit.T
     for _ in range(STEPS):
         predicted = other + unit @ variation
-        found, expected = turned @ (square / predicted**2), turned @ (1 / predicted)
-        ratio = np.divide(found, expected, out=np.zeros(len(variation)), where=expected > 0)
+        observed, expected = turned @ (square / predicted**2), turned @ (1 / predicted)
+        ratio = np.divide(observed, expected, out=np.zeros(len(variation)), where=expected > 0)
         variation = np.clip(variation * np.sqrt(ratio), LEAST, MOST)
     return variation

@@ -75,24 +75,24 @@ class Untraced:
 
 def find_untraced_by_gpu(samples: pd.DataFrame, activities: pd.DataFrame) -> dict[int, Untraced]:
     """Find what each sampled GPU did beyond its traced work, see ``find_untraced``."""
-    found = find_hardly_traced(samples, activities)
-    for gpu, mine in samples_by_gpu(samples).items():
-        if gpu not in found and len(own := rows_of_gpu(activities, gpu)):
-            found[gpu] = find_untraced(mine, own)
-    return dict(sorted(found.items()))
+    untraced = find_hardly_traced(samples, activities)
+    for gpu, sampled in samples_by_gpu(samples).items():
+        if gpu not in untraced and len(work := rows_of_gpu(activities, gpu)):
+            untraced[gpu] = find_untraced(sampled, work)
+    return dict(sorted(untraced.items()))
 
 
 def find_hardly_traced(samples: pd.DataFrame, activities: pd.DataFrame) -> dict[int, Untraced]:
     """Find the GPUs that worked although the trace shows next to nothing of it, while work of any GPU was traced."""
-    found: dict[int, Untraced] = {}
+    by_gpu: dict[int, Untraced] = {}
     whole = _ends_of(activities if len(activities) else samples)
-    for gpu, mine in samples_by_gpu(samples).items():
-        own = rows_of_gpu(activities, gpu)
-        active_ns = float((_busy_pct(mine) / 100 * (mine["end_ns"] - mine["start_ns"])).sum())
-        if float((own["end_ns"] - own["start_ns"]).sum()) < HARDLY * active_ns:
-            untraced = find_untraced(mine, own, whole)
-            found |= {gpu: untraced} if untraced.is_all else {}
-    return found
+    for gpu, sampled in samples_by_gpu(samples).items():
+        work = rows_of_gpu(activities, gpu)
+        active_ns = float((_busy_pct(sampled) / 100 * (sampled["end_ns"] - sampled["start_ns"])).sum())
+        if float((work["end_ns"] - work["start_ns"]).sum()) < HARDLY * active_ns:
+            untraced = find_untraced(sampled, work, whole)
+            by_gpu |= {gpu: untraced} if untraced.is_all else {}
+    return by_gpu
 
 
 def _busy_pct(samples: pd.DataFrame) -> pd.Series:
@@ -113,22 +113,22 @@ def find_untraced(samples: pd.DataFrame, activities: pd.DataFrame, inside: tuple
         inside: From when to when; by default from the first activity to the last.
     """
     first, last = inside or _ends_of(activities)
-    mine, traced, beyond = find_busy_beyond(samples, activities, (first, last))
-    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    rows, traced, beyond = find_busy_beyond(samples, activities, (first, last))
+    begin, finish = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
     length = (finish - begin).astype(np.float64)
-    tensor, shown, free = mine["tensor_active_pct"].fillna(0).to_numpy(), beyond > 0, length - traced
+    tensor, is_busy, free = rows["tensor_active_pct"].fillna(0).to_numpy(), beyond > 0, length - traced
     # What a sample shows of the tensor pipes beside traced work may be that work's.
-    own = shown & (2 * traced < length)
-    share = float(beyond[shown].sum() / beyond[own].sum()) if own.any() else 0.0
-    tensor_ns = share * float((tensor / 100 * np.minimum(length, free))[own].sum())
+    is_apart = is_busy & (2 * traced < length)
+    share = float(beyond[is_busy].sum() / beyond[is_apart].sum()) if is_apart.any() else 0.0
+    tensor_ns = share * float((tensor / 100 * np.minimum(length, free))[is_apart].sum())
     family = read_names(activities["name"].cat.categories)["family"].to_numpy()
     of_name = np.append(family == NO_MATRIX, False)  # the last: without a name
     is_quiet = (activities["kind"] == "kernel").to_numpy() & of_name[activities["name"].cat.codes.to_numpy()]
     quiet = _find_beside_quiet(begin, finish, tensor, activities, is_quiet)
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     traced_ns = float(open_times(start, end).covered(begin, finish).sum())
-    busy_ns, idle_ns = float(beyond[shown].sum()), float(free.sum())
-    return Untraced(busy_ns, idle_ns, traced_ns, float(last - first), int(shown.sum()), tensor_ns, quiet)
+    busy_ns, idle_ns = float(beyond[is_busy].sum()), float(free.sum())
+    return Untraced(busy_ns, idle_ns, traced_ns, float(last - first), int(is_busy.sum()), tensor_ns, quiet)
 
 
 def find_busy_beyond(
@@ -146,14 +146,14 @@ def find_busy_beyond(
     start, end = activities["start_ns"].to_numpy(), activities["end_ns"].to_numpy()
     near = open_times(start - NEAR_NS, np.maximum(end, start + 1) + NEAR_NS)
     first, last = inside or _ends_of(activities)
-    mine = pick_rows(samples, ((samples["start_ns"] >= first) & (samples["end_ns"] <= last)).to_numpy())
-    begin, finish = mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+    rows = pick_rows(samples, ((samples["start_ns"] >= first) & (samples["end_ns"] <= last)).to_numpy())
+    begin, finish = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
     length, traced = (finish - begin).astype(np.float64), near.covered(begin, finish)
-    active = _busy_pct(mine).to_numpy()
-    tensor = mine["tensor_active_pct"].fillna(0).to_numpy()
+    active = _busy_pct(rows).to_numpy()
+    tensor = rows["tensor_active_pct"].fillna(0).to_numpy()
     beyond = (active - LEAST_PCT) / 100 * length - traced
     beyond = np.where((tensor > LEAST_PCT) & (traced == 0), np.maximum(beyond, length / 2), beyond)
-    return mine, traced, np.where(beyond > LEAST_OF_SAMPLE * length, beyond, 0.0)
+    return rows, traced, np.where(beyond > LEAST_OF_SAMPLE * length, beyond, 0.0)
 
 
 def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd.DataFrame, is_quiet: Bools) -> Quiet:
@@ -162,18 +162,18 @@ def _find_beside_quiet(begin: Ints, finish: Ints, tensor: Floats, activities: pd
     name = code = activities["name"].cat.codes.to_numpy(np.int64)
     loud = activities["kind"].isin(KERNEL_KINDS).to_numpy() & ~is_quiet
     margin = NEAR_NS + int((finish - begin).max(initial=0)) // 2
-    others = open_times(start[loud] - margin, end[loud] + margin)
+    loud_time = open_times(start[loud] - margin, end[loud] + margin)
     order = np.argsort(start[is_quiet], kind="stable")
     start, end, name = (values[is_quiet][order] for values in (start, end, name))
     under = open_times(start, end).covered(begin, finish)
     rows = np.flatnonzero(2 * under > finish - begin)
-    rows = rows[others.covered(begin[rows], finish[rows]) == 0]
+    rows = rows[loud_time.covered(begin[rows], finish[rows]) == 0]
     length = (finish - begin)[rows].astype(np.float64)
     tensor_ns = tensor[rows] / 100 * length
-    shown = tensor_ns - (length - under[rows]) > LEAST_OF_QUIET * length
+    busy = tensor_ns - (length - under[rows]) > LEAST_OF_QUIET * length
     of_kernel = name[np.maximum(np.searchsorted(start, begin[rows] + (finish - begin)[rows] // 2) - 1, 0)]
-    own = np.bincount(of_kernel, shown) > MOST_OF_KERNEL * np.bincount(of_kernel)
-    if own.any():
-        own_too = np.isin(code, np.flatnonzero(own))
-        return _find_beside_quiet(begin, finish, tensor, activities, is_quiet & ~own_too)
-    return Quiet(float(length.sum()), float(length[shown].sum()), int(shown.sum()), float(tensor_ns[shown].sum()))
+    is_tensor = np.bincount(of_kernel, busy) > MOST_OF_KERNEL * np.bincount(of_kernel)
+    if is_tensor.any():
+        is_tensor_kernel = np.isin(code, np.flatnonzero(is_tensor))
+        return _find_beside_quiet(begin, finish, tensor, activities, is_quiet & ~is_tensor_kernel)
+    return Quiet(float(length.sum()), float(length[busy].sum()), int(busy.sum()), float(tensor_ns[busy].sum()))

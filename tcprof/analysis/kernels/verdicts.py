@@ -69,18 +69,18 @@ def judge_kernels(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDAr
     """
     narrow = is_resolved(frame["tensor_active_pct"], frame["half_points"])
     measured = frame["tensor_active_pct"].notna()
-    found = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
-    named = frame["named_tensor"].to_numpy(dtype=bool)
+    fit = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
+    is_named = frame["named_tensor"].to_numpy(dtype=bool)
     if not from_samples:
-        verdict = _compare(np.zeros(len(frame), dtype=bool), named)
-        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": named, "name_verdict": verdict}
+        verdict = _compare(np.zeros(len(frame), dtype=bool), is_named)
+        return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": is_named, "name_verdict": verdict}
     low, high = (frame[f"tensor_active_{end}_pct"].to_numpy() for end in ("low", "high"))
-    told_none = (frame["family"] == NO_MATRIX).to_numpy()
+    has_no_matrix = (frame["family"] == NO_MATRIX).to_numpy()
     is_kernel = (frame["launch_geometry"] != "").to_numpy()  # else a graph recorded as a whole, of unknown kernels
-    decided = is_kernel & ~told_none & (low > COUNTER_DECIDES_PCT)
-    tensor = np.where(named, ~(high < COUNTER_ZERO_PCT), decided)
-    counted = low > np.select([named, told_none], [0.0, COUNTER_DECIDES_PCT], COUNTER_ACTIVE_PCT)
-    return {"fit": found, "tensor_kernel": tensor, "name_verdict": _compare(counted, named)}
+    decided = is_kernel & ~has_no_matrix & (low > COUNTER_DECIDES_PCT)
+    tensor = np.where(is_named, ~(high < COUNTER_ZERO_PCT), decided)
+    counted = low > np.select([is_named, has_no_matrix], [0.0, COUNTER_DECIDES_PCT], COUNTER_ACTIVE_PCT)
+    return {"fit": fit, "tensor_kernel": tensor, "name_verdict": _compare(counted, is_named)}
 
 
 def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
@@ -88,9 +88,9 @@ def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
     return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 
-def _compare(counted: Bools, named: Bools) -> npt.NDArray[np.object_]:
-    found = np.select([counted & named, counted, named], [AGREES, COUNTER_ONLY, NAME_ONLY], NEITHER)
-    return np.asarray(found, dtype=object)
+def _compare(counted: Bools, is_named: Bools) -> npt.NDArray[np.object_]:
+    verdict = np.select([counted & is_named, counted, is_named], [AGREES, COUNTER_ONLY, NAME_ONLY], NEITHER)
+    return np.asarray(verdict, dtype=object)
 
 
 def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:

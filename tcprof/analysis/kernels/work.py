@@ -35,7 +35,7 @@ _ABOVE_SAMPLED = 10.0  # a rate that no launch exceeds, in terms of the highest 
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkLimits:
     """The most that a GPU can do."""
 
     # cycles of all its tensor pipes while each launch ran, which are PIPES_PER_SM for each cycle of an SM
@@ -53,8 +53,8 @@ class Limits:
             return self._constant(self.l2_per_ns)
         of_sm = {"sm_active": 1.0, "sm_issue": 4.0, "fma": self.fma_per_cycle, "l1": 1.0}
         of_pipes = of_sm[share] / PIPES_PER_SM
-        known = self.has_clock and of_pipes > 0
-        return self.capacity.times(of_pipes) if known else None
+        is_known = self.has_clock and of_pipes > 0
+        return self.capacity.times(of_pipes) if is_known else None
 
     def _constant(self, rate: float) -> Capacity | None:
         sizes = len(self.capacity.of_launch), len(self.capacity.of_class)
@@ -71,7 +71,7 @@ def fit_counts(
     launches: Launches,
     design: Design,
     samples: pd.DataFrame,
-    limits: Limits,
+    limits: WorkLimits,
     copies: Copies,
     enclosure: Enclosure,
     offset_error_ns: float,
@@ -83,7 +83,7 @@ def fit_counts(
     """
     share_of = {count: share for share, (counts, _) in SHARES.items() for count in counts}
     start, end = (samples[name].to_numpy() for name in ("start_ns", "end_ns"))
-    length, found = end - start, {}
+    length, fits = end - start, {}
     for name in WORK:
         value = samples[name].to_numpy()
         if np.isnan(value).any():
@@ -100,8 +100,8 @@ def fit_counts(
             offset_error_ns=offset_error_ns,
         )
         negligible = RESOLUTION * sampled * length
-        found[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
-    return found
+        fits[name] = replace(one, bounds=enclosure.bound(value, error + moved.shift <= negligible))
+    return fits
 
 
 def fit_shares(
@@ -109,19 +109,19 @@ def fit_shares(
     design: Design,
     samples: pd.DataFrame,
     counts: Mapping[str, Fit],
-    limits: Limits,
+    limits: WorkLimits,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
     """What each launch did of ``SHARES`` that can be told, in ns of full activity; ``counts`` are of ``fit_counts``."""
-    found = {}
+    fits = {}
     for share, (counted, percentages) in SHARES.items():
         most = limits.most(share)
         if most and counts.keys() >= set(counted):
-            found[share] = full_activity(_sum([counts[name] for name in counted]), most)
+            fits[share] = full_activity(_sum([counts[name] for name in counted]), most)
         elif percentages and samples[[*percentages]].notna().all(axis=None):
             read = _sum_rounded(samples, percentages)
-            found[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
-    return found
+            fits[share] = fit(*(launches, design, *read, 1.0, _PASSES_OF_PERCENT), offset_error_ns=offset_error_ns)
+    return fits
 
 
 def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:

@@ -23,7 +23,7 @@ Texts = npt.NDArray[np.object_]
 SEPARATOR = " / "
 LONGEST_PATH = 2_000  # characters of a path's text
 MOST_PATHS = 10_000  # with names of their own: tables, comparisons and pages take some 50 kB for each
-OTHERS = "(other names)"
+OTHER = "(other names)"
 _OF_TCPROF = (DOMAIN, OPS_DOMAIN)
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|\b(?=[a-fA-F-]*\d)[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|\d+")
 
@@ -149,7 +149,7 @@ def name_paths(ranges: pd.DataFrame, parent: Ints, levels: list[Ints]) -> tuple[
     """Name paths: the path of each range, as a row of the paths in tree order; these; and their number by all names.
 
     A program that names each request differently has as many paths as ranges. Beyond ``MOST_PATHS``, names that differ
-    only in numbers share a path; if that is not enough, those that last longest stay, and the others are ``OTHERS``.
+    only in numbers share a path; if that is not enough, those that last longest stay, and the others are ``OTHER``.
     Names of modules and ops stay.
     """
     names, texts = ranges["name"].cat.codes.to_numpy(np.int64), ranges["name"].cat.categories.to_numpy(object)
@@ -209,7 +209,7 @@ def _without_numbers(ranges: pd.DataFrame, names: Ints, texts: Texts) -> tuple[I
     """Replace each number in names by ``#``, but for modules and ops; the last text is that of all others."""
     without, numbered = pd.factorize(np.array([_NUMBER.sub("#", text) for text in texts], dtype=object))
     is_kept = ranges["domain"].isin(_OF_TCPROF).to_numpy()
-    return np.where(is_kept, names, len(texts) + without[names]), np.array([*texts, *numbered, OTHERS], dtype=object)
+    return np.where(is_kept, names, len(texts) + without[names]), np.array([*texts, *numbered, OTHER], dtype=object)
 
 
 def tree_order(parents: Sequence[int], keys: Sequence[Any]) -> list[int]:

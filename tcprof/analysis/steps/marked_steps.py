@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import open_times
-from tcprof.analysis.ranges.nesting import OTHERS, SEPARATOR
+from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
 from tcprof.arrays import Bools, Floats, Ints, union
@@ -136,7 +136,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     name = paths["name"].groupby(kin).first()
-    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHERS]
+    programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
     most = min(LEAST_SHARE, max(share[programs], default=0.0))
     default = [number for number in programs if not domain[number] and share[number] >= most]
     named = [number for number in programs if domain[number] and share[number] >= most]
@@ -148,7 +148,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     if outermost.empty:
         return []
     main = outermost.idxmax()
-    beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHERS]
+    beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHER]
     turns = [] if compiled and main in compiled else _find_turns(instances, of_kin, main, beside, kin, depths)
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
 
