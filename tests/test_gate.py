@@ -486,6 +486,12 @@ def test_a_condition_is_named_with_what_it_leaves_open():
     assert name_condition(judge("time[step] > +5%", make_row(), make_row(gpu=1))) == "time[step] > +5% (GPU 0)"
 
 
+def test_only_recordings_of_nsys_are_repeated_by_tcprof_profile():
+    gate = Gate((judge("time[step] > +5%", without_interval(make_row())),))
+    advice = {recorder: view_gate(gate, recorder).advice for recorder in ("nsys", "torch", "jax")}
+    assert {recorder for recorder, lines in advice.items() if "--repeat" in lines[0]} == {"nsys"}
+
+
 def render_gate(judgements, strict, width, color):
     return text.render_gate(view_gate(Gate(tuple(judgements), strict)), Style(width, color))
 

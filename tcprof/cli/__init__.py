@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 import tcprof
 from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
-from tcprof.errors import DEFECT_STATUS, EXPORT_AGAIN, InputError, OutputError, StoppedError, TcprofError, UsageError
+from tcprof.errors import DEFECT_STATUS, InputError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
 
 # What each command is for, and its module in this package; as users meet them: can it be recorded, record it, what does
@@ -156,7 +156,8 @@ def _as_known(error: BaseException) -> TcprofError | None:
         return InputError("There is not enough memory for this recording.", "Record less: --capture-range, --duration.")
     if type(error).__module__.partition(".")[0] in _READERS:
         return InputError(
-            f"The content of the recording cannot be read: {reason}", f"The file may be damaged. {EXPORT_AGAIN}"
+            f"The content of the recording cannot be read: {reason}",
+            "The file may be damaged: copy it again from where it was made, or write it again.",
         )
     return None
 

@@ -123,7 +123,10 @@ def describe_base(job: Job) -> tuple[str, ...]:
         "less than the others.",
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):
-        lines.append("MFU is unknown: record all ranks with --annotate shapes, which gives their useful FLOP.")
+        lines.append(
+            "MFU is unknown: record all ranks with --annotate shapes (torch.profiler: record_shapes=True)."
+            " Shapes give the useful FLOP."
+        )
     else:
         lines.append("FLOP/s and MFU are over the step time; MFU is a share of the sum of the GPUs' peaks.")
     if job.per_step is None:

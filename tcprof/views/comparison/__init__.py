@@ -61,7 +61,7 @@ def view_comparison(
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
-        gate=view_gate(gate) if gate else None,
+        gate=view_gate(gate, comparisons[0].base.recordings[0].recording.recorder) if gate else None,
         title=title_sides(comparisons),
         headlines=tuple(each.gpus[0].sentences[0] for each in findings) if len(findings) > 1 else (),
     )

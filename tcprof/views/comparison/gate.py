@@ -11,6 +11,7 @@ from tcprof.comparison.gate.parse import Condition
 from tcprof.comparison.statistics.rows import MEAN, MEDIAN, TOO_FEW
 from tcprof.errors import TcprofError
 from tcprof.frames import COMPARISON, quantity_of
+from tcprof.sources.remedies import Recorder
 from tcprof.untrusted import printable
 from tcprof.views.document import Document, Notes
 from tcprof.views.paths import WHOLE_CAPTURE
@@ -19,7 +20,8 @@ NO_BASELINE = "there is no baseline yet"
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
 _LONGEST_PATH = 160
 _ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
-_MORE_RECORDINGS = "More recordings per side decide more conditions: tcprof profile --repeat 5 SCRIPT"
+_MORE_RECORDINGS = "More recordings per side decide more conditions"
+_BY_TCPROF = "tcprof profile --repeat 5 SCRIPT"
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class GateView:
     is_strict: bool  # whether an inconclusive condition fails
 
 
-def view_gate(gate: Gate) -> GateView:
-    """What a gate says."""
+def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
+    """What a gate says of recordings that a profiler wrote."""
     judgements = gate.judgements
     unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
     doubt = printable("; ".join(unsure))
@@ -57,7 +59,7 @@ def view_gate(gate: Gate) -> GateView:
         ),
         state=gate.verdict,
         outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
-        advice=(_MORE_RECORDINGS,) if helps else (),
+        advice=(f"{_MORE_RECORDINGS}{f': {_BY_TCPROF}' * (recorder == 'nsys')}",) if helps else (),
         doubt=f"Gate inconclusive: {doubt}." if doubt else "",
         is_strict=gate.strict,
     )
