@@ -397,7 +397,7 @@ def test_a_recording_is_never_replaced(run: Run, tmp_path: Path) -> None:
         before = export.read_bytes(), report.read_bytes()
         status, _, err = run("redact", name, "-o", copy, "--force")
         assert status == 3
-        assert "Choose another name with -o" in err
+        assert "Choose another with -o" in err
         assert (export.read_bytes(), report.read_bytes()) == before
         assert link.is_symlink()
 

@@ -16,6 +16,7 @@ from typing import Any
 from fuzz.case import Case, make_case
 from fuzz.judge import Symptom, fingerprint, judge
 from fuzz.originals import make_originals, save_originals
+from fuzz.replaced import judge_replaced
 from fuzz.sandbox import Outcome, run_command, warm_up
 from fuzz.saved import holds_the_same
 
@@ -68,11 +69,19 @@ def run_case(
     (folder / "in").mkdir(parents=True)
     (folder / "run").mkdir()
     case = make_case(seed, number, originals, folder / "in", only)
-    before = fingerprint(folder / "in")
-    outcome = run_command(case.arguments, folder / "run")
-    symptoms = judge(case.arguments, outcome, before, fingerprint(folder / "in"))
+    before, change = fingerprint(folder / "in"), case.replacement
+    if change is None:
+        outcome = run_command(case.arguments, folder / "run")
+        symptoms = judge(case.arguments, outcome, before, fingerprint(folder / "in"))
+    else:
+        content = case.path.read_bytes()
+        outcome = run_command(case.arguments, folder / "run", change.begin)
+        after = fingerprint(folder / "in") | {case.path.name: before[case.path.name]}
+        symptoms = judge(case.arguments, outcome, before, after)
+        symptoms += judge_replaced(change, case.arguments, outcome, content, folder / "again")
     if case.original.suffix == ".tcprof":
-        symptoms = [*(each for each in symptoms if each.kind != "number"), *_compare(case, outcome, folder)]
+        symptoms = [each for each in symptoms if each.kind != "number"]
+        symptoms += _compare(case, outcome, folder) if change is None else []
     result = {
         "number": number,
         "mutations": case.mutations,
@@ -95,18 +104,9 @@ def _compare(case: Case, outcome: Outcome, folder: Path) -> list[Symptom]:
     same = shutil.copyfile(case.original, place / case.path.name)
     arguments = [str(same) if each == str(case.path) else each for each in case.arguments]
     other = run_command(arguments, folder / "other")
-    if (outcome.status, outcome.out, _written(outcome)) != (other.status, other.out, _written(other)):
+    if not outcome.says_the_same(other):
         return [Symptom("figures", f"{case.arguments[0]} says something else of the same content")]
     return []
-
-
-def _written(outcome: Outcome) -> dict[str, list[bytes]]:
-    """The files that a command wrote, without the lines that say where its input lies."""
-    files = (path for path in sorted(outcome.work.rglob("*")) if path.is_file())
-    return {
-        path.name: [line for line in path.read_bytes().splitlines() if b"tcprof-recording" not in line]
-        for path in files
-    }
 
 
 def run_cases(options: argparse.Namespace, originals: list[Path], root: Path) -> tuple[list[Result], bool]:

@@ -8,10 +8,13 @@ from pathlib import Path
 from random import Random
 
 from fuzz import contents, damage, deletions, recording, saved, structure, traces
+from fuzz.replaced import Replacement, choose_replacement
 
 IN_DATABASE = (contents.MUTATIONS, structure.MUTATIONS, recording.MUTATIONS, deletions.MUTATIONS)
 FORMATS = ("text", "json", "csv", "markdown", "junit")
+REPLACED = 0.1  # of the cases
 Mutation = Callable[[Random, sqlite3.Connection], str]
+Mutated = tuple[Path, list[str], int]  # where the file is, what was done, and how many mutations were chosen
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,14 @@ class Case:
         mutations: What was done, in words.
         arguments: The command.
         original: What was mutated.
+        replacement: What takes its place while it is read.
     """
 
     path: Path
     mutations: list[str]
     arguments: list[str]
     original: Path
+    replacement: Replacement | None = None
 
 
 def make_case(seed: int, number: int, originals: list[Path], folder: Path, only: set[int] | None = None) -> Case:
@@ -37,32 +42,38 @@ def make_case(seed: int, number: int, originals: list[Path], folder: Path, only:
     original = random.choice(originals)
     path = folder / f"run{original.suffix}"
     shutil.copyfile(original, path)
-    if original.suffix == ".tcprof":
-        path, words = _mutate_saved(seed, number, random, path, only)
-        return Case(path, [f"saved {original.stem}", *words], choose_command(random, path, original), original)
-    if original.suffix == ".json":
-        words = _mutate_trace(seed, number, random, path, only)
-        return Case(path, [original.stem, *words], choose_command(random, path, original), original)
+    mutate = {".tcprof": _mutate_saved, ".json": _mutate_trace}.get(original.suffix, _mutate_export)
+    path, words, count = mutate(f"{seed}:{number}", random, path, only)
+    words = [f"saved {original.stem}" if original.suffix == ".tcprof" else original.stem, *words]
+    arguments, replacement = choose_command(random, path, original), None
+    if random.random() < REPLACED and path.is_file() and not path.is_symlink() and (only is None or count in only):
+        replacement = choose_replacement(random, path, original, originals)
+        words.append(str(replacement))
+    return Case(path, words, arguments, original, replacement)
+
+
+def _mutate_export(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
+    """Mutations of the database, then those of its file."""
     in_database, in_file = _choose(random)
-    words = [f"{original.stem}"]
+    words = []
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute("PRAGMA legacy_alter_table = ON")
     for place, change in enumerate(in_database):
         if only is None or place in only:
-            words.append(_apply(change, Random(f"{seed}:{number}:{place}"), connection))
+            words.append(_apply(change, Random(f"{case}:{place}"), connection))
     connection.close()
     for place, damaged in enumerate(in_file, len(in_database)):
         if only is None or place in only:
             try:
-                path, done = damaged(Random(f"{seed}:{number}:{place}"), path)
+                path, done = damaged(Random(f"{case}:{place}"), path)
                 words.append(done)
             except (sqlite3.Error, UnicodeError, OSError) as error:  # damaged before, or a link to itself
                 words.append(f"{damaged.__name__}: {error}")
-    return Case(path, words, choose_command(random, path, original), original)
+    return path, words, len(in_database) + len(in_file)
 
 
-def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[int] | None) -> tuple[Path, list[str]]:
+def _mutate_saved(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
     """Up to three mutations of a saved analysis: first those of its parts, then those of its file."""
     count = random.choice((1, 1, 1, 2, 3))
     in_file = sum(random.random() < 0.2 for _ in range(count))
@@ -70,7 +81,7 @@ def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[
     damages = [random.choice(saved.IN_FILE) for _ in range(in_file)]
     words = []
     for place, change in enumerate([*chosen, *damages]):
-        own = Random(f"{seed}:{number}:{place}")
+        own = Random(f"{case}:{place}")
         if only is not None and place not in only:
             continue
         try:
@@ -81,15 +92,15 @@ def _mutate_saved(seed: int, number: int, random: Random, path: Path, only: set[
                 words.append(done)
         except saved.DAMAGED as error:
             words.append(f"{change.__name__}: {type(error).__name__}")  # damaged before
-    return path, words
+    return path, words, count
 
 
-def _mutate_trace(seed: int, number: int, random: Random, path: Path, only: set[int] | None) -> list[str]:
+def _mutate_trace(case: str, random: Random, path: Path, only: set[int] | None) -> Mutated:
     """Up to three mutations of a trace: first of its events, then of its text."""
     chosen = [random.choice(traces.MUTATIONS) for _ in range(random.choice((1, 1, 2, 3)))]
     chosen += [random.choice(traces.IN_FILE)] * (random.random() < 0.3)
     kept = [(place, change) for place, change in enumerate(chosen) if only is None or place in only]
-    return [change(Random(f"{seed}:{number}:{place}"), path) for place, change in kept]
+    return path, [change(Random(f"{case}:{place}"), path) for place, change in kept], len(chosen)
 
 
 def _choose(random: Random) -> tuple[list[Mutation], list[Callable[..., tuple[Path, str]]]]:

@@ -5,15 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from tcprof.frames import SCHEMAS
+
 POINTS = 0.5  # by rounding, percentages of counters pass 100
 RELATIVE = 1e-6
 LONGEST_NS = 2.0**63
 # Lengths and counts, of which none is negative.
 COUNTED = ("_ns", "_s", "_count", "_cycles", "_flop", "_bytes", "_hz", "_tflops", "_per_launch")
-# Times of an event, shifts and differences: these may be.
-SIGNED = ("start_ns", "end_ns", "offset_ns", "shift_ns", "change", "difference", "time_ns", "timestamp_ns", "moved")
-# What a change wins, and below 0 costs.
-GAINS = tuple(f"{level}_{unit}" for level in ("low", "likely", "high") for unit in ("ns", "pct"))
+# Times of an event, shifts, differences, and what a change wins, which below 0 costs.
+SIGNED = {column.name for schema in SCHEMAS for column in schema.columns if column.limits[0] < 0} | {"time_ns"}
 # Ends of intervals that reach to infinity where a side may be 0, and instances that no number of would do.
 UNBOUNDED = ("ratio_low", "ratio_high", "mean_ratio_low", "mean_ratio_high", "needed_count", "mean_needed_count")
 PAIRS = (  # the first is never above the second
@@ -102,7 +102,7 @@ def _problem(name: str, value: float) -> str:
     """What is wrong with a value of a column; empty for nothing."""
     if math.isinf(value):
         return "" if name in UNBOUNDED else "not finite"
-    if name in GAINS or any(word in name for word in SIGNED) or not name.endswith((*COUNTED, "_pct")):
+    if name in SIGNED or not name.endswith((*COUNTED, "_pct")):
         return ""
     if name.endswith("_pct") and "spread" not in name:
         return "negative" if value < -RELATIVE else "above 100 %" if value > 100 + POINTS else ""

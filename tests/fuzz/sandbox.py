@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +51,17 @@ class Outcome:
         """The working folder, with the outputs."""
         return self.folder / "work"
 
+    def says_the_same(self, other: "Outcome") -> bool:
+        """Whether another command ended, printed and wrote the same, but for where its input lies."""
+        return (self.status, self.out, self._written()) == (other.status, other.out, other._written())
+
+    def _written(self) -> dict[str, list[bytes]]:
+        files = (path for path in sorted(self.work.rglob("*")) if path.is_file())
+        return {
+            path.name: [line for line in path.read_bytes().splitlines() if b"tcprof-recording" not in line]
+            for path in files
+        }
+
 
 def warm_up(original: Path, folder: Path) -> None:
     """Run each command once in this process, so that no child has to import anything."""
@@ -90,18 +102,19 @@ def warm_up(original: Path, folder: Path) -> None:
     gc.freeze()
 
 
-def run_command(arguments: list[str], folder: Path) -> Outcome:
+def run_command(arguments: list[str], folder: Path, prepare: Callable[[], None] = lambda: None) -> Outcome:
     """Run a command in a child.
 
     Args:
         arguments: The command and its options.
         folder: An empty folder for its outputs, printed and written, and its temporary files.
+        prepare: What the child does before.
     """
     for name in ("work", "tmp"):
         (folder / name).mkdir()
     child = os.fork()
     if child == 0:
-        _be_command(arguments, folder)  # does not return
+        _be_command(arguments, folder, prepare)  # does not return
     until = time.monotonic() + WALL_SECONDS
     pause = 0.002
     while True:
@@ -132,7 +145,7 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if path.exists() else b""
 
 
-def _be_command(arguments: list[str], folder: Path) -> None:
+def _be_command(arguments: list[str], folder: Path, prepare: Callable[[], None]) -> None:
     """What the child does: it becomes ``tcprof`` with these arguments, and ends."""
     status = 70
     try:
@@ -147,6 +160,7 @@ def _be_command(arguments: list[str], folder: Path) -> None:
 
         tempfile.tempdir = None
         sys.argv = ["tcprof", *arguments]
+        prepare()
         status = _status_of(folder)
         sys.stdout.flush()
         sys.stderr.flush()
