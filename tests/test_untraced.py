@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import TENSOR_ACTIVE, TraceBuilder
+from jobs import make_job
 from scenarios import PLAIN, steps
 from slow import first
 from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_world, write_world
@@ -18,8 +19,13 @@ from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.api.reading import JudgedAnalysis
 from tcprof.findings.checks import GOOD
+from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.finding import Severity
 from tcprof.findings.judge import say_first_line
+from tcprof.findings.pricing.multi_gpu import measure_steps
+from tcprof.ranks.job import join_ranks
+from tcprof.ranks.reduce import reduce_file
+from tcprof.views.recording.icicle import list_icicles
 
 COVER, DETECTED = 0.9, 0.7
 GR_ACTIVE, SM_ACTIVE = "GR Active [Throughput %]", "SMs Active [Throughput %]"
@@ -204,3 +210,29 @@ def test_an_idle_gpu_is_idle(busy: int, traced: int, tmp_path: Path) -> None:
     analysis = worker(tmp_path, (GR_ACTIVE,), traced, busy)
     assert not analysis.faults
     assert "GPU idle –" not in say_first_line(analysis, analysis.findings.gpus[1])
+
+
+def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(tmp_path: Path) -> None:
+    sides = []
+    for name, traced in (("a", 10), ("b", 11)):
+        (tmp_path / name).mkdir()
+        sides.append(worker(tmp_path / name, (GR_ACTIVE, TENSOR_ACTIVE), traced))
+    comparison = tcprof.compare(*sides)
+    rows = comparison.rows[comparison.rows["quantity"] == "idle_ns"].groupby("gpu")["base"].count()
+    assert (rows[0] > 0, rows[1]) == (True, 0)
+    assert set(comparison.waterfall["gpu"]) == {0}
+    for side in sides:
+        assert set(side.steps["gpu"]) == {0, 1}
+        assert [icicle.gpu for icicle in list_icicles(side)] == [0]
+        assert set(measure_steps(side)) == {0}
+    for side in (comparison.base, comparison.new):
+        figures = [measure_side(side, gpu).idle_pct for gpu in (0, 1)]
+        assert [np.isnan(each) for each in figures] == [False, True]
+
+
+def test_the_idle_time_of_a_rank_whose_work_was_hardly_traced_is_unknown(tmp_path: Path) -> None:
+    work, waits = [[13_000] * 20, [500] * 20, [13_000] * 20, [13_600] * 20], [0, 12_500, 0, 0]
+    files = make_job(tmp_path, work, input_us=waits, other_work=1)
+    job = join_ranks([rank for file in files for rank in reduce_file(str(file))])
+    assert job.ranks["idle_ns"].isna().tolist() == [False, True, False, False]
+    assert job.ranks["straggler"].tolist() == [False, False, False, True]

@@ -1,6 +1,6 @@
 """The analysis of one recording: all that a table, a page or a comparison needs, and nothing private of a machine."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -12,7 +12,7 @@ import pandas as pd
 
 from tcprof.analysis.deferred import Deferred, Frame
 from tcprof.analysis.kernels.launch_rates import rate_launches
-from tcprof.analysis.kernels.untraced import find_hardly_traced
+from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
@@ -48,8 +48,6 @@ WINDOWS = ("host", "gpu", "busy")
 # would depend on the metrics that a command shows.
 _FOR_FIT = ("pipe_cycles", "sm_active_pct", "sm_issue_pct", "dram_read_pct", "dram_write_pct", "l2_cycles", *WORK)
 _OF_FIT = (KERNEL_INSTANCES, KERNELS, TIMELINE, LEDGER, MODULES)
-# Where idle time is: unknown for a GPU whose work was not traced.
-_IDLE = {"timeline": "idle_ns", "step_summary": "idle_ns", "kinds": "gpu_idle_pct", "steps": "idle_pct"}
 _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "clocks")
 
 
@@ -105,6 +103,10 @@ class Analysis:
     def whole_capture(self, gpu: int) -> pd.DataFrame:
         """Return the row of ``ranges`` for all of a GPU's capture; empty where it has none."""
         return self.ranges[(self.ranges["gpu"] == gpu) & (self.ranges["depth"] == 0)]
+
+    def is_busy_known(self, gpu: int) -> bool:
+        """Tell whether the trace shows the work of a GPU, so that the rest of its time is idle time."""
+        return bool(self.whole_capture(gpu)["busy_ns"].notna().any())
 
     def column(self, frame: str, name: str) -> npt.NDArray[Any]:
         """Return a column of one of the frames above; of a saved analysis it reads no other."""
@@ -177,7 +179,7 @@ def analyze(
     del tensor  # as large as the samples
     evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
     frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
-    frames |= _hide_idle(frames, find_hardly_traced(samples, activities))
+    frames |= hide_idle(frames, find_hardly_traced(samples, activities))
     return kind(
         window=window,
         options={**options, "step": step, "peak_tflops": peak_tflops},
@@ -272,15 +274,6 @@ def _account(
         return_freed_memory()
         ranges, instances = add_rates(ranges, instances, account["kernel_instances"], account["kernels"], evidence)
     return {"ranges": RANGES.conform(ranges), "instances": INSTANCES.conform(instances), **account}
-
-
-def _hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dict[str, pd.DataFrame]:
-    """Set the idle time of these GPUs unknown, in the frames that have it."""
-    return {
-        name: frames[name].assign(**{column: frames[name][column].mask(frames[name]["gpu"].isin([*gpus]))})
-        for name, column in _IDLE.items()
-        if gpus
-    }
 
 
 def list_gpus(gpus: pd.DataFrame, samples: pd.DataFrame, activities: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:

@@ -33,9 +33,12 @@ class MeanStep:
 
 
 def measure_mean_step(analysis: Analysis, gpu: int) -> MeanStep | None:
-    """Measure the mean of a GPU's steps without warm-up; of all its work without steps, None without work."""
+    """Measure the mean of a GPU's steps without warm-up; of all its work without steps.
+
+    None without work, or where the trace has hardly any of the GPU's work.
+    """
     rows = np.flatnonzero((analysis.activities["gpu"] == gpu).to_numpy())
-    if not len(rows):
+    if not len(rows) or not analysis.is_busy_known(gpu):
         return None
     start, end = (analysis.activities[name].to_numpy(np.int64)[rows] for name in ("start_ns", "end_ns"))
     paths, first, last = _list_windows(analysis, gpu)

@@ -46,10 +46,12 @@ class _Busy:
 def explain_changes(base: Analysis, new: Analysis, matching: Matching) -> pd.DataFrame:
     """Split the changes of time and of Tensor Active into parts, see ``tcprof.frames.WATERFALL``.
 
-    Leaves Tensor Active out where it was not sampled, or the kernels not fitted.
+    Leaves out GPUs whose work was hardly traced, and Tensor Active where it was not sampled or the kernels not fitted.
     """
     rows: list[tuple[object, ...]] = []
     for gpu in compared_gpus(base, new):
+        if not (base.is_busy_known(gpu) and new.is_busy_known(gpu)):
+            continue
         spans = compared_spans(base, new, gpu)
         changes = matching.changes[matching.changes["gpu"] == gpu]
         sides = ((base, spans[0], matching.base_row), (new, spans[1], matching.new_row))

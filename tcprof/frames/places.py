@@ -109,7 +109,9 @@ INSTANCES = Schema(
         FloatTime("gpu_end_ns", "End of its last activity on the GPU; unknown if it has none."),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the sampled part of the window."),
         *SUMS,
-        Float("busy_ns", "Time under at least one of its activities; unknown if it has none."),
+        Float(
+            "busy_ns", "Time under at least one of its activities; unknown without any, or if hardly any were traced."
+        ),
         Float(
             "tensor_kernel_ns",
             "Time of its tensor kernels, see *kernels*; unknown where whole graphs ran, or without a fit.",

@@ -123,6 +123,7 @@ def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[p
             "clock_hz": _mean_clock(analysis, gpu, low, high),
         }
     )
+    measured = measured if analysis.is_busy_known(gpu) else measured.assign(idle_ns=np.nan)
     return RANK_STEPS.conform(measured), _list_collectives(analysis, gpu, launched, measured["step"].to_numpy()[step])
 
 

@@ -1,5 +1,6 @@
 """Work that a GPU's samples show and the trace does not: another process, or graphs that were not recorded."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,16 @@ LEAST_OF_QUIET = 0.15  # of the tensor pipes: index arithmetic in element-wise k
 MOST_OF_KERNEL = 0.5  # of a kernel's samples: in more, what they show may be the kernel's own
 HARDLY = 0.1  # of the time that a GPU was busy: less traced work than that says nothing of it
 DOUBT = 2.0  # beside launches there may be so many times what ran while nothing was traced
+
+# Where idle time is, or what tells it: unknown for a GPU whose work was not traced.
+_IDLE = {
+    "timeline": ["idle_ns"],
+    "step_summary": ["idle_ns"],
+    "kinds": ["gpu_idle_pct"],
+    "steps": ["busy_ns", "idle_pct"],
+    "ranges": ["busy_ns"],
+    "instances": ["busy_ns"],
+}
 
 
 @dataclass(frozen=True)
@@ -93,6 +104,15 @@ def find_hardly_traced(samples: pd.DataFrame, activities: pd.DataFrame) -> dict[
             untraced = find_untraced(sampled, work, whole)
             by_gpu |= {gpu: untraced} if untraced.is_all else {}
     return by_gpu
+
+
+def hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dict[str, pd.DataFrame]:
+    """Set the idle and busy time of these GPUs unknown; returns the frames that have it, by name."""
+    hidden: dict[str, pd.DataFrame] = {}
+    for name in _IDLE.keys() & frames.keys() if gpus else ():
+        is_unknown = frames[name]["gpu"].isin([*gpus])
+        hidden[name] = frames[name].assign(**{column: frames[name][column].mask(is_unknown) for column in _IDLE[name]})
+    return hidden
 
 
 def _busy_pct(samples: pd.DataFrame) -> pd.Series:

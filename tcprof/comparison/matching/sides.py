@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.untraced import hide_idle
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
@@ -301,4 +302,6 @@ def with_steps(analysis: Analysis, steps: pd.DataFrame, **frames: pd.DataFrame) 
     samples = Samples(analysis.samples, analysis.tensor_source, observed.shared_pipe, observed.lost_ns)
     steps = measure_steps(steps, analysis.activities, analysis.samples)
     summary = summarize_steps(steps, analysis.activities, functions, samples)
-    return analysis.replace(steps=steps, kinds=KINDS.empty(), step_summary=summary, **frames)
+    frames |= {"steps": steps, "step_summary": summary, "kinds": KINDS.empty()}
+    frames |= hide_idle(frames, [gpu for gpu in summary["gpu"] if not analysis.is_busy_known(gpu)])
+    return analysis.replace(**frames)

@@ -28,7 +28,7 @@ def measure_side(side: Side, gpu: int, iterates: bool = True) -> SideFigures:
     else:
         captures = [each.whole_capture(gpu) for each in side.recordings]
         active = [float(rows[HEADLINE.name].sum(min_count=1)) for rows in captures]
-        idle = [100 * (1 - rows["busy_ns"].sum() / max(rows["gpu_window_ns"].sum(), 1)) for rows in captures]
+        idle = [100 * (1 - rows["busy_ns"].sum(min_count=1) / max(rows["gpu_window_ns"].sum(), 1)) for rows in captures]
     return SideFigures(_median(active), _median(idle), sum(each.count for each in steps))
 
 

@@ -264,9 +264,9 @@ class Step:
 
 
 def measure_step(analysis: Analysis, gpu: int) -> Step | None:
-    """The mean step of a GPU; None where no work on it was traced, or all in no time."""
+    """The mean step of a GPU; None where next to no work on it was traced, or all in no time."""
     activities = rows_of_gpu(analysis.activities, gpu)
-    if activities.empty:
+    if activities.empty or not analysis.is_busy_known(gpu):
         return None
     start, end = (activities[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     whole = start[:1], end.max(keepdims=True)

@@ -44,7 +44,7 @@ _NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are
 _UNMATCHED = "– No {what} is on both sides, so none has a difference. --map OLD=NEW matches ranges."
 _GPUS = "– The GPUs differ ({}): compare times, not Tensor Active."
 _INCONCLUSIVE = "The change of the {unit} is inconclusive, so what its blocks differ by may be noise."
-ABSENT = "– No work of both sides on this GPU was recorded, so there is no {unit} to draw."
+ABSENT = "– A side has no recorded work on this GPU, or hardly any, so there is no {unit} to draw."
 
 
 @dataclass(frozen=True)
