@@ -37,9 +37,15 @@ from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.explorer import list_explorer
 from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_rooflines
-from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.summary import summarize
-from tcprof.views.recording.time import MEANING, MOST_POINTS, describe_steps, figure_step_strip, list_ledger
+from tcprof.views.recording.time import (
+    MEANING,
+    MOST_POINTS,
+    describe_steps,
+    figure_step_strip,
+    list_kind_tables,
+    list_ledger,
+)
 
 _UNDRAWN = "There is nothing to draw: the recording has no samples, no work on a GPU and no ranges."
 _ADVICE = "How to do it, and why"

@@ -25,9 +25,9 @@ from tcprof.views.paths import keep_largest, path_rows
 from tcprof.views.recording import count_notes, describe_base, head, make_document, make_table
 from tcprof.views.recording.advice import MOST_SHOWN, view_best
 from tcprof.views.recording.kernels import list_kernels
-from tcprof.views.recording.kinds import list_kind_tables
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import OWN_DOMAINS
+from tcprof.views.recording.time import list_kind_tables
 from tcprof.views.tables import Cell, Heading, Table
 
 MOST_ROWS = 5  # of a table, so that all of it is one screen:

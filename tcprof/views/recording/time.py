@@ -14,7 +14,8 @@ from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings
 from tcprof.findings.checks import describe_clocks
 from tcprof.findings.notes import name_steps
-from tcprof.frames import HEADLINE, LEDGER, TIMELINE
+from tcprof.findings.steps import list_kinds
+from tcprof.frames import HEADLINE, KINDS, LEDGER, TIMELINE
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.document import Document, Part
@@ -275,3 +276,26 @@ def _mark_warm_up(figure: PlotlyFigure, steps: pd.DataFrame) -> None:
     figure.add_shape(type="rect", fillcolor=_WARM_UP_COLOR, line={"width": 0}, layer="below", **place)
     word = {"x": 1, "xref": "paper", "y": 1, "yref": "paper", "xanchor": "right", "yanchor": "bottom"}
     figure.add_annotation(text="grey: warm-up", showarrow=False, font={"size": 11}, **word)
+
+
+# The most important first: where a terminal is narrow, the last of these leaves first.
+_KIND_COLUMNS = (
+    *("share_pct", "step_time_ns", "step_count", "tokens_per_second", "tensor_active_mean_pct", "gpu_idle_pct"),
+    *("kernel_count", "tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
+)
+
+
+def list_kind_tables(analysis: Analysis) -> list[Table]:
+    """The kinds of each GPU, the one that figures are of first; only figures that are known."""
+    tables = []
+    for gpu in analysis.kinds["gpu"].unique().tolist():
+        rows = list_kinds(analysis, gpu)
+        columns = [KINDS[name] for name in _KIND_COLUMNS if rows[name].notna().any()]
+        headings = tuple(Heading.of(column, spare=spare) for spare, column in enumerate(columns))
+        listed = [
+            Row(one_line(row["name"], 60), tuple(Cell.number(row[column.name], column) for column in columns))
+            for row in rows.to_dict("records")
+        ]
+        if listed:
+            tables.append(make_table(analysis, gpu, "Kinds of steps on", "Kind", headings, listed))
+    return tables
