@@ -340,9 +340,9 @@ def read_all(path):
         trace.ranges,
         trace.api_calls,
         trace.activities,
-        trace.diagnostics,
     ):
         read()
+    trace.diagnostics(without_private)
 
 
 @pytest.mark.parametrize("percent", [*range(0, 100, 20)])
