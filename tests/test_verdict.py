@@ -196,6 +196,11 @@ class TestSentences:
                 "waited",
             ),
             ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),
+            ({"kernel": 30 * US, "active": 8}, "no kernel is known to multiply matrices:", "No "),
+            ({"every": 400 * US}, "the run is CPU-bound", "launch-bound"),
+            ({"host": 20 * US}, "The GPU was idle 84.0 % of it.", "CPU"),
+            ({"gap": 125 * US}, "The GPU was idle 91.6 % of it: the run is launch-bound", "outside of"),
+            ({"active": 40}, "The Tensor Cores were busy 40.0 % of the step.", "outside of"),
         ],
     )
     def test_what_had_the_time_and_why(self, changes, said, unsaid, tmp_path):
