@@ -290,7 +290,7 @@ def test_kernels_beyond_what_can_be_solved_for_are_pooled(tmp_path: Path, monkey
     monkeypatch.setattr(classes, "MOST_CLASSES", len(USUAL))
     monkeypatch.setattr(classes, "MOST_POOLS", 0)
     builder = usual()
-    begin = last_end(usual(), tmp_path) // PERIOD * PERIOD
+    begin = (last_end(usual(), tmp_path) // PERIOD + 1) * PERIOD
     for number in range(4):
         builder.kernel(f"rare {number}", begin + 10_000 * number + 1_000, begin + 10_000 * number + 9_000)
     kernels = read(builder, tmp_path).kernels.set_index("name")

@@ -59,7 +59,7 @@ def summarize_fit(
         "kernels": kernels,
         "kernels_by_path": by_path() if len(launches) > MOST_KEPT else Deferred(by_path),
         "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
-        "ledger": compute_time_account(activities, evidence.attribution, evidence.samples, fit, kernels),
+        "ledger": compute_time_account(evidence, fit, kernels),
         "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"]),
     }
     return_freed_memory()

@@ -16,7 +16,14 @@ from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
 from tcprof.analysis.ranges import summary
 from tcprof.analysis.ranges.instances import Evidence, Work, busy_time, instance_windows, list_instances
-from tcprof.analysis.ranges.projection import Attribution, Hierarchy, attribute, build_hierarchy, ranges_of_activities
+from tcprof.analysis.ranges.projection import (
+    Attribution,
+    Hierarchy,
+    attribute,
+    build_hierarchy,
+    list_remedies,
+    ranges_of_activities,
+)
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
@@ -162,8 +169,7 @@ def analyze(
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
     gpus, used = list_gpus(source.gpus(), samples, activities)
     placed, instances, work, chosen = _place(recorded, used, step)
-    hierarchy, attribution = placed.hierarchy, placed.attribution
-    fit = _fit(placed, gpus) if kernels else None
+    hierarchy, attribution, fit = placed.hierarchy, placed.attribution, _fit(placed, gpus) if kernels else None
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
@@ -177,7 +183,8 @@ def analyze(
     frames: dict[str, Any] = {"outside": outside, "steps": steps}
     frames["step_summary"] = summarize_steps(steps, activities, tensor, recorded.samples)
     del tensor  # as large as the samples
-    evidence = Evidence(activities, samples, gpus, hierarchy, attribution, instances, work, peak_tflops, window)
+    of_ranges = hierarchy, attribution, instances, work, list_remedies(recorded.recording.remedies.launches)
+    evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
     frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
     return kind(

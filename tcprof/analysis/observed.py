@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.intervals import distinct
-from tcprof.analysis.ranges.projection import CAUSES, DEEPEST, NO_LAUNCH, REMEDIES, Attribution, Hierarchy
+from tcprof.analysis.ranges.projection import CAUSES, DEEPEST, Attribution, Hierarchy, list_remedies
 from tcprof.frames import UNPROFILED
 from tcprof.sources import InvalidValues, Recording, Samples, Source
 
@@ -81,7 +81,7 @@ def observe(
 
 def _list_unattributed(activities: pd.DataFrame, attribution: Attribution, remedy: str) -> tuple[Unattributed, ...]:
     duration, codes = (activities["end_ns"] - activities["start_ns"]).to_numpy(), attribution.cause.codes
-    remedies = REMEDIES | {NO_LAUNCH: remedy}
+    remedies = list_remedies(remedy)
     shares = 100 * np.bincount(codes, duration, minlength=len(CAUSES)) / max(int(duration.sum()), 1)
     counts = np.bincount(codes, minlength=len(CAUSES))
     return tuple(

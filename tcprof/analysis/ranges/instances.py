@@ -1,6 +1,6 @@
 """The instances of ranges on each GPU: their activities counted, and their windows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,6 +40,7 @@ class Evidence:
     attribution: Attribution
     instances: pd.DataFrame  # see ``list_instances``, with ``left_out``
     work: Work  # their activities
+    remedies: Mapping[str, str]  # what to do about work of no range, by cause
     peak_tflops: float | None  # the peak that FLOP are held against; None for that of each kernel's precision
     window: str  # what the windows of the ranges are: gpu, host or busy
 

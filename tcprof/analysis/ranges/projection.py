@@ -23,7 +23,7 @@ OTHER_PROCESS = "its process opened no range"
 NO_RANGE = "no range was open"
 AMBIGUOUS = "several threads had a range open and none had launched before"
 BEFORE_STEPS, AFTER_STEPS = "before the first step", "after the last step"  # of what is in no range
-REMEDIES = {
+_REMEDIES = {
     BEFORE_STEPS: "",
     AFTER_STEPS: "",
     OTHER_PROCESS: "open ranges in that process too",
@@ -33,6 +33,11 @@ REMEDIES = {
 DEEPEST = 256  # ranges around each other: each level takes time, and no program opens so many
 _Pairs = tuple[Ints, Ints, Ints, Bools]  # of activities and ranges, as in Attribution
 CAUSES = ("", BEFORE_STEPS, AFTER_STEPS, NO_LAUNCH, OTHER_PROCESS, NO_RANGE, AMBIGUOUS)
+
+
+def list_remedies(launches: str) -> dict[str, str]:
+    """List by cause what to do about work of no range; ``launches`` is what records launches."""
+    return _REMEDIES | {NO_LAUNCH: launches}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Where a GPU's time went: by class, by account, and the exposed time of activities."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,8 @@ from tcprof.analysis.kernels.verdicts import (
     UNRESOLVED,
     could_be_tensor,
 )
-from tcprof.analysis.ranges.instances import group_by_path, united_windows
-from tcprof.analysis.ranges.projection import CAUSES, REMEDIES, Attribution
+from tcprof.analysis.ranges.instances import Evidence, group_by_path, united_windows
+from tcprof.analysis.ranges.projection import CAUSES
 from tcprof.analysis.samples.sampling import Windows, tensor_counts
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
 from tcprof.frames import KERNEL_KINDS, LEDGER, TIMELINE, WHOLE_CAPTURE
@@ -133,19 +133,15 @@ def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunctio
     return {"window_ns": window, **{f"{name}_ns": sums[name] for name in TIME_CLASSES}}
 
 
-def compute_time_account(
-    activities: pd.DataFrame,
-    attribution: Attribution,
-    samples: pd.DataFrame,
-    kernel_fit: "KernelFit",
-    kernels: pd.DataFrame,
-) -> pd.DataFrame:
+def compute_time_account(evidence: Evidence, kernel_fit: "KernelFit", kernels: pd.DataFrame) -> pd.DataFrame:
     """Account for each GPU's activity, kernel and tensor-active time; the entries of each add up to all of it."""
-    rows = []
+    activities, samples, rows = evidence.activities, evidence.samples, []
     for gpu in sorted({*activities["gpu"].unique().tolist(), *samples["gpu"].unique().tolist()}):
         is_on_gpu = (activities["gpu"] == gpu).to_numpy()
         entries = [
-            *_split_activity_time(pick_rows(activities, is_on_gpu), attribution.cause.codes[is_on_gpu]),
+            *_split_activity_time(
+                pick_rows(activities, is_on_gpu), evidence.attribution.cause.codes[is_on_gpu], evidence.remedies
+            ),
             *_split_kernel_time(kernels[kernels["gpu"] == gpu]),
             *_split_tensor_time(rows_of_gpu(samples, gpu), pick_rows(activities, is_on_gpu), kernel_fit, gpu),
         ]
@@ -155,12 +151,12 @@ def compute_time_account(
     return LEDGER.conform(frame.assign(share_pct=100 * frame["seconds"] / total.where(total > 0)))
 
 
-def _split_activity_time(activities: pd.DataFrame, cause: np.ndarray) -> Iterator[_Entry]:
+def _split_activity_time(activities: pd.DataFrame, cause: np.ndarray, remedies: Mapping[str, str]) -> Iterator[_Entry]:
     duration = (activities["end_ns"] - activities["start_ns"]).to_numpy()
     seconds = np.bincount(cause, duration, minlength=len(CAUSES)) * 1e-9
     for text, value in zip(CAUSES, seconds.tolist(), strict=True):
         if value > 0 or not text:
-            yield ACTIVITY_TIME, text or "in a range", value, REMEDIES.get(text, "")
+            yield ACTIVITY_TIME, text or "in a range", value, remedies.get(text, "")
 
 
 def _split_kernel_time(kernels: pd.DataFrame) -> Iterator[_Entry]:
