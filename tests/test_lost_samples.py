@@ -114,7 +114,7 @@ def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: R
     shown = next(line for line in run("compare", whole, lost, "--all").out.splitlines() if "Tensor-active time" in line)
     assert "≥" in shown.split()[4:]
     gate = run("compare", whole, lost, "--fail-if", f"tensor_cycles[{path}] < -5%")
-    assert gate.status == 0
+    assert gate.status == 5
     assert "has a fault: Samples were lost" in " ".join(gate.out.split())
     assert "samples were lost" in run("compare", whole, lost, "--format", "json").out
 

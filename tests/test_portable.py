@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from builders import small_trace
+from builders import FIXTURES, small_trace
 
 # What Windows or macOS lacks is taken away once the libraries are loaded: on Linux they ask for it.
 PROGRAM = """
@@ -42,7 +42,8 @@ READING = (
     "save a -o saved",
     "redact a -o r",
 )
-WRITING = ("compare a a -o c", "export a -o frames --chrome-trace t.json", "show saved.tcprof", "workloads")
+COMPARING = f"compare {FIXTURES}/mlp_tf32.sqlite {FIXTURES}/mlp_fp32.sqlite -o c"
+WRITING = (COMPARING, "export a -o frames --chrome-trace t.json", "show saved.tcprof", "workloads")
 RECORDING = ("doctor", "profile train.py")
 
 

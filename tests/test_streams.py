@@ -16,7 +16,8 @@ import pytest
 from builders import TraceBuilder, small_trace
 
 from tcprof import cli
-from tcprof.cli import streams, views
+from tcprof.cli import streams
+from tcprof.cli.look import Look
 from tcprof.errors import InputError, NsysError
 from tcprof.version import __version__
 
@@ -122,7 +123,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(views, "choose_format", fail)
+    monkeypatch.setattr(Look, "read", fail)
 
 
 class AdbcError(Exception):

@@ -75,7 +75,7 @@ class Look:
         """Whether rows that are alike are shown as one."""
         return self.most is not None and self.given["pattern"] is None
 
-    def print(self, document: "Document") -> None:
+    def output(self, document: "Document") -> None:
         """Print a document, or write it to the output."""
         print_document(
             document, self.format, self.given["output"], wide=self.given.get("wide", False), notes=self.notes

@@ -66,7 +66,7 @@ def show(asked: Look, limit: ScreenLimitOption = None) -> None:
         show_job([asked.recording], given["output_format"], given["output"], wide=given["wide"], force=given["force"])
         return
     analysis = asked.read()
-    asked.print(view_recording(analysis, analysis.findings, limit, asked.notes))
+    asked.output(view_recording(analysis, analysis.findings, limit, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof advise run.nsys-rep")
@@ -80,7 +80,7 @@ def advise(asked: Look) -> None:
     from tcprof.views.recording.advice import view_advice
 
     analysis = asked.read()
-    asked.print(view_advice(analysis, analysis.findings, asked.notes))
+    asked.output(view_advice(analysis, analysis.findings, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
@@ -108,7 +108,7 @@ def ranges(
 
     analysis = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
     rows, findings = asked.select(analysis.ranges), judge(analysis, asked.given["gpu"])
-    asked.print(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
+    asked.output(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
@@ -138,7 +138,7 @@ def kernels(
         return
     by_path = by == "path"
     rows = asked.select(analysis.kernels_by_path if by_path else analysis.kernels, "name")
-    asked.print(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
+    asked.output(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
@@ -164,7 +164,7 @@ def modules(
     if analysis.modules.empty:
         raise InputError(f"{asked.recording}: {NONE}", analysis.recording.remedies.modules)
     rows = asked.select(analysis.modules, "module")
-    asked.print(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
+    asked.output(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
@@ -192,4 +192,4 @@ def timeline(
 
     analysis = asked.read(step=step)
     rows, gpu = asked.select(analysis.timeline), asked.given["gpu"]
-    asked.print(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))
+    asked.output(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))

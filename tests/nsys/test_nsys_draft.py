@@ -1,7 +1,6 @@
 """``tcprof profile --dry-run`` and the patterns in ``-o``: for jobs that run on other machines."""
 
 import os
-import re
 import shlex
 import socket
 import subprocess
@@ -80,27 +79,3 @@ def test_a_number_is_the_next_free_one(tmp_path: Path) -> None:
     assert fill_in(tmp_path / "run%n.nsys-rep") == tmp_path / "run3.nsys-rep"
     (tmp_path / "50%n.nsys-rep").touch()
     assert fill_in(tmp_path / "50%%n") == tmp_path / "50%n"
-
-
-@pytest.mark.parametrize(
-    ("variables", "options"),
-    [
-        ({"SLURM_PROCID": "9", "SLURM_LOCALID": "1"}, "--gpus none -o run_9"),
-        ({"SLURM_PROCID": "8", "SLURM_LOCALID": "0"}, "--gpus all -o run_8"),
-        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "3"}, "--gpus none -o run_3"),
-        ({"PMI_RANK": "4", "MPI_LOCALRANKID": "0"}, "--gpus all -o run_4"),
-        ({"RANK": "5", "LOCAL_RANK": "1"}, "--gpus none -o run_5"),
-        ({}, "--gpus all -o run_0"),
-    ],
-)
-def test_the_documented_script_has_one_rank_of_a_host_sample(tmp_path: Path, variables, options: str) -> None:
-    page = Path(__file__).parents[2] / "docs" / "slurm.md"
-    script = tmp_path / "rank.sh"
-    script.write_text(re.search(r"```bash\n(.*?)```", page.read_text(), re.DOTALL)[1])
-    tcprof = tmp_path / "tcprof"
-    tcprof.write_text('#!/bin/sh\necho "$@"\n')
-    tcprof.chmod(0o755)
-    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.defpath}", **variables}
-    command = ["sh", script, "--delay", "60", "train.py", "--epochs", "1"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == f"profile {options} --delay 60 train.py --epochs 1\n"
