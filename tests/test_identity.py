@@ -130,7 +130,6 @@ HOSTILE: list[tuple[object, object]] = [
     ("annotation", "everything"),
     ("gpu_0", "GPU-5d1e"),
     ("gpu_1e9", WHOLE.host),
-    ("rank_0", "of 0"),
     ("rank_1", "of 2 local hunter2"),
     ("rank_-1", "of 2"),
     ("unknown", "x"),

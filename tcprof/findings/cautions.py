@@ -18,7 +18,7 @@ from tcprof.findings.faults import is_fault
 from tcprof.findings.finding import Finding, Severity, are_of_amd
 from tcprof.findings.recording_cost import find_recording_cost
 from tcprof.frames import KERNEL_KINDS, LARGEST_UNCOVERED_PCT
-from tcprof.nsys.schema import NEWEST_NSYS, NEWEST_SCHEMA
+from tcprof.nsys import NEWEST_NSYS, NEWEST_SCHEMA
 from tcprof.sources import UNCLOSED, InvalidValues, Recording
 
 # What nsys says in most recordings, or about what tcprof does not use.

@@ -13,7 +13,6 @@ from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
 
 metadata = MetaData()
-NEWEST_SCHEMA, NEWEST_NSYS = (3, 25), "2026.2"  # that tcprof was tried with
 
 
 class Limits(NamedTuple):

@@ -25,6 +25,7 @@ from tcprof.saved.reading import SavedFile
 
 TEXTS = frozenset(column.name for schema in SCHEMAS for column in schema.columns if column.is_text)
 STATUSES = (0, 2, 3)
+OF_GATES = (1, 5)  # a condition is met; none is, and one is inconclusive
 PYTHON_WARNING = re.compile(r"^\S*?/(?P<file>(?:tcprof|site-packages)/\S+\.py:\d+): (?P<what>\w+Warning)", re.MULTILINE)
 NOT_A_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf|NaT)(?![\w.])")
 TAG = "fuzz-tag"
@@ -53,7 +54,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def judge(arguments: list[str], outcome: Outcome, before: dict[str, str], after: dict[str, str]) -> list[Symptom]:
     """The symptoms of a command; each kind of defect once."""
     found = [*_judge_end(arguments, outcome), *_judge_files(arguments, outcome, before, after)]
-    if outcome.status in (0, 1) and not found:
+    if outcome.status in (0, *OF_GATES) and not found:
         found += _judge_outputs(arguments, outcome)
     found += _judge_text("the error stream", outcome.err)
     return list({(each.kind, each.what): each for each in found}.values())
@@ -68,11 +69,11 @@ def _judge_end(arguments: list[str], outcome: Outcome) -> Iterator[Symptom]:
         yield Symptom(kind, outcome.crash, outcome.message[:300])
     elif outcome.status < 0:
         yield Symptom("killed", f"{arguments[0]} by {signal.Signals(-outcome.status).name}")
-    elif outcome.status == 1 and "--fail-if" not in arguments:
-        yield Symptom("status", f"{arguments[0]} ends with 1 without a gate")
-    elif outcome.status not in (*STATUSES, 1):
+    elif outcome.status in OF_GATES and "--fail-if" not in arguments:
+        yield Symptom("status", f"{arguments[0]} ends with {outcome.status} without a gate")
+    elif outcome.status not in (*STATUSES, *OF_GATES):
         yield Symptom("status", f"{arguments[0]} ends with {outcome.status}", _last_line(outcome.err))
-    elif outcome.status > 1 and not outcome.err.strip():
+    elif outcome.status not in (0, *OF_GATES) and not outcome.err.strip():
         yield Symptom("status", f"{arguments[0]} ends with {outcome.status} without a word")
     if outcome.peak_bytes > MOST_BYTES:
         yield Symptom("memory", f"{arguments[0]} takes more than 2 GB", f"{outcome.peak_bytes >> 20} MB")
@@ -94,7 +95,7 @@ def _judge_files(
     for path in sorted((outcome.folder / "tmp").rglob("*")):
         yield Symptom("left behind", f"{arguments[0]} leaves temporary files", path.name)
     made = sorted(path.relative_to(outcome.work).as_posix() for path in outcome.work.rglob("*"))
-    if outcome.status not in (0, 1) and made:
+    if outcome.status not in (0, *OF_GATES) and made:
         yield Symptom("left behind", f"{arguments[0]} fails and leaves outputs", ", ".join(made[:5]))
     for name in made:
         if ".tcprof-" in name or name.endswith((".tmp", "-wal", "-shm", "-journal")):

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pynvml
 import pytest
 
 from tcprof.errors import MachineError
 from tcprof.record.machine import GpuModes, ask_driver, read_machine
+
+pynvml = pytest.importorskip("pynvml")
 
 
 def write(root: Path, name: str, text: str) -> None:

@@ -24,7 +24,7 @@ from sqlalchemy.dialects import sqlite
 
 from tcprof.arrays import Ints
 from tcprof.errors import EXPORT_AGAIN, InputError
-from tcprof.nsys import schema
+from tcprof.nsys import NEWEST_NSYS, schema
 from tcprof.nsys.drift import find_drift
 from tcprof.nsys.opening import OpenedExport, decode
 from tcprof.nsys.schema import STRINGS, Limits
@@ -44,7 +44,7 @@ BEYOND_NS = 60 * 10**9  # more than that: no time of a recording is so far out
 
 Columns = dict[str, Any]  # arrays of int64; of texts, Arrow's arrays of bytes
 _Taken = TypeVar("_Taken")
-_OTHER_VERSION = f"Update tcprof, or export the report again with Nsight Systems up to {schema.NEWEST_NSYS}."
+_OTHER_VERSION = f"Update tcprof, or export the report again with Nsight Systems up to {NEWEST_NSYS}."
 _DIALECT = sqlite.dialect()
 
 
