@@ -206,7 +206,8 @@ class TestFaultsAndWarnings:
     def test_warnings_are_counted_below_the_verdict(self, steps):
         findings = tell(steps, cautions=("Different GPUs.", "Different clocks."), warnings=("New is odd.",))
         text = plain(Page(render_page([steps], findings=[findings])))
-        assert text.index("Different GPUs.") < text.index("New is odd.") < text.index("2 things make")
+        assert text.index("2 things make") < text.index("Steps") < text.index("Different GPUs.")
+        assert text.index("Different clocks.") < text.index("New is odd.")
 
 
 class TestNavigation:

@@ -298,6 +298,7 @@ class Document:
     kind: str  # what it is about: ranges, kernels, timeline, comparison, doctor, workloads
     parts: tuple[Part, ...] = ()
     faults: tuple[str, ...] = ()  # why its figures cannot be trusted, or compared; shown before any of them
+    cautions: tuple[str, ...] = ()  # those of the faults that a page has in a section of their own
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()  # those of the warnings that text only counts, unless --notes asks for them
     base: tuple[str, ...] = ()  # what the figures leave out: among the notes, or where there is no place a warning

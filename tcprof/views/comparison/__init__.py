@@ -49,6 +49,7 @@ def view_comparison(
     rows = [each.rows for each in comparisons] if rows is None else rows
     judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(findings, rows, strict=True)]
+    faults, cautions = name_findings(findings)
     sides = [side for _, side in name_sides(comparisons)]
     base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
     return Document(
@@ -57,7 +58,8 @@ def view_comparison(
             Only(Medium.SCREEN, partial(_list_screen, findings, rows, base, everything, ranges)),
             Only(Medium.PAGE, partial(_list_page, findings, reports)),
         ),
-        faults=tuple(text for texts in name_findings(findings) for text in texts),
+        faults=(*faults, *cautions),
+        cautions=cautions,
         base=base,
         data=data[0] if len(data) == 1 else {"comparisons": data},
         rows=_merge(comparisons, rows),
