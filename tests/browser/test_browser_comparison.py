@@ -34,10 +34,7 @@ def pages(pages, tmp_path_factory):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "scheme"),
-    [],
-)
+@pytest.mark.parametrize(("name", "scheme"), [(name, scheme) for name in FEW for scheme in ("light", "dark")])
 def test_axe_finds_nothing_serious(visit, axe, pages, name, scheme):
     opened = visit(pages / f"{name}.html", scheme=scheme)
     opened.locator("details").evaluate_all("all => all.forEach(each => { each.open = true; })")
