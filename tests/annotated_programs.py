@@ -58,7 +58,7 @@ assert "torch" not in sys.modules
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn.parallel.replicate import replicate  # noqa: E402
-from torch.utils.checkpoint import checkpoint  # noqa: E402
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts  # noqa: E402
 
 sys.modules["torch.nn.parallel.replicate"]._broadcast_coalesced_reshape = lambda tensors, devices, detach: [
     [each * 1 for each in tensors] for _ in devices
@@ -270,6 +270,27 @@ def checkpointing_nested_reentrant() -> None:
     with warnings.catch_warnings():  # the inner one's input needs no gradient while the outer one runs without any
         warnings.filterwarnings("ignore", message="None of the inputs have requires_grad=True")
         train_checkpointed(Checkpointed(use_reentrant=True, inner=True))
+
+
+class Parts(nn.Module):
+    """A checkpointed method, of which a module is only a part."""
+
+    def __init__(self, **how: object) -> None:
+        super().__init__()
+        self.proj, self.how = nn.Linear(4, 4), how
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(self.body, x, **self.how)
+
+    def body(self, x: torch.Tensor) -> torch.Tensor:
+        return self.proj(x.sin()).cos().exp()
+
+
+@program
+def checkpointing_parts() -> None:
+    kept = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.sin.default])
+    for how in ({"use_reentrant": True}, {}, {"early_stop": False}, {"context_fn": kept}):
+        Parts(**{"use_reentrant": False, **how})(torch.ones(2, 4, requires_grad=True)).sum().backward()
 
 
 @program

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -85,22 +86,28 @@ class TestRanges:
     @pytest.mark.parametrize(
         ("program", "called", "run_again"),
         [
-            ("checkpointing", (0, 1), (1, 0)),
-            ("checkpointing_reentrant", (0, 1), (1, 0)),
-            ("checkpointing_nested", (1, 0, 1, 0), (1, 0, 1, 0)),
-            ("checkpointing_nested_reentrant", (1, 0, 1, 0), (1, 0, 0, 1, 0, 0)),  # the inner one with the outer, too
+            ("checkpointing", (0, 1), ((1,), (0,))),
+            ("checkpointing_reentrant", (0, 1), ((1,), (0,))),
+            ("checkpointing_nested", (1, 0, 1, 0), ((1,), (0,), (1,), (0,))),
+            # The inner one with the outer, too.
+            ("checkpointing_nested_reentrant", (1, 0, 1, 0), ((1, 0), (0,), (1, 0), (0,))),
         ],
     )
     def test_a_forward_pass_that_is_run_again_is_a_phase_within_the_backward_pass(
-        self, outlines: dict[str, str], program: str, called: tuple[int, ...], run_again: tuple[int, ...]
+        self, outlines: dict[str, str], program: str, called: tuple[int, ...], run_again: tuple[tuple[int, ...], ...]
     ) -> None:
-        def layers(numbers: tuple[int, ...], around: str = "{}") -> str:
-            texts = (f"Checkpointed.layers.{number}(Checkpointed.layers.{number}.proj)" for number in numbers)
-            return " ".join(around.format(text) for text in texts)
+        def layers(numbers: tuple[int, ...]) -> str:
+            return " ".join(f"Checkpointed.layers.{number}(Checkpointed.layers.{number}.proj)" for number in numbers)
 
-        backward = layers(run_again, "recompute({})")
+        backward = " ".join(f"recompute(Checkpointed({layers(numbers)}))" for numbers in run_again)
         expected = f"step(forward(Checkpointed({layers(called)})) backward({backward}) optimizer)"
         assert outlines[program] == expected
+
+    def test_all_of_a_checkpointed_function_is_run_again_in_its_module(self, outlines: dict[str, str]) -> None:
+        """Reentrant and not, to its end or stopped early, and with what a policy keeps."""
+        step = "(forward(Parts(Parts.proj)) backward(recompute(Parts(Parts.proj))))"
+        ranges = re.sub(r"#\d", "", outlines["checkpointing_parts"])
+        assert ranges == f"inference Parts{step} step{step} step{step} step{step}"
 
     def test_validation_is_no_step_of_training(self, outlines: dict[str, str]) -> None:
         tried = f"inference Net(forward({NET})) data"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
 LOADER = "torch.utils.data.dataloader"
+CHECKPOINTS = "torch.utils.checkpoint"
 SCALERS = ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler")
 
 
@@ -34,14 +35,15 @@ class _Thread(threading.local):
     """What is open on a thread.
 
     Attributes:
-        calls: The modules that are being called, innermost last; whether each has a range.
+        calls: The modules that are being called, innermost last; whether each has a range. The first is None where
+            a checkpointed function is called again.
         recomputes: Whether these run in the backward pass, for activation checkpointing.
         generations: The models that call themselves again and again.
         steps: The step and its phases.
     """
 
     def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
-        self.calls: list[tuple[Module, str, bool]] = []
+        self.calls: list[tuple[Module | None, str, bool]] = []
         self.recomputes = False
         self.generations = Generations(ranges)
         self.steps = Steps(ranges, optimizers)
@@ -102,6 +104,12 @@ class Hooks:
             self._wrap(scaler.GradScaler, "step", self._begin_optimizer, self._end_scaled)
         if LOADER in sys.modules:
             self._wrap(sys.modules[LOADER]._BaseDataLoaderIter, "__next__", self._begin_data, self._end_phase)
+        for owner, method, attribute in (
+            ("_CheckpointFrame", "__init__", "recompute_fn"),
+            ("CheckpointFunction", "forward", "run_function"),
+        ):
+            if hasattr(sys.modules.get(CHECKPOINTS), owner):
+                self._wrap(getattr(sys.modules[CHECKPOINTS], owner), method, after=self._follow_checkpoint(attribute))
         os.register_at_fork(after_in_child=self._forget_parent)
 
     def _wrap(
@@ -113,7 +121,9 @@ class Hooks:
     ) -> None:
         """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
         wrapped = vars(owner).get(name)
-        if wrapped is not None:  # a class that derives from another has what that has
+        if isinstance(wrapped, staticmethod):
+            setattr(owner, name, staticmethod(self._surround(wrapped.__func__, before, after)))
+        elif wrapped is not None:  # a class that derives from another has what that has
             setattr(owner, name, self._surround(wrapped, before, after))
 
     def _wrap_within(self, function: Any, before: Callable[..., None], after: Callable[..., None]) -> None:
@@ -146,7 +156,9 @@ class Hooks:
         calls = self._thread.calls
         if calls:
             above = calls[-1][1]
-            name = self._names.known(module) or self._names.below(module, above)
+            name = self._names.known(module) or (
+                self._names.below(module, above) if above else self._names.root(module)
+            )
             is_new = name != above  # a wrapper has the name of what it wraps
         else:
             name, is_new = self._enter_outermost(module), True
@@ -218,6 +230,43 @@ class Hooks:
         if not calls and not self._end_recomputation() and self._names.is_model(name):
             self._thread.steps.end_call()
             self._thread.generations.begin_between()
+
+    def _follow_checkpoint(self, attribute: str) -> Callable[..., None]:
+        """Return what gives the function that a checkpoint will call again a range around that whole call."""
+
+        def follow(checkpoint: Any, *_: Any, **__: Any) -> None:
+            calls, run = self._thread.calls, getattr(checkpoint, attribute)
+            name = calls[-1][1] if calls else ""
+            begin, end = self._guard.protect(self._begin_again), self._guard.protect(self._end_again)
+
+            def run_again(*args: Any, **kwargs: Any) -> Any:
+                begun = not self._is_compiling() and begin(name)
+                try:
+                    return run(*args, **kwargs)
+                finally:  # an early stop raises
+                    if begun:
+                        end()
+
+            setattr(checkpoint, attribute, run_again)
+
+        return follow
+
+    def _begin_again(self, name: str) -> bool:
+        """Open the ranges of a checkpointed function that was called in a module of that name; whether it does."""
+        thread = self._thread
+        if thread.calls or thread.recomputes or not self._is_in_backward():
+            return False
+        thread.recomputes = True
+        self._push(RECOMPUTE)
+        thread.calls.append((None, name, bool(name)))
+        if name:
+            self._push(name)
+            self._backward.note(name, recomputes=True)
+        return True
+
+    def _end_again(self) -> None:
+        self._unwind()
+        self._backward.note("", recomputes=True)
 
     def _end_recomputation(self) -> bool:
         """The outermost call has returned: end the recomputation that it was, if it was one."""
