@@ -11,8 +11,7 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.waterfall import IDLE, TIME, TOTAL
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison import view_comparison
-from tcprof.views.comparison.icicle import compare_icicles
-from tcprof.views.icicle import KINDS
+from tcprof.views.icicle import KINDS, compare_icicles
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 SIDES = ("base", "new")
@@ -30,7 +29,8 @@ def draw(base, new, gpu=0, **options):
 
 def blocks(icicle, side):
     """Kind, path, time and Tensor Active of each block of a side, by name."""
-    data, own = icicle.data, icicle.data["sides"][side]
+    (data,) = icicle.data["trees"]
+    own = data["sides"][side]
     names = (data["texts"][name] for name in own["name"])
     links = (data["texts"][link] for link in data["link"])
     return list(zip((KINDS[kind] for kind in data["kind"]), names, links, own["time"], own["active"], strict=True))
@@ -96,7 +96,7 @@ def test_ranges_are_matched_by_their_names_and_by_those_given(tmp_path):
 def test_what_cannot_be_told_is_a_sentence(base, new, note):
     _, icicle = draw(read(base), read(new))
     assert any(each.startswith(note) for each in icicle.notes)
-    assert all(min(side["time"]) >= 0 and side["time"][0] > 0 for side in icicle.data["sides"])
+    assert all(min(side["time"]) >= 0 and side["time"][0] > 0 for side in icicle.data["trees"][0]["sides"])
 
 
 def test_other_gpus_are_named(tmp_path):
@@ -119,4 +119,4 @@ def test_names_cannot_end_the_element_that_holds_them(tmp_path):
     page = render_page(compare_hostile(tmp_path))
     packed = page.split('id="icicles-1-0-data">')[1].split("</script>")[0]
     assert "<" not in packed
-    assert json.loads(packed)["sides"][0]["time"][0] > 0
+    assert json.loads(packed)["trees"][0]["sides"][0]["time"][0] > 0

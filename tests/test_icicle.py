@@ -10,8 +10,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 import tcprof
 from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.views.icicle import KINDS, Place, Tree
-from tcprof.views.recording.icicle import list_icicles
+from tcprof.views.icicle import KINDS, Block, Tree, list_icicles
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -42,9 +41,10 @@ def bars(icicle, tree=0):
     """Kind, name, parent, time and link of each bar."""
     packed = icicle.data["trees"][tree]
     text = packed["texts"]
-    named = ([text[number] for number in packed[column]] for column in ("name", "link"))
+    (side,) = packed["sides"]
+    named = ([text[number] for number in column] for column in (side["name"], packed["link"]))
     kinds = [KINDS[kind] for kind in packed["kind"]]
-    return list(zip(kinds, *named, packed["parent"], packed["time"], strict=True))
+    return list(zip(kinds, *named, packed["parent"], side["time"], strict=True))
 
 
 @pytest.mark.parametrize("tree", [0, 1])
@@ -72,7 +72,7 @@ def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     assert icicle.data["unit"] == "of the step", "as the bar above it says"
     for tree in range(len(icicle.trees)):
         assert bars(icicle, tree)[0][4] == pytest.approx(step["total_ns"] / step["step_count"], abs=1)
-        active = icicle.data["trees"][tree]["active"][0]
+        active = icicle.data["trees"][tree]["sides"][0]["active"][0]
         assert active == pytest.approx(step["tensor_active_mean_pct"], abs=1e-3, nan_ok=True)
 
 
@@ -80,7 +80,8 @@ def test_bars_of_ranges_have_the_tensor_active_of_their_table():
     analysis = tcprof.read(FIXTURES / "llama.sqlite")
     packed = list_icicles(analysis)[0].data["trees"][1]
     forward = packed["texts"].index("forward")
-    active = packed["active"][packed["name"].index(forward)]
+    (side,) = packed["sides"]
+    active = side["active"][side["name"].index(forward)]
     (row,) = analysis.ranges[analysis.ranges["path"] == "step / forward"].to_dict("records")
     assert active == pytest.approx(row["tensor_active_mean_pct"], abs=1e-3)
 
@@ -113,7 +114,7 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
 def test_a_gap_in_nearly_every_step_is_one():
     """One in each of 511 steps and two in one of them are 1.002 gaps on average."""
     tree, gap = Tree(), SimpleNamespace(time_ns=1e6, launch_count=0, start_ns=0, gap_count=1.002, longest_ns=2e6)
-    tree.add((Place("idle", "Idle"),), gap, 0.0)
+    tree.add((Block("idle", "Idle"),), gap, 0.0)
     assert tree.name_of(0) == "Idle: 1 gap, longest 2.00 ms"
 
 
@@ -131,5 +132,5 @@ def test_names_are_one_line(tmp_path):
 def test_no_time_between_steps_is_no_bar() -> None:
     """A side whose steps follow each other at once: its bar of no time had no Tensor Active, a division by zero."""
     tree = Tree()
-    tree.add_between(Place("range", "step"), 0.0, 5.0)
-    assert not tree.places
+    tree.add_between(Block("range", "step"), 0.0, 5.0)
+    assert not tree.blocks

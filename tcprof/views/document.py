@@ -62,7 +62,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Icicle:
-    """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``."""
+    """Time in parts of parts, as rows of bars that a page's own script draws: see ``web/src/icicle.ts``.
+
+    It is of one recording, or of the two sides of a comparison.
+    """
 
     name: str
     title: str
@@ -70,6 +73,9 @@ class Icicle:
     gpu: int
     trees: tuple[str, ...]  # what each way to divide the time is called
     data: Mapping[str, Any]  # the trees themselves, and the colours, for the script
+    sides: tuple[str, ...] = ()  # names of two sides, on one scale of time; empty for a recording
+    colors: tuple[str, ...] = ()  # theirs
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

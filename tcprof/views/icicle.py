@@ -1,25 +1,56 @@
-"""Bars in each other, as icicles have them: what a bar is, trees of them, and chains that parts of time lie in."""
+"""The mean step as an icicle: modules or ranges, classes of time, kernels; of one recording, or of two sides."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from tcprof import units
-from tcprof.comparison.waterfall import BETWEEN
+from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.names import short_name
+from tcprof.analysis.mean_step import MeanStep, measure_mean_step
+from tcprof.analysis.modules.tree import ALL
+from tcprof.analysis.range_folding import shorten
+from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.time.account import IDLE, TIME_CLASSES
+from tcprof.comparison import Comparison
+from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths
+from tcprof.comparison.modules import fold_name
+from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
+from tcprof.comparison.waterfall import BETWEEN, TIME
+from tcprof.findings.compared.sides import measure_side
+from tcprof.findings.compared.verdict import decisive, is_shown, side_names, step_name, time_row
+from tcprof.findings.finding import class_title
+from tcprof.findings.notes import are_resolved
+from tcprof.findings.steps import measure_step_figures
+from tcprof.frames import HEADLINE
+from tcprof.untrusted import one_line
+from tcprof.views.comparison.sides import side_color, title_of
+from tcprof.views.document import Icicle
+from tcprof.views.figures.traces import paint_scale
+from tcprof.views.paths import LONGEST_NAME, kernel_names, link, module_names, range_names
+from tcprof.views.recording import gpu_title, gpu_title_of_several
 
-LEAST = 1 / 5000  # of the time: what is less is in its parent's bar alone
+LEAST = 1 / 5000  # of the time: what is less is in its parent's block alone
 COLORS = 20  # steps of the scale, from 0 to 100 %
 LONGEST = 80
 RANGES, MODULES = "Ranges", "Modules"
 KINDS = ("range", "module", "class", "kernel", "idle")
+EXPLAINED = (
+    "The width of a bar is its share of the GPU's time, idle time included; the bars below it are its parts: "
+    "ranges, then classes of time, then kernels. The stronger the colour, the more of the time is lost: what Tensor "
+    "Active leaves of 100 %. Hatched is idle; many gaps are one bar, the last. Where several kernels run at once, one "
+    "of them gets the time, as in the table of ranges. A click on a bar zooms in and selects it; a click on a bar "
+    "above zooms out. For a kernel, it shows all places that launch it."
+)
 Key = TypeVar("Key", bound=Hashable)
+Chains = list[tuple["Block", ...]]  # for each part of a mean step the blocks that it lies in, the outermost first
 
 
 @dataclass(frozen=True)
-class Place:
-    """A bar: what it is, its name, the figure of its Tensor Active if that is known otherwise, and what selects it."""
+class Block:
+    """A part of the time: what it is, its name, its Tensor Active if known otherwise, and what selects it."""
 
     kind: str
     name: str
@@ -29,9 +60,9 @@ class Place:
 
 @dataclass
 class Tree:
-    """Bars in columns; each comes after the one that it lies in."""
+    """The blocks of a side in columns; each comes after the one that it lies in."""
 
-    places: list[Place] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
     time: list[float] = field(default_factory=list)
     launches: list[float] = field(default_factory=list)
@@ -39,88 +70,374 @@ class Tree:
     active: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
     longest: list[float] = field(default_factory=list)
-    known: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    index: dict[tuple[int, str, str], int] = field(default_factory=dict)
 
-    def add(self, chain: Sequence[Place], part: Any, active_ns: float) -> None:
-        """Add a part to the bars that it lies in, the outermost first."""
+    def add(self, chain: Sequence[Block], part: Any, active_ns: float) -> None:
+        """Add a part to the blocks that it lies in, the outermost first."""
         node = -1
-        for place in chain:
-            key = (node, place.kind, place.link if place.kind == "kernel" else place.name)
-            if key not in self.known:
-                self.known[key] = len(self.places)
-                self.places.append(place)
+        for block in chain:
+            key = (node, block.kind, block.link if block.kind == "kernel" else block.name)
+            if key not in self.index:
+                self.index[key] = len(self.blocks)
+                self.blocks.append(block)
                 self.parent.append(node)
                 for column in (self.time, self.launches, self.active, self.gaps, self.longest):
                     column.append(0.0)
                 self.start.append(math.inf)
-            node = self.known[key]
+            node = self.index[key]
             self.time[node] += part.time_ns
             self.launches[node] += part.launch_count
-            self.active[node] += active_ns if place.kind == "class" else part.time_ns * place.active / 100
+            self.active[node] += active_ns if block.kind == "class" else part.time_ns * block.active / 100
             self.start[node] = min(self.start[node], part.start_ns)
             self.gaps[node] += part.gap_count
             self.longest[node] = max(self.longest[node], part.longest_ns)
 
-    def add_between(self, root: Place, length_ns: float, start_ns: float) -> None:
+    def add_between(self, root: Block, length_ns: float, start_ns: float) -> None:
         """Add the time from one step to the next, if there is any, which begins after the rest."""
         if not length_ns > 0:
             return
         around = {"launch_count": 0.0, "start_ns": start_ns, "gap_count": 0.0, "longest_ns": length_ns}
-        self.add((root, Place("idle", BETWEEN)), SimpleNamespace(time_ns=length_ns, **around), 0.0)
+        self.add((root, Block("idle", BETWEEN)), SimpleNamespace(time_ns=length_ns, **around), 0.0)
+
+    def is_scattered(self, node: int) -> bool:
+        """Tell whether a block is idle time in several gaps, which are nowhere between the rest."""
+        return self.blocks[node].kind == "idle" and self.gaps[node] > 1
 
     def name_of(self, node: int) -> str:
-        """What a bar is called: idle time with how many gaps it is, of which none is as long as the bar."""
-        name, gaps = self.places[node].name, self.gaps[node]
-        if self.places[node].kind != "idle" or not gaps > 1:
+        """Name a block: idle time with how many gaps it is, since none of them is as long as the block."""
+        name, gaps = self.blocks[node].name, self.gaps[node]
+        if not self.is_scattered(node):
             return name
         return f"{name}: {units.format_things(gaps, 'gap')}, longest {units.format_ns(self.longest[node])}"
 
-    def pack(self) -> dict[str, list[Any]]:
-        """What is wide enough to be seen, in columns for the script."""
-        least = LEAST * max(self.time, default=0.0)
-        kept = [node for node, time in enumerate(self.time) if time >= least]
-        number = {node: place for place, node in enumerate(kept)}
-        active = [100 * self.active[node] / self.time[node] for node in kept]
-        texts: dict[str, int] = {"": 0}
-        names = [texts.setdefault(self.name_of(node), len(texts)) for node in kept]
-        last = max(self.start, default=0.0) + 1  # many gaps are nowhere between the rest
-        scattered = {node for node in kept if self.places[node].kind == "idle" and self.gaps[node] > 1}
-        links = [texts.setdefault(self.places[node].link, len(texts)) for node in kept]
-        return {
-            "kind": [KINDS.index(self.places[node].kind) for node in kept],
-            "parent": [number.get(self.parent[node], -1) for node in kept],
-            "time": [round(self.time[node]) for node in kept],
-            "launches": [round(self.launches[node], 1) for node in kept],
-            "start": [round(last if node in scattered else self.start[node]) for node in kept],
-            "active": [None if math.isnan(each) else round(float(min(each, 100.0)), 3) for each in active],
-            "name": names,
-            "link": links,
-            "texts": list(texts),
-        }
+
+def pack_trees(trees: Sequence[Tree]) -> tuple[list[Block], dict[str, Any]]:
+    """Pack the blocks of all sides that are wide enough to be seen, each once, in columns for the page's script.
+
+    A block that a side lacks has no time there. Blocks begin as on the first side that has them; many gaps come last.
+    """
+    index: dict[tuple[int, str, str], int] = {}
+    blocks: list[Block] = []
+    parents: list[int] = []
+    nodes: list[dict[int, int]] = []  # of each side its own node of a block
+    for tree in trees:
+        numbers: list[int] = []
+        for block, outer in zip(tree.blocks, tree.parent, strict=True):
+            around = numbers[outer] if outer >= 0 else -1
+            number = index.setdefault((around, block.kind, block.link or block.name), len(blocks))
+            if number == len(blocks):
+                blocks.append(block)
+                parents.append(around)
+            numbers.append(number)
+        nodes.append({number: node for node, number in enumerate(numbers)})
+    sides = list(zip(trees, nodes, strict=True))
+    longest = [max(tree.time[own[block]] for tree, own in sides if block in own) for block in range(len(blocks))]
+    kept = [block for block, time in enumerate(longest) if time >= LEAST * max(longest)]
+    number_of = {block: number for number, block in enumerate(kept)}
+    texts: dict[str, int] = {"": 0}
+    firsts = [next((tree, own[block]) for tree, own in sides if block in own) for block in kept]
+    last = max(start for tree in trees for start in tree.start) + 1
+    return [blocks[block] for block in kept], {
+        "kind": [KINDS.index(blocks[block].kind) for block in kept],
+        "parent": [number_of.get(parents[block], -1) for block in kept],
+        "start": [round(last if tree.is_scattered(node) else tree.start[node]) for tree, node in firsts],
+        "link": [texts.setdefault(one_line(blocks[block].link, LONGEST_NAME), len(texts)) for block in kept],
+        "sides": [
+            _pack_side(tree, [(own.get(each, -1), blocks[each].name) for each in kept], texts) for tree, own in sides
+        ],
+        "texts": list(texts),
+    }
 
 
-def list_around(inner: Iterable[Key | None], outer: Mapping[Key, Key | None]) -> list[Key]:
-    """Things and all that they lie in, each after what it lies in itself."""
-    found: dict[Key, None] = {}
-    for innermost in inner:
-        around, key = [], innermost
-        while key is not None and key not in found:
-            around.append(key)
-            key = outer.get(key)
-        found.update(dict.fromkeys(reversed(around)))
-    return list(found)
+def _pack_side(tree: Tree, named: Sequence[tuple[int, str]], texts: dict[str, int]) -> dict[str, list[Any]]:
+    """Pack the figures of a side: of its nodes, which are -1 with the name of a block that it lacks."""
+    active = [100 * tree.active[node] / tree.time[node] if node >= 0 else math.nan for node, _ in named]
+    names = [tree.name_of(node) if node >= 0 else name for node, name in named]
+    return {
+        "time": [round(tree.time[node]) if node >= 0 else 0 for node, _ in named],
+        "launches": [round(tree.launches[node], 1) if node >= 0 else 0 for node, _ in named],
+        "active": [None if math.isnan(pct) else round(float(min(pct, 100.0)), 3) for pct in active],
+        "name": [texts.setdefault(name, len(texts)) for name in names],
+    }
 
 
-def chain_places(
-    inner: Iterable[Key | None], outer: Mapping[Key, Key | None], places: Mapping[Key, Place]
-) -> list[tuple[Place, ...]]:
-    """For each thing the places that it lies in and itself, the outermost first; nothing for None.
+def chain_blocks(
+    inner: Sequence[Key | None], outer: Mapping[Key, Key | None], block_of: Callable[[Key], Block]
+) -> Chains:
+    """Chain the blocks that things lie in, the outermost first and its own last; none for None.
 
     Args:
         outer: What things lie in, where that is something.
-        places: The places of things, in the order of ``list_around``.
     """
-    chains: dict[Key | None, tuple[Place, ...]] = {None: ()}
-    for key, place in places.items():
-        chains[key] = (*chains[outer.get(key)], place)
+    chains: dict[Key | None, tuple[Block, ...]] = {None: ()}
+    for innermost in inner:
+        around: list[Key] = []
+        key = innermost
+        while key is not None and key not in chains:
+            around.append(key)
+            key = outer.get(key)
+        for each in reversed(around):
+            chains[each] = (*chains[outer.get(each)], block_of(each))
     return [chains[key] for key in inner]
+
+
+def _chain_modules(
+    analysis: Analysis, gpu: int, mean: MeanStep, by_phase: bool, block_of: Callable[[Mapping[Any, Any]], Block]
+) -> Chains:
+    """Chain the modules that parts lie in, each phase's within it or all of a module as one; else the phase alone."""
+    rows = analysis.modules[analysis.modules["gpu"] == gpu].to_dict("index")
+
+    def key_of(module: int, phase: str) -> tuple[int, str]:
+        return (module, phase if by_phase or module < 0 else ALL)
+
+    keys = {number: key_of(row["module_id"], row["phase"]) for number, row in rows.items()}
+    row_of = {keys[number]: {"row": number, **row} for number, row in rows.items()}
+    outer = {
+        key: around
+        for key, row in row_of.items()
+        if row["module_id"] >= 0
+        and (around := key_of(row["parent_id"], row["phase"])) in row_of
+        and (by_phase or row["parent_id"] >= 0)
+    }
+    inner = [keys.get(number) for number in mean.parts["module"].tolist()]
+    return chain_blocks(inner, outer, lambda key: block_of(row_of[key]))
+
+
+def _grow(
+    root: Block, mean: MeanStep, chains: Chains, kernels: Sequence[Block], between_ns: float, leaves: bool
+) -> Tree:
+    """Grow the tree of a side: what parts lie in, then classes of time, and with leaves the kernels."""
+    tree = Tree()
+    for part, chain in zip(mean.parts.itertuples(), chains, strict=True):
+        title = class_title(TIME_CLASSES[part.time_class])
+        blocks = [root, *chain, Block("idle" if part.time_class == IDLE else "class", title)]
+        kernel = kernels[part.kernel] if part.kernel >= 0 else None
+        if kernel and leaves:
+            blocks.append(kernel)
+        tree.add(blocks, part, part.time_ns * (kernel.active if kernel else 0.0) / 100)
+    tree.add_between(root, between_ns, mean.length_ns)
+    return tree
+
+
+def _list_kernels(analysis: Analysis) -> list[Block]:
+    rows = analysis.kernels
+    named = zip(rows["name"], rows["tensor_active_pct"].astype(float), kernel_names(rows), rows["gpu"], strict=True)
+    return [
+        Block("kernel", one_line(short_name(name), LONGEST), active, link("kernel", selected, int(gpu)))
+        for name, active, selected, gpu in named
+    ]
+
+
+def list_icicles(analysis: Analysis) -> tuple[Icicle, ...]:
+    """List the mean step of each GPU, or all its work where nothing repeats; none where no work was recorded."""
+    means = ((int(gpu), measure_mean_step(analysis, int(gpu))) for gpu in analysis.gpus["gpu"].tolist())
+    return tuple(_draw_icicle(analysis, gpu, mean) for gpu, mean in means if mean is not None and len(mean.parts))
+
+
+def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
+    links = module_names(analysis.modules)
+
+    def block_of(row: Mapping[Any, Any]) -> Block:
+        if row["module_id"] < 0:
+            return Block("range", str(row["phase"]), row["tensor_active_pct"])
+        name, selects = one_line(row["name"], LONGEST), link("module", links[row["row"]], gpu)
+        return Block("module", name, row["tensor_active_pct"], selects)
+
+    has_modules = bool((mean.parts["module"] >= 0).any())
+    modules = {MODULES: _chain_modules(analysis, gpu, mean, True, block_of)} if has_modules else {}
+    chains = {**modules, RANGES: _chain_ranges(analysis, gpu, mean)}
+    root, kernels, between_ns = _root(analysis, gpu, mean), _list_kernels(analysis), 0.0
+    steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
+    if mean.count and len(steps):
+        between_ns = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
+    trees = [_grow(root, mean, each, kernels, between_ns, leaves=True) for each in chains.values()]
+    return Icicle(
+        name=f"icicle-{gpu}",
+        title=gpu_title_of_several(analysis, gpu),
+        caption=f"{'The mean step' if mean.count else 'All work'} on {gpu_title(analysis, gpu)}",
+        gpu=gpu,
+        trees=tuple(chains),
+        data={
+            "unit": "of the step" if mean.count else "of the GPU's time",
+            "trees": [pack_trees([tree])[1] for tree in trees],
+            "colors": paint_scale(COLORS),
+        },
+    )
+
+
+def _root(analysis: Analysis, gpu: int, mean: MeanStep) -> Block:
+    figures = measure_step_figures(analysis, gpu)
+    if figures is not None and mean.count:
+        count = f"mean of {units.format_count(mean.count)}"
+        selects = link("range", range_names(analysis.paths)[mean.paths[0]], gpu) if mean.paths[0] >= 0 else ""
+        return Block("range", f"{figures.name} ({count})", figures.tensor_active_pct, selects)
+    return Block("range", "All work on the GPU", float(analysis.whole_capture(gpu)[HEADLINE.name].iloc[0]))
+
+
+def _chain_ranges(analysis: Analysis, gpu: int, mean: MeanStep) -> Chains:
+    of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
+    active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
+    names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
+    links, ends = range_names(analysis.paths), {-1, *mean.paths}
+
+    def block_of(path: int) -> Block:
+        around = str(names[parents[path]]) if parents[path] >= 0 else ""
+        name = one_line(shorten(str(names[path]), around), LONGEST)
+        return Block("range", name, float(active.get(path, math.nan)), link("range", links[path], gpu))
+
+    inner = [None if path in ends else path for path in mean.parts["path_id"].tolist()]
+    outer = {path: parent for path, parent in enumerate(parents) if parent not in ends}
+    return chain_blocks(inner, outer, block_of)
+
+
+# Two sides, whose blocks are those that the comparison matched.
+_SIDES = ("base", "new")
+COMPARED = (
+    "One scale of time for both sides: the mean {unit} of each, without warm-up. Colour is lost time: what Tensor "
+    "Active leaves of 100 %. Hatched is idle. A click zooms both sides and selects the block's row in the table."
+)
+_SEVERAL = "A side with several recordings is shown by its typical one."
+_LAYERS = "Layers of a list are one block (*)."
+_WHOLE = "The sides have no steps in common, so each icicle is a whole capture."
+_ONE_SIDED = "Only one side names modules, so the blocks are ranges."
+_NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are kinds of time."
+_UNMATCHED = "– No {what} is on both sides, so none has a difference. --map OLD=NEW matches ranges."
+_GPUS = "– The GPUs differ ({}): compare times, not Tensor Active."
+_INCONCLUSIVE = "The change of the {unit} is inconclusive, so what its blocks differ by may be noise."
+ABSENT = "– A side has no recorded work on this GPU, or hardly any, so there is no {unit} to draw."
+Compared = dict[str, tuple[float, float]]  # by path: Tensor Active of each side
+_UNKNOWN = (math.nan, math.nan)
+
+
+def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> Icicle | None:
+    """Draw both sides' mean step on a GPU, by modules, or by ranges where a side names none; None without any work.
+
+    Args:
+        table: What a page calls the table of modules and ranges.
+    """
+    sides = (comparison.base.typical, comparison.new.typical)
+    means = _measure(sides, gpu)
+    if means is None:
+        return None
+    has_modules = [bool((mean.parts["module"] >= 0).any()) for mean in means]
+    by = MODULES if all(has_modules) else RANGES
+    compared, inconclusive = _compare_modules(comparison, gpu) if by == MODULES else _compare_ranges(comparison, gpu)
+    trees = [_grow_side(comparison, gpu, side, mean, compared, by) for side, mean in enumerate(means)]
+    blocks, tree = pack_trees(trees)
+    row = decisive(time_row(comparison, gpu))
+    is_known = is_shown(row) or row["verdict"] == EQUAL  # whether the verdict says how the time changed, if it did
+    marks = [INCONCLUSIVE if block.link in inconclusive else "" for block in blocks]
+    tree["mark"] = ["" if is_known else INCONCLUSIVE, *marks[1:]]
+    unit, count = step_name(comparison), [mean.count for mean in means]
+    return Icicle(
+        name=name,
+        title="",
+        caption=f"The mean {unit} of both sides on {title_of(comparison, gpu)}",
+        gpu=gpu,
+        trees=(by,),
+        data={
+            "unit": f"of the {unit}",
+            "trees": [tree],
+            "colors": paint_scale(COLORS),
+            "table": table,
+            "by": by[:-1].lower(),
+            "names": side_names(comparison),
+            "means": [f"mean of {units.format_things(steps, 'step')}" if steps else "whole capture" for steps in count],
+        },
+        sides=side_names(comparison),
+        colors=(side_color(comparison.base, 0), side_color(comparison.new, 1)),
+        notes=tuple(_list_notes(comparison, tree, by, any(has_modules), all(count), is_known)),
+    )
+
+
+def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanStep] | None:
+    """Measure the mean steps where both sides have some on a GPU, else all that each did, as the parts of time."""
+    means = [measure_mean_step(side, gpu) for side in sides]
+    if any(mean is not None and not mean.count for mean in means):
+        means = [measure_mean_step(side.replace(steps=side.steps.iloc[:0]), gpu) for side in sides]
+    known = [mean for mean in means if mean is not None and len(mean.parts)]
+    return known if len(known) == len(sides) else None
+
+
+def _compare_modules(comparison: Comparison, gpu: int) -> tuple[Compared, set[str]]:
+    """Look up Tensor Active of modules, where the samples resolve it, and those whose change is inconclusive."""
+    rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
+    active = [rows[f"{side}_tensor_active_pct"].where(are_resolved(rows, f"{side}_")) for side in _SIDES]
+    inconclusive = set(rows["module"][rows["verdict"] == INCONCLUSIVE])
+    return dict(zip(rows["module"], zip(*active, strict=True), strict=True)), inconclusive
+
+
+def _compare_ranges(comparison: Comparison, gpu: int) -> tuple[Compared, set[str]]:
+    """Look up Tensor Active of ranges by their paths as the comparison calls them."""
+    rows = comparison.rows
+    rows = rows[(rows["gpu"] == gpu) & (rows["quantity"] == HEADLINE.name)].drop_duplicates("path")
+    return dict(zip(rows["path"], zip(rows["base"], rows["new"], strict=True), strict=True)), set()
+
+
+def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, compared: Compared, by: str) -> Tree:
+    """Grow the tree of one side, whose blocks link to the paths that the comparison has."""
+    own = (comparison.base, comparison.new)[side]
+    analysis = own.typical
+    modules = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]
+
+    def block_of(row: Mapping[Any, Any]) -> Block:
+        if row["module_id"] < 0:
+            return Block("range", one_line(str(row["phase"]), LONGEST))
+        path = fold_name(row["module"])
+        around = fold_name(modules[row["parent_id"]]) if row["parent_id"] >= 0 else ""
+        return Block("module", one_line(path.removeprefix(f"{around}."), LONGEST), link=path)
+
+    if by == MODULES:
+        chains = _chain_modules(analysis, gpu, mean, False, block_of)
+    else:
+        chains = _chain_renamed_ranges(analysis, mean, comparison.renamings[side])
+    chains = [
+        tuple(replace(block, active=compared.get(block.link, _UNKNOWN)[side]) for block in chain) for chain in chains
+    ]
+    whole = measure_side(own, gpu, bool(mean.count)).tensor_active_pct
+    root = Block("range", step_name(comparison), whole, comparison.step_path)
+    parts = comparison.waterfall
+    parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == BETWEEN)]
+    between_ns = float(parts[_SIDES[side]].iloc[0]) if len(parts) else 0.0
+    return _grow(root, mean, chains, _list_kernels(analysis), between_ns, leaves=False)
+
+
+def _chain_renamed_ranges(analysis: Analysis, mean: MeanStep, renaming: Renaming) -> Chains:
+    """Chain the ranges that parts lie in, within those that repeat, as the comparison calls them."""
+    paths = list(map(str, rename_paths(analysis.paths, renaming)["path"]))
+    ends = {"", *(paths[path] for path in mean.paths)}
+
+    def block_of(path: str) -> Block:
+        around, _, name = path.rpartition(SEPARATOR)
+        within = "" if around in ends else around.rpartition(SEPARATOR)[2]
+        return Block("range", one_line(shorten(name, within), LONGEST), link=path)
+
+    are_ends = {-1, *mean.paths}
+    inner = [None if number in are_ends else paths[number] for number in mean.parts["path_id"].tolist()]
+    pairs = ((path, path.rpartition(SEPARATOR)[0]) for path in paths)
+    return chain_blocks(inner, {path: around for path, around in pairs if around not in ends}, block_of)
+
+
+def _list_notes(
+    comparison: Comparison, tree: Mapping[str, Any], by: str, has_names: bool, repeats: bool, is_known: bool
+) -> list[str]:
+    """List what cannot be shown, and why."""
+    unit = step_name(comparison)
+    kinds = [KINDS.index(kind) for kind in ("module", "range")]
+    matched = [
+        min(side["time"][block] for side in tree["sides"]) > 0
+        for block, kind in enumerate(tree["kind"])
+        if kind in kinds and tree["parent"][block] >= 0 and tree["link"][block]
+    ]
+    models = gpu_models(comparison.base, comparison.new)
+    applies = {
+        _WHOLE: not repeats,
+        _ONE_SIDED: by == RANGES and has_names,
+        _NAMELESS.format(unit=unit): not matched,
+        _UNMATCHED.format(what=by[:-1].lower()): bool(matched) and not any(matched),
+        _GPUS.format(" and ".join(models)): models[0] != models[1],
+        _INCONCLUSIVE.format(unit=unit): not is_known,
+        _LAYERS: by == MODULES and any("*" in text for text in tree["texts"]),
+        _SEVERAL: max(len(side.recordings) for side in (comparison.base, comparison.new)) > 1,
+    }
+    return [note for note, holds in applies.items() if holds]

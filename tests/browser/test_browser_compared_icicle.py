@@ -12,7 +12,7 @@ def widths(opened):
 
 def times(opened):
     data = opened.evaluate("JSON.parse(document.getElementById('icicles-1-0-data').textContent)")
-    return [side["time"] for side in data["sides"]]
+    return [side["time"] for side in data["trees"][0]["sides"]]
 
 
 def names(opened, box, row):

@@ -1,22 +1,17 @@
-/** Icicles: time in parts of parts, as rows of bars that are buttons. A click zooms and selects. */
+/** Icicles: time in parts of parts, as rows of bars that are buttons; of a recording, or of two sides on one scale. */
 import { isDark, onColors, type Painted, type Theme } from "./colors";
+import { describeChange, edgeOf, markTwins, selectRow, showChanges, type Compared } from "./comparison/changes";
 import { element as make, find, findAll } from "./dom";
 import { formatPercent, formatSeconds } from "./format";
-import { chainOf, KINDS, layOut, turnAround, type Bar, type Order, type Tree } from "./icicle_tree";
+import { chainOf, KINDS, layOut, rankBars, turnAround, type Bar, type Bars, type Order, type Side, type Tree } from "./icicle_tree";
 import { onSelection, select } from "./selection";
 import { nameOfSame, parseSelection, toFragment } from "./selection_fragment";
 
-/** How bars are drawn. */
-export interface Look {
+interface Data {
   unit: string;
   /** The scale of Tensor Active, lowest first; the last is for unknown. */
   colors: Record<Theme, Painted[]>;
-  /** What else is to be said of a bar. */
-  more?: (node: number) => string[];
-}
-
-interface Data extends Look {
-  trees: Tree[];
+  trees: (Bars & { sides: Side[] })[];
 }
 
 const ROW = 26; // pixels
@@ -30,46 +25,60 @@ export function startIcicles(): void {
 
 function startIcicle(element: HTMLElement): void {
   const data = JSON.parse(document.getElementById(element.dataset.icicle!)!.textContent) as Data;
-  const [bars, places] = [find(".bars", element), find(".places", element)];
-  const title = find("h4", places);
-  const below = find(".bars", places);
+  const boxes = findAll(":scope > .bars", element);
   const [treeOf, orderOf] = ["[data-tree]", "[data-order]"].map((name) => element.querySelector<HTMLSelectElement>(name));
+  const tree = () => data.trees[Number(treeOf?.value ?? 0)];
+  const compared = boxes.length > 1 ? { ...data, ...tree() } as unknown as Compared : null;
   let focus = 0;
   let kernel = "";
-  const tree = () => data.trees[Number(treeOf?.value ?? 0)];
-  const order = () => (orderOf?.value ?? "start") as Order;
 
   function show(): void {
-    drawBars(bars, tree(), data, focus, order());
-    const turned = kernel ? turnAround(tree(), kernel, normal) : null;
+    const { sides, ...bars } = tree();
+    const times = sides.map(({ time }) => time);
+    const start = rankBars(bars.start, times, orderOf?.value as Order);
+    const longest = Math.max(...times.map((time) => time[focus]));
+    boxes.forEach((box, side) => {
+      box.hidden = !times[side][focus];
+      box.style.width = `${100 * times[side][focus] / longest}%`;
+      if (!box.hidden) drawBars(box, { ...bars, ...sides[side], start }, data, focus, compared);
+    });
+    if (compared) showChanges(element, compared, focus);
+    else showPlaces({ ...bars, ...sides[0] });
+  }
+  /** All places that the kernel which is selected is launched from. */
+  function showPlaces(shown: Tree): void {
+    const turned = kernel ? turnAround(shown, kernel, normal) : null;
+    const places = find(".places", element);
     places.hidden = !turned;
     if (!turned) return;
-    title.textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
-    drawBars(below, turned, data, 0, "time");
+    find("h4", places).textContent = `Where ${turned.texts[turned.name[0]]} is launched from`;
+    drawBars(find(".bars", places), { ...turned, start: turned.time.map((time) => -time) }, data, 0);
   }
-  function choose(chosen: Tree, node: number): void {
-    if (chosen === tree()) focus = node;
-    const link = chosen.texts[chosen.link[node]];
-    if (KINDS[chosen.kind[node]] === "kernel") kernel = normal(link);
-    show();
-    const selection = parseSelection(link);
-    if (selection) select(selection, { from: "figure" });
-  }
-  bars.addEventListener("click", ({ target }) => { const node = nodeOf(target); if (node >= 0) choose(tree(), node); });
-  below.addEventListener("click", ({ target }) => {
-    const selection = target instanceof HTMLElement ? parseSelection(target.dataset.link ?? "") : null;
-    if (selection) select(selection, { from: "figure" });
+  element.addEventListener("click", ({ target }) => {
+    const bar = target instanceof Element ? target.closest<HTMLElement>("[data-node]") : null;
+    if (!bar) return;
+    const selection = parseSelection(bar.dataset.link ?? "");
+    if (!bar.closest(".places")) {
+      focus = Number(bar.dataset.node);
+      if (selection?.kind === "kernel") kernel = toFragment({ selection });
+      show();
+    }
+    if (compared) selectRow(element, compared, focus);
+    else if (selection) select(selection, { from: "figure" });
   });
-  for (const each of [bars, below]) each.addEventListener("keydown", (event) => moveFocus(each, event));
+  if (compared) markTwins(element);
+  else {
+    onSelection(({ selection }) => {
+      const same = selection?.kind === "kernel" ? nameOfSame(selection) : "";
+      if (same && !kernel) return; // what is below would move away from under whoever chose it there
+      kernel = same;
+      show();
+    });
+  }
+  for (const box of findAll(".bars", element)) box.addEventListener("keydown", (event) => moveFocus(box, event));
   treeOf?.addEventListener("change", () => { focus = 0; show(); });
   orderOf?.addEventListener("change", show);
-  onSelection(({ selection }) => {
-    const same = selection?.kind === "kernel" ? nameOfSame(selection) : "";
-    if (same && !kernel) return; // what is below would move away from under whoever chose it there
-    kernel = same;
-    show();
-  });
-  new ResizeObserver(show).observe(bars);
+  new ResizeObserver(show).observe(compared ? element : boxes[0]);
   onColors(show);
   find(".undrawn", element).remove();
 }
@@ -80,35 +89,36 @@ function normal(link: string): string {
   return selection ? toFragment({ selection }) : link;
 }
 
-export const nodeOf = (target: EventTarget | null) => Number(target instanceof HTMLElement ? target.dataset.node ?? -1 : -1);
-
 /** Draw a tree's bars in a box, with one of them at its full width. */
-export function drawBars(box: HTMLElement, tree: Tree, data: Look, focus: number, order: Order): void {
+function drawBars(box: HTMLElement, tree: Tree, data: Data, focus: number, compared: Compared | null = null): void {
   const width = box.clientWidth || 1;
-  const drawn = layOut(tree, focus, order, NARROWEST / width);
+  const drawn = layOut(tree, focus, tree.start, NARROWEST / width);
   const had = box.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.node : undefined;
   const chain = new Set(chainOf(tree, focus));
   box.style.height = `${ROW * (1 + Math.max(...drawn.map(({ row }) => row)))}px`;
-  box.replaceChildren(...drawn.map((bar) => makeBar(bar, tree, data, width, chain)));
+  box.replaceChildren(...drawn.map((bar) => {
+    const made = makeBar(bar, tree, data, width, compared ? [describeChange(compared, bar.node)] : []);
+    if (compared) made.classList.add(...edgeOf(compared, bar.node));
+    if (chain.has(bar.node)) made.setAttribute("aria-expanded", "true");
+    return made;
+  }));
   const again = box.querySelector<HTMLElement>(`[data-node="${had ?? focus}"]`) ?? box.querySelector("button");
   if (again) again.tabIndex = 0;
   if (had !== undefined) again?.focus({ preventScroll: true });
 }
 
-function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Look, pixels: number, chain: Set<number>): HTMLElement {
+function makeBar({ node, row, left, width }: Bar, tree: Tree, data: Data, pixels: number, more: string[]): HTMLElement {
   const kind = KINDS[tree.kind[node]];
-  const name = tree.texts[tree.name[node]];
   const active = tree.active[node];
   const colors = data.colors[isDark() ? "dark" : "light"];
   const last = colors.length - 1;
   const painted = colors[active === null ? last : Math.min(Math.floor(active / 100 * last), last - 1)];
   const bar = make("button", {
-    type: "button", className: `bar-${kind}`, tabIndex: -1, title: [...describe(tree, node, data.unit), ...data.more?.(node) ?? []].join("\n"),
-    textContent: width * pixels >= LEAST_LABEL ? name : "",
+    type: "button", className: `bar-${kind}`, tabIndex: -1, title: [...describe(tree, node, data.unit), ...more].join("\n"),
+    textContent: width * pixels >= LEAST_LABEL ? tree.texts[tree.name[node]] : "",
   });
   bar.classList.toggle("unnamed", !bar.textContent);
   bar.setAttribute("aria-label", bar.title);
-  if (chain.has(node)) bar.setAttribute("aria-expanded", "true");
   Object.assign(bar.dataset, { node: String(node), row: String(row), link: tree.texts[tree.link[node]] });
   Object.assign(bar.style, { left: `${100 * left}%`, width: `${100 * width}%`, top: `${ROW * row}px` });
   if (kind !== "idle") Object.assign(bar.style, { background: painted.color, color: painted.text });
@@ -129,15 +139,14 @@ function describe(tree: Tree, node: number, unit: string): string[] {
 }
 
 /** Arrow keys move along a row, and up and down between rows. */
-export function moveFocus(box: HTMLElement, event: KeyboardEvent): void {
+function moveFocus(box: HTMLElement, event: KeyboardEvent): void {
   const at = document.activeElement;
   if (!(at instanceof HTMLElement) || !box.contains(at)) return;
-  const all = findAll("button", box);
   const place = (bar: HTMLElement) => ({ row: Number(bar.dataset.row), left: parseFloat(bar.style.left) });
   const { row, left } = place(at);
-  const near = (wanted: number) => all.filter((bar) => place(bar).row === wanted)
-    .sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
-  const inRow = all.filter((bar) => place(bar).row === row).sort((a, b) => place(a).left - place(b).left);
+  const barsOf = (wanted: number) => findAll("button", box).filter((bar) => place(bar).row === wanted);
+  const near = (wanted: number) => barsOf(wanted).sort((a, b) => Math.abs(place(a).left - left) - Math.abs(place(b).left - left))[0];
+  const inRow = barsOf(row).sort((a, b) => place(a).left - place(b).left);
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const next = step ? inRow[inRow.indexOf(at) + step]
     : event.key === "ArrowUp" ? near(row - 1) : event.key === "ArrowDown" ? near(row + 1) : undefined;

@@ -1,21 +1,28 @@
-/** The trees of an icicle, as tcprof/views/recording/icicle.py packs them, and the order and the places of their bars. */
+/** The trees of an icicle, as tcprof/views/icicle.py packs them, and the order and the places of their bars. */
 
 export const KINDS = ["range", "module", "class", "kernel", "idle"] as const;
 
-/** A bar's columns: each bar comes after the one that it lies in. Times are in ns. */
-export interface Tree {
-  kind: number[];
-  parent: number[];
+/** The figures of one side, a column each; it has no time for a bar that it lacks. Times are in ns. */
+export interface Side {
   time: number[];
   launches: number[];
-  start: number[];
   active: (number | null)[];
   name: number[];
+}
+
+/** The bars of all sides: each comes after the one that it lies in. */
+export interface Bars {
+  kind: number[];
+  parent: number[];
+  start: number[];
   link: number[];
   texts: string[];
 }
 
-export type Order = "start" | "time";
+/** The bars with the figures of a side. */
+export type Tree = Bars & Side;
+
+export type Order = "start" | "time" | "change";
 
 /** A bar to draw: its node, its row, and from where to where it reaches, as shares of the width. */
 export interface Bar {
@@ -25,29 +32,42 @@ export interface Bar {
   width: number;
 }
 
-/** The nodes that lie in each node, in an order; idle time is last where the largest come first. */
-export function childrenOf(tree: Tree, order: Order): number[][] {
-  const children = tree.parent.map((): number[] => []);
-  tree.parent.forEach((parent, node) => { if (parent >= 0) children[parent].push(node); });
-  const key = order === "time"
-    ? (node: number) => -tree.time[node]
-    : (node: number) => tree.start[node];
-  children.forEach((nodes) => nodes.sort((a, b) => key(a) - key(b) || a - b));
-  return children;
+/** By what bars are sorted, lowest first, the same on all sides: when they begin, or the longest or largest change first. */
+export function rankBars(start: readonly number[], times: readonly (readonly number[])[], order: Order): number[] {
+  if (order === "start") return [...start];
+  return start.map((_, node) => {
+    const all = times.map((time) => time[node]);
+    return order === "time" ? -Math.max(...all) : -Math.abs(all[1] - all[0]);
+  });
+}
+
+/** By how much a bar of two sides differs, in ns. */
+export interface Change {
+  node: number;
+  change: number;
+}
+
+/** So many of the largest differences, and how many others there are with their sum; a single one is listed, too. */
+export function largestDifferences(changes: readonly Change[], most: number): { shown: Change[]; rest: number; count: number } {
+  const sorted = [...changes].sort((a, b) => Math.abs(b.change) - Math.abs(a.change) || a.node - b.node);
+  const kept = sorted.length > most + 1 ? most : sorted.length;
+  const others = sorted.slice(kept);
+  return { shown: sorted.slice(0, kept), rest: others.reduce((sum, { change }) => sum + change, 0), count: others.length };
 }
 
 /** What a node lies in, the outermost first, and itself. */
-export function chainOf(tree: Tree, node: number): number[] {
+export function chainOf({ parent }: Pick<Bars, "parent">, node: number): number[] {
   const chain: number[] = [];
-  for (let at = node; at >= 0; at = tree.parent[at]) chain.unshift(at);
+  for (let at = node; at >= 0; at = parent[at]) chain.unshift(at);
   return chain;
 }
 
 /** The bars that are seen with a node at full width: what it lies in above it, and what it consists of below. */
-export function layOut(tree: Tree, focus: number, order: Order, narrowest: number): Bar[] {
-  const children = childrenOf(tree, order);
-  const chain = chainOf(tree, focus);
-  const bars: Bar[] = chain.map((node, row) => ({ node, row, left: 0, width: 1 }));
+export function layOut(tree: Tree, focus: number, rank: readonly number[], narrowest: number): Bar[] {
+  const children = tree.parent.map((): number[] => []);
+  tree.parent.forEach((parent, node) => { if (parent >= 0) children[parent].push(node); });
+  children.forEach((nodes) => nodes.sort((a, b) => rank[a] - rank[b] || a - b));
+  const bars: Bar[] = chainOf(tree, focus).map((node, row) => ({ node, row, left: 0, width: 1 }));
   const add = (parent: Bar): void => {
     let left = parent.left;
     for (const node of children[parent.node]) {
@@ -64,31 +84,27 @@ export function layOut(tree: Tree, focus: number, order: Order, narrowest: numbe
 
 /** A kernel by its link, and below it from where it is launched, inside out; null where the tree has no such kernel. */
 export function turnAround(tree: Tree, link: string, normal = (text: string) => text): Tree | null {
-  const found: Tree = {
-    kind: [], parent: [], time: [], launches: [], start: [], active: [], name: [], link: [], texts: tree.texts,
-  };
+  const turned: Tree = { kind: [], parent: [], time: [], launches: [], start: [], active: [], name: [], link: [], texts: tree.texts };
   const known = new Map<string, number>();
   const isWanted = (node: number) => KINDS[tree.kind[node]] === "kernel" && normal(tree.texts[tree.link[node]]) === link;
   tree.parent.forEach((_, leaf) => {
     if (!isWanted(leaf)) return;
-    const chain = chainOf(tree, leaf).reverse().filter((node) => KINDS[tree.kind[node]] !== "class");
     let place = -1;
-    for (const node of chain) {
+    for (const node of chainOf(tree, leaf).reverse().filter((each) => KINDS[tree.kind[each]] !== "class")) {
       const key = `${place} ${tree.name[node]}`;
-      const next = known.get(key) ?? found.kind.length;
+      const next = known.get(key) ?? turned.kind.length;
       if (!known.has(key)) {
         known.set(key, next);
-        for (const column of ["kind", "name", "link"] as const) found[column].push(tree[column][node]);
-        found.active.push(tree.active[leaf]);
-        found.parent.push(place);
-        found.time.push(0);
-        found.launches.push(0);
-        found.start.push(tree.start[leaf]);
+        for (const column of ["kind", "name", "link"] as const) turned[column].push(tree[column][node]);
+        for (const column of ["time", "launches"] as const) turned[column].push(0);
+        turned.active.push(tree.active[leaf]);
+        turned.start.push(tree.start[leaf]);
+        turned.parent.push(place);
       }
       place = next;
-      found.time[place] += tree.time[leaf];
-      found.launches[place] += tree.launches[leaf];
+      turned.time[place] += tree.time[leaf];
+      turned.launches[place] += tree.launches[leaf];
     }
   });
-  return found.kind.length ? found : null;
+  return turned.kind.length ? turned : null;
 }

@@ -1,22 +1,22 @@
 /** The script of all pages, but the colours before the first paint: it starts what it finds. */
 import { followBars, showChosen, startGroups } from "./comparison/groups";
-import { startComparedIcicles } from "./comparison/icicles";
 import { figureRows } from "./csv";
+import { findAll, press } from "./dom";
 import { startExplorers } from "./explorer/tools";
 import { fitFigures, startFigures } from "./figures";
 import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
 import { followLasso, startLasso } from "./lasso";
 import { openAround } from "./links";
-import { readFindings } from "./panel/findings";
-import { startGpuChoice } from "./panel/gpu_choice";
 import { startKeys } from "./panel/keys";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
 import { onSelection, startSelection } from "./selection";
+import { parseSelection } from "./selection_fragment";
 import { markDrawn, startPage } from "./shell";
 import { startSaving } from "./tables";
+import type { Finding } from "./timeline/subjects";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 
 declare global {
@@ -31,6 +31,26 @@ function pinPane(): void {
   const pane = document.querySelector<HTMLElement>(".pane");
   if (!pane) return;
   new ResizeObserver(() => { pane.style.top = `min(0px, calc(var(--pinned, 100vh) - ${pane.offsetHeight}px))`; }).observe(pane);
+}
+
+/** The findings of a page, as its elements tell of them: see `finding` in the templates. */
+function readFindings(): Map<string, Finding> {
+  return new Map(findAll("[data-finding]").map(({ dataset: { finding = "", title = "", gain = "", about = "" } }) => {
+    const selections = about.split(" ").map(parseSelection).filter((selection) => selection !== null);
+    return [finding, { name: finding, title, gain, about: selections }];
+  }));
+}
+
+/** One GPU at a time: the timeline and the table show that which is chosen. */
+function startGpuChoice(timeline: Timeline): void {
+  const buttons = findAll<HTMLButtonElement>("[data-show-gpu]");
+  for (const button of buttons) {
+    const gpu = timeline.subjects.gpus.find((each) => each.gpu === Number(button.dataset.showGpu));
+    if (gpu) button.addEventListener("click", () => timeline.showGpu(gpu));
+  }
+  document.addEventListener("tcprof:gpu", ({ detail }) => {
+    buttons.forEach((button) => press(button, Number(button.dataset.showGpu) === detail));
+  });
 }
 
 /** What is selected is told in the panel, marked in the strip, and found by the search, once the recording is read. */
@@ -59,7 +79,6 @@ startPage(() => {
   startKeys();
   startSaving((id) => (timeline && id === "timeline" ? figureRows({ data: timeline.curves() }) : null));
   startIcicles();
-  startComparedIcicles();
   const explored = startExplorers(drawing).then(startGroups);
   const drawn = startFigures(drawing, (plot, figure) => {
     startLasso(plot, figure);

@@ -9,7 +9,9 @@ export type Selection =
   | { kind: "step"; gpu: number; number: number }
   | { kind: "finding"; name: string }
   /** Several at once, by their ids: kernels within a lasso, modules that are folded into a row. */
-  | { kind: Several; gpu: number; ids: readonly number[] };
+  | { kind: Several; gpu: number; ids: readonly number[] }
+  /** Parts of a change, by their numbers in the list of parts: of one side against the baseline. */
+  | { kind: "parts"; gpu: number; side: number; ids: readonly number[] };
 
 export type Several = "kernels" | "modules";
 
@@ -57,6 +59,7 @@ export function nameOfSame(selection: Selection): string {
 
 function fieldsOf(selection: Selection): [string, string][] {
   const fields: [string, string][] = [[selection.kind, mainField(selection)]];
+  if (selection.kind === "parts" && selection.side > 1) fields.push(["side", String(selection.side)]);
   if ("gpu" in selection && selection.gpu) fields.push(["gpu", String(selection.gpu)]);
   if ("instance" in selection && selection.instance !== undefined) fields.push(["instance", String(selection.instance + 1)]);
   return fields;
@@ -75,9 +78,10 @@ function selectionOf(fields: ReadonlyMap<string, string>): Selection | null {
   if (pair) return { kind: "window", gpu, start: pair[0], end: pair[1] };
   const number = wholeNumber(fields.get("step"));
   if (number !== null) return { kind: "step", gpu, number };
-  for (const kind of ["kernels", "modules"] as const) {
+  const side = wholeNumber(fields.get("side") ?? "1");
+  for (const kind of ["kernels", "modules", "parts"] as const) {
     const ids = fields.get(kind)?.split(",").map(wholeNumber);
-    if (ids?.every((id) => id !== null)) return { kind, gpu, ids };
+    if (ids?.every((id) => id !== null)) return kind === "parts" ? side === null ? null : { kind, gpu, side, ids } : { kind, gpu, ids };
   }
   const instance = wholeNumber(fields.get("instance"));
   if (instance === 0) return null;

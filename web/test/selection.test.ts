@@ -14,6 +14,8 @@ const SELECTIONS: Selection[] = [
   { kind: "finding", name: "idle" },
   { kind: "kernels", gpu: 0, ids: [0, 12, 7] },
   { kind: "modules", gpu: 1, ids: [3] },
+  { kind: "parts", gpu: 0, side: 1, ids: [2] },
+  { kind: "parts", gpu: 1, side: 2, ids: [0, 7] },
 ];
 const state = (selection: Selection | null, view: PageState["view"] = null): PageState => ({ selection, view });
 
@@ -47,4 +49,11 @@ test("instances of a range are the same range", () => {
   assert.ok(!isOfSame(range("a", 1), range("b", 1)) && !isOfSame(range("a", 1), range("a", 1, 1)));
   assert.ok(!isOfSame(range("a", 1), { kind: "kernel", gpu: 0, name: "a", instance: 1 }));
   assert.ok(isSame(null, null) && !isSame(null, SELECTIONS[0]));
+});
+
+test("parts of a change have a short fragment, and what is none is nothing", () => {
+  assert.deepEqual(SELECTIONS.slice(-2).map((selection) => toFragment(state(selection))), ["parts=2", "parts=0,7&side=2&gpu=1"]);
+  for (const text of ["", "#", "#side-2", "parts=", "parts=1,x", "parts=1&side=a", "parts=1&gpu=", "%zz=%"]) {
+    assert.equal(parseSelection(text), null, text);
+  }
 });

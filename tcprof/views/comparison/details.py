@@ -16,12 +16,12 @@ from tcprof.views.comparison.changes import (
     list_kernel_changes,
     list_module_changes,
 )
-from tcprof.views.comparison.icicle import ABSENT, EXPLAINED, compare_icicles
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Explorer, Figure, Grouping, Notes, Part, Section
 from tcprof.views.figures import PlotlyFigure
+from tcprof.views.icicle import ABSENT, COMPARED, compare_icicles
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Table
@@ -100,7 +100,7 @@ def _view_icicles(at: _Place) -> Section:
     found = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", at.tables)
     parts: tuple[Part, ...] = (Notes((ABSENT.format(unit=at.unit),)),)
     if found is not None:
-        parts = (replace(found, caption=f"{found.caption}{at.side}"), Notes((EXPLAINED.format(unit=at.unit),)))
+        parts = (replace(found, caption=f"{found.caption}{at.side}"), Notes((COMPARED.format(unit=at.unit),)))
     return at.section("blocks", f"Where a {at.unit} got faster or slower", parts, "Faster or slower")
 
 

@@ -4,7 +4,7 @@ import { EVERYTHING } from "../explorer/model";
 import { explorers } from "../explorer/tools";
 import { openAround } from "../links";
 import type { Figure, PlotElement, Trace } from "../plotly";
-import { choose, currentlyChosen, startChosen } from "./chosen";
+import { currentSelection, onSelection, select, startSelection } from "../selection";
 
 const SEVERAL = "several";
 const ID = /^tables-(\d+)-(\d+)$/;
@@ -29,9 +29,10 @@ export function startGroups(): void {
     return names.length ? [{ id, list, names }] : [];
   });
   if (!choices.length) return;
-  startChosen(showChosen);
+  startSelection(({ kind }) => kind === "parts");
+  onSelection(showChosen);
   showChosen();
-  const parts = currentlyChosen();
+  const parts = chosenParts();
   const why = parts && document.getElementById(`part-why-${parts.side}-${parts.gpu}`);
   if (!why) return;
   openAround(why.id);
@@ -76,12 +77,17 @@ export function showChosen(): void {
 function chooseGroups(id: string, names: readonly string[], groups: readonly string[]): void {
   const [, side, gpu] = ID.exec(id)!.map(Number);
   const ids = groups.map((group) => names.indexOf(group));
-  choose(ids.length ? { side, gpu, ids } : null);
+  select(ids.length ? { kind: "parts", side, gpu, ids } : null, { from: "figure" });
+}
+
+function chosenParts() {
+  const selection = currentSelection();
+  return selection?.kind === "parts" ? selection : null;
 }
 
 /** What is chosen of a table; nothing where that is all of it. */
 function groupsOf({ id, names }: Choice): string[] {
-  const parts = currentlyChosen();
+  const parts = chosenParts();
   if (!parts || id !== `tables-${parts.side}-${parts.gpu}`) return [];
   return parts.ids.filter((each) => each < names.length).map((each) => names[each]);
 }

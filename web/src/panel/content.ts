@@ -1,12 +1,29 @@
 /** What the panel tells of a selection: figures, time by class, kernels, and what launched it. Knows no page. */
 import { formatBytes, formatCount, formatMoment, formatPercent, formatScaled, formatSeconds } from "../format";
-import type { Figures } from "../timeline/details";
-import { busyTime, openAt, runningIn, sumModule, sumOver, sumWork } from "../timeline/launching";
+import type { Selection } from "../selection_fragment";
+import type { Figures, Totals } from "../timeline/details";
+import { activeOf, busyTime, modulesWithin, openAt, runningIn, sumModule, sumOver, sumWork, type WorkShare } from "../timeline/launching";
 import { meanWithin } from "../timeline/samples";
 import { spanOf, type Span, type Subject, type Subjects } from "../timeline/subjects";
-import { listOf, type Facts, type List } from "./lines";
-import { figureOf, formatActive, launchingModules, phaseFacts, sumOf } from "./modules";
 import { stepsOf, type Steps } from "./steps";
+
+const MOST = 8; // lines of a list
+
+/** Names with their values, as texts. */
+type Facts = [string, string][];
+
+export interface Line {
+  name: string;
+  note: string;
+  selection: Selection | null;
+}
+
+export interface List {
+  title: string;
+  lines: Line[];
+  /** How many more there are. */
+  more: number;
+}
 
 /** A class of work and its time. */
 export interface ClassTime {
@@ -269,4 +286,55 @@ function launcherLists(subjects: Subjects, subject: Subject): List[] {
     const name = subjects.header.links.ranges[id];
     return { name, note: `${formatCount(count)} launches`, selection: { kind: "range", gpu: gpu.gpu, name } };
   })];
+}
+
+/** The first of some things, as lines. */
+function listOf<Thing>(title: string, things: readonly Thing[], line: (thing: Thing) => Line): List {
+  const lines = things.slice(0, MOST).map(line);
+  return { title, lines, more: things.length - lines.length };
+}
+
+/** The time of modules in the forward pass, the backward pass and other phases, with Tensor Active, if there are several. */
+function phaseFacts({ gpu: { details: { modules } }, id, parts }: Subject): Facts {
+  const within = modulesWithin(parts ? parts.map((part) => part.id) : [id], modules);
+  const mine = modules.own.filter(({ module }) => within.has(module));
+  const phases = [...new Set(mine.map(({ phase }) => phase))];
+  return phases.length < 2 ? [] : phases.map((phase) => {
+    const shares = mine.filter((each) => each.phase === phase).map(({ share }) => share);
+    const active = formatActive(shares);
+    return [`Of it ${phase}`, formatSeconds(sumOver(shares, "seconds")) + (active === "–" ? "" : `, Tensor Active ${active}`)];
+  });
+}
+
+/** Tensor Active of some work together, at least. */
+function formatActive(shares: readonly WorkShare[]): string {
+  const { percent, isLeast } = activeOf(shares);
+  return (isLeast ? "≥ " : "") + formatPercent(percent);
+}
+
+/** The modules that launch a kernel, by phase, each with its share of the kernel's time in all of them. */
+function launchingModules({ gpu, id }: Subject): List {
+  const { modules } = gpu.details;
+  const mine = modules.own.filter(({ share }) => share.id === id).sort((a, b) => b.share.seconds - a.share.seconds);
+  const whole = sumOver(mine.map(({ share }) => share), "seconds");
+  return listOf("Modules that launch it", mine, ({ module, phase, share: { count, seconds } }) => {
+    const name = modules.names[modules.rowOf.get(module) ?? -1] ?? "";
+    const note = `${phase}: ${formatPercent((100 * seconds) / whole)}, ${formatSeconds(seconds)}, ${formatCount(count)} ×`;
+    return { name, note, selection: name ? { kind: "module", gpu: gpu.gpu, name } : null };
+  });
+}
+
+/** The figures of one thing, by their names; NaN where unknown. */
+function figureOf({ rowOf, figures }: Totals, id: number): (name: string) => number {
+  const row = rowOf.get(id);
+  return (name) => (row === undefined ? NaN : figures[name]?.[row] ?? NaN);
+}
+
+/** A figure of several modules: their sum, or of a percentage of their time the mean by time; no interval of it. */
+function sumOf(modules: Totals, parts: readonly Subject[], name: string): number {
+  const sum = (weight: (of: (name: string) => number) => number) =>
+    parts.reduce((total, { id }) => total + weight(figureOf(modules, id)), 0);
+  if (/_(low|high)_pct$/.test(name)) return NaN;
+  if (!name.startsWith("tensor_active")) return sum((of) => of(name));
+  return sum((of) => of(name) * of("kernel_ns")) / sum((of) => of("kernel_ns"));
 }

@@ -4,9 +4,8 @@ import { formatPercent, formatSeconds } from "../format";
 import { currentSelection, onSelection, select } from "../selection";
 import { toFragment } from "../selection_fragment";
 import type { Subjects } from "../timeline/subjects";
-import type { Line } from "./lines";
 import { NOWHERE, type Steps } from "./steps";
-import { describe, type ClassTime, type PanelContent } from "./content";
+import { describe, type ClassTime, type Line, type PanelContent } from "./content";
 
 const KEYS: Record<string, keyof Steps> = { p: "previous", n: "next", l: "longest", a: "least" };
 

@@ -80,6 +80,7 @@ export class Subjects {
       case "step": return this.#step(gpu, selection);
       case "module": return this.#module(gpu, selection);
       case "kernels": case "modules": return this.#several(selection, this.#named(gpu, selection.kind, selection.ids));
+      case "parts": return null;
     }
   }
 
