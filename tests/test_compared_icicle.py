@@ -11,7 +11,8 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.waterfall import IDLE, TIME, TOTAL
 from tcprof.findings.compared import judge_comparison
 from tcprof.views.comparison import view_comparison
-from tcprof.views.icicle import KINDS, compare_icicles
+from tcprof.views.comparison.icicle import compare_icicles
+from tcprof.views.recording.icicle import KINDS
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 SIDES = ("base", "new")

@@ -10,7 +10,7 @@ from report_inputs import HOSTILE, make_analysis, make_empty, read_hostile
 import tcprof
 from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.time.account import TIME_CLASSES
-from tcprof.views.icicle import KINDS, Block, Tree, list_icicles
+from tcprof.views.recording.icicle import KINDS, Block, Tree, list_icicles
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 

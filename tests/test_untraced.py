@@ -25,7 +25,7 @@ from tcprof.findings.judge import say_first_line
 from tcprof.findings.pricing.multi_gpu import measure_steps
 from tcprof.ranks.job import join_ranks
 from tcprof.ranks.reduce import reduce_file
-from tcprof.views.icicle import list_icicles
+from tcprof.views.recording.icicle import list_icicles
 
 COVER, DETECTED = 0.9, 0.7
 GR_ACTIVE, SM_ACTIVE = "GR Active [Throughput %]", "SMs Active [Throughput %]"

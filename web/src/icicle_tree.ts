@@ -1,4 +1,4 @@
-/** The trees of an icicle, as tcprof/views/icicle.py packs them, and the order and the places of their bars. */
+/** The trees of an icicle, as tcprof/views/recording/icicle.py packs them, and the order and the places of their bars. */
 
 export const KINDS = ["range", "module", "class", "kernel", "idle"] as const;
 

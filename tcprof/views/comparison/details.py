@@ -16,12 +16,12 @@ from tcprof.views.comparison.changes import (
     list_kernel_changes,
     list_module_changes,
 )
+from tcprof.views.comparison.icicle import ABSENT, COMPARED, compare_icicles
 from tcprof.views.comparison.quantities import NOTE, list_quantities, list_range_changes
 from tcprof.views.comparison.sides import BETTER_COLOR, WORSE_COLOR, shared_gpus, title_of
 from tcprof.views.comparison.waterfall import figure_waterfall, list_parts
 from tcprof.views.document import Explorer, Figure, Grouping, Notes, Part, Section
 from tcprof.views.figures import PlotlyFigure
-from tcprof.views.icicle import ABSENT, COMPARED, compare_icicles
 from tcprof.views.paths import MOST_ROWS
 from tcprof.views.recording import gpu_title_of_several
 from tcprof.views.tables import Table

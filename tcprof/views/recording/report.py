@@ -25,7 +25,6 @@ from tcprof.views.document import (
     Timeline,
 )
 from tcprof.views.figures.traces import shown_gpus
-from tcprof.views.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording import (
     SOURCE_NOTES,
     WINDOW_MEANINGS,
@@ -36,6 +35,7 @@ from tcprof.views.recording import (
 )
 from tcprof.views.recording.advice import list_leads, view_sections
 from tcprof.views.recording.explorer import list_explorer
+from tcprof.views.recording.icicle import EXPLAINED, list_icicles
 from tcprof.views.recording.kernels import describe_fit, list_rooflines
 from tcprof.views.recording.summary import summarize
 from tcprof.views.recording.time import (

@@ -1,8 +1,8 @@
-"""The mean step as an icicle: modules or ranges, classes of time, kernels; of one recording, or of two sides."""
+"""The mean step as an icicle: modules or ranges, then classes of time, then kernels. A comparison draws two of them."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -12,21 +12,12 @@ from tcprof.analysis.kernels.names import short_name
 from tcprof.analysis.mean_step import MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.range_folding import shorten
-from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.time.account import IDLE, TIME_CLASSES
-from tcprof.comparison import Comparison
-from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths
-from tcprof.comparison.modules import fold_name
-from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
-from tcprof.comparison.waterfall import BETWEEN, TIME
-from tcprof.findings.compared.sides import measure_side
-from tcprof.findings.compared.verdict import decisive, is_shown, side_names, step_name, time_row
+from tcprof.comparison.waterfall import BETWEEN
 from tcprof.findings.finding import class_title
-from tcprof.findings.notes import are_resolved
 from tcprof.findings.steps import measure_step_figures
 from tcprof.frames import HEADLINE
 from tcprof.untrusted import one_line
-from tcprof.views.comparison.sides import side_color, title_of
 from tcprof.views.document import Icicle
 from tcprof.views.figures.traces import paint_scale
 from tcprof.views.paths import LONGEST_NAME, kernel_names, link, module_names, range_names
@@ -181,7 +172,7 @@ def chain_blocks(
     return [chains[key] for key in inner]
 
 
-def _chain_modules(
+def chain_modules(
     analysis: Analysis, gpu: int, mean: MeanStep, by_phase: bool, block_of: Callable[[Mapping[Any, Any]], Block]
 ) -> Chains:
     """Chain the modules that parts lie in, each phase's within it or all of a module as one; else the phase alone."""
@@ -203,7 +194,7 @@ def _chain_modules(
     return chain_blocks(inner, outer, lambda key: block_of(row_of[key]))
 
 
-def _grow(
+def grow_tree(
     root: Block, mean: MeanStep, chains: Chains, kernels: Sequence[Block], between_ns: float, leaves: bool
 ) -> Tree:
     """Grow the tree of a side: what parts lie in, then classes of time, and with leaves the kernels."""
@@ -219,7 +210,8 @@ def _grow(
     return tree
 
 
-def _list_kernels(analysis: Analysis) -> list[Block]:
+def make_kernel_blocks(analysis: Analysis) -> list[Block]:
+    """Make the block of each kernel."""
     rows = analysis.kernels
     named = zip(rows["name"], rows["tensor_active_pct"].astype(float), kernel_names(rows), rows["gpu"], strict=True)
     return [
@@ -244,13 +236,13 @@ def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
         return Block("module", name, row["tensor_active_pct"], selects)
 
     has_modules = bool((mean.parts["module"] >= 0).any())
-    modules = {MODULES: _chain_modules(analysis, gpu, mean, True, block_of)} if has_modules else {}
+    modules = {MODULES: chain_modules(analysis, gpu, mean, True, block_of)} if has_modules else {}
     chains = {**modules, RANGES: _chain_ranges(analysis, gpu, mean)}
-    root, kernels, between_ns = _root(analysis, gpu, mean), _list_kernels(analysis), 0.0
+    root, kernels, between_ns = _root(analysis, gpu, mean), make_kernel_blocks(analysis), 0.0
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     if mean.count and len(steps):
         between_ns = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
-    trees = [_grow(root, mean, each, kernels, between_ns, leaves=True) for each in chains.values()]
+    trees = [grow_tree(root, mean, each, kernels, between_ns, leaves=True) for each in chains.values()]
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
@@ -288,156 +280,3 @@ def _chain_ranges(analysis: Analysis, gpu: int, mean: MeanStep) -> Chains:
     inner = [None if path in ends else path for path in mean.parts["path_id"].tolist()]
     outer = {path: parent for path, parent in enumerate(parents) if parent not in ends}
     return chain_blocks(inner, outer, block_of)
-
-
-# Two sides, whose blocks are those that the comparison matched.
-_SIDES = ("base", "new")
-COMPARED = (
-    "One scale of time for both sides: the mean {unit} of each, without warm-up. Colour is lost time: what Tensor "
-    "Active leaves of 100 %. Hatched is idle. A click zooms both sides and selects the block's row in the table."
-)
-_SEVERAL = "A side with several recordings is shown by its typical one."
-_LAYERS = "Layers of a list are one block (*)."
-_WHOLE = "The sides have no steps in common, so each icicle is a whole capture."
-_ONE_SIDED = "Only one side names modules, so the blocks are ranges."
-_NAMELESS = "Neither side names modules or ranges in a {unit}, so the blocks are kinds of time."
-_UNMATCHED = "– No {what} is on both sides, so none has a difference. --map OLD=NEW matches ranges."
-_GPUS = "– The GPUs differ ({}): compare times, not Tensor Active."
-_INCONCLUSIVE = "The change of the {unit} is inconclusive, so what its blocks differ by may be noise."
-ABSENT = "– A side has no recorded work on this GPU, or hardly any, so there is no {unit} to draw."
-Compared = dict[str, tuple[float, float]]  # by path: Tensor Active of each side
-_UNKNOWN = (math.nan, math.nan)
-
-
-def compare_icicles(comparison: Comparison, gpu: int, name: str, table: str) -> Icicle | None:
-    """Draw both sides' mean step on a GPU, by modules, or by ranges where a side names none; None without any work.
-
-    Args:
-        table: What a page calls the table of modules and ranges.
-    """
-    sides = (comparison.base.typical, comparison.new.typical)
-    means = _measure(sides, gpu)
-    if means is None:
-        return None
-    has_modules = [bool((mean.parts["module"] >= 0).any()) for mean in means]
-    by = MODULES if all(has_modules) else RANGES
-    compared, inconclusive = _compare_modules(comparison, gpu) if by == MODULES else _compare_ranges(comparison, gpu)
-    trees = [_grow_side(comparison, gpu, side, mean, compared, by) for side, mean in enumerate(means)]
-    blocks, tree = pack_trees(trees)
-    row = decisive(time_row(comparison, gpu))
-    is_known = is_shown(row) or row["verdict"] == EQUAL  # whether the verdict says how the time changed, if it did
-    marks = [INCONCLUSIVE if block.link in inconclusive else "" for block in blocks]
-    tree["mark"] = ["" if is_known else INCONCLUSIVE, *marks[1:]]
-    unit, count = step_name(comparison), [mean.count for mean in means]
-    return Icicle(
-        name=name,
-        title="",
-        caption=f"The mean {unit} of both sides on {title_of(comparison, gpu)}",
-        gpu=gpu,
-        trees=(by,),
-        data={
-            "unit": f"of the {unit}",
-            "trees": [tree],
-            "colors": paint_scale(COLORS),
-            "table": table,
-            "by": by[:-1].lower(),
-            "names": side_names(comparison),
-            "means": [f"mean of {units.format_things(steps, 'step')}" if steps else "whole capture" for steps in count],
-        },
-        sides=side_names(comparison),
-        colors=(side_color(comparison.base, 0), side_color(comparison.new, 1)),
-        notes=tuple(_list_notes(comparison, tree, by, any(has_modules), all(count), is_known)),
-    )
-
-
-def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanStep] | None:
-    """Measure the mean steps where both sides have some on a GPU, else all that each did, as the parts of time."""
-    means = [measure_mean_step(side, gpu) for side in sides]
-    if any(mean is not None and not mean.count for mean in means):
-        means = [measure_mean_step(side.replace(steps=side.steps.iloc[:0]), gpu) for side in sides]
-    known = [mean for mean in means if mean is not None and len(mean.parts)]
-    return known if len(known) == len(sides) else None
-
-
-def _compare_modules(comparison: Comparison, gpu: int) -> tuple[Compared, set[str]]:
-    """Look up Tensor Active of modules, where the samples resolve it, and those whose change is inconclusive."""
-    rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
-    active = [rows[f"{side}_tensor_active_pct"].where(are_resolved(rows, f"{side}_")) for side in _SIDES]
-    inconclusive = set(rows["module"][rows["verdict"] == INCONCLUSIVE])
-    return dict(zip(rows["module"], zip(*active, strict=True), strict=True)), inconclusive
-
-
-def _compare_ranges(comparison: Comparison, gpu: int) -> tuple[Compared, set[str]]:
-    """Look up Tensor Active of ranges by their paths as the comparison calls them."""
-    rows = comparison.rows
-    rows = rows[(rows["gpu"] == gpu) & (rows["quantity"] == HEADLINE.name)].drop_duplicates("path")
-    return dict(zip(rows["path"], zip(rows["base"], rows["new"], strict=True), strict=True)), set()
-
-
-def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, compared: Compared, by: str) -> Tree:
-    """Grow the tree of one side, whose blocks link to the paths that the comparison has."""
-    own = (comparison.base, comparison.new)[side]
-    analysis = own.typical
-    modules = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]
-
-    def block_of(row: Mapping[Any, Any]) -> Block:
-        if row["module_id"] < 0:
-            return Block("range", one_line(str(row["phase"]), LONGEST))
-        path = fold_name(row["module"])
-        around = fold_name(modules[row["parent_id"]]) if row["parent_id"] >= 0 else ""
-        return Block("module", one_line(path.removeprefix(f"{around}."), LONGEST), link=path)
-
-    if by == MODULES:
-        chains = _chain_modules(analysis, gpu, mean, False, block_of)
-    else:
-        chains = _chain_renamed_ranges(analysis, mean, comparison.renamings[side])
-    chains = [
-        tuple(replace(block, active=compared.get(block.link, _UNKNOWN)[side]) for block in chain) for chain in chains
-    ]
-    whole = measure_side(own, gpu, bool(mean.count)).tensor_active_pct
-    root = Block("range", step_name(comparison), whole, comparison.step_path)
-    parts = comparison.waterfall
-    parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == BETWEEN)]
-    between_ns = float(parts[_SIDES[side]].iloc[0]) if len(parts) else 0.0
-    return _grow(root, mean, chains, _list_kernels(analysis), between_ns, leaves=False)
-
-
-def _chain_renamed_ranges(analysis: Analysis, mean: MeanStep, renaming: Renaming) -> Chains:
-    """Chain the ranges that parts lie in, within those that repeat, as the comparison calls them."""
-    paths = list(map(str, rename_paths(analysis.paths, renaming)["path"]))
-    ends = {"", *(paths[path] for path in mean.paths)}
-
-    def block_of(path: str) -> Block:
-        around, _, name = path.rpartition(SEPARATOR)
-        within = "" if around in ends else around.rpartition(SEPARATOR)[2]
-        return Block("range", one_line(shorten(name, within), LONGEST), link=path)
-
-    are_ends = {-1, *mean.paths}
-    inner = [None if number in are_ends else paths[number] for number in mean.parts["path_id"].tolist()]
-    pairs = ((path, path.rpartition(SEPARATOR)[0]) for path in paths)
-    return chain_blocks(inner, {path: around for path, around in pairs if around not in ends}, block_of)
-
-
-def _list_notes(
-    comparison: Comparison, tree: Mapping[str, Any], by: str, has_names: bool, repeats: bool, is_known: bool
-) -> list[str]:
-    """List what cannot be shown, and why."""
-    unit = step_name(comparison)
-    kinds = [KINDS.index(kind) for kind in ("module", "range")]
-    matched = [
-        min(side["time"][block] for side in tree["sides"]) > 0
-        for block, kind in enumerate(tree["kind"])
-        if kind in kinds and tree["parent"][block] >= 0 and tree["link"][block]
-    ]
-    models = gpu_models(comparison.base, comparison.new)
-    applies = {
-        _WHOLE: not repeats,
-        _ONE_SIDED: by == RANGES and has_names,
-        _NAMELESS.format(unit=unit): not matched,
-        _UNMATCHED.format(what=by[:-1].lower()): bool(matched) and not any(matched),
-        _GPUS.format(" and ".join(models)): models[0] != models[1],
-        _INCONCLUSIVE.format(unit=unit): not is_known,
-        _LAYERS: by == MODULES and any("*" in text for text in tree["texts"]),
-        _SEVERAL: max(len(side.recordings) for side in (comparison.base, comparison.new)) > 1,
-    }
-    return [note for note, holds in applies.items() if holds]
