@@ -92,9 +92,9 @@ def test_kernels_with_what_counter_and_name_say(tmp_path: Path) -> None:
         name      launch_count  tensor_active_pct  tensor_tflops  tensor_peak_pct  tensor_kernel  name_verdict  fit
         nvjet_sm  60            60                 642.26         60               True           agrees        resolved
         sm80_xmm  60            20                 142.72         13.3             True           agrees        resolved
-        ampere_s  60            0                  0              –                False          neither       resolved
+        ampere_s  60            0                  0              –                False          no            resolved
         my_kerne  60            30                 –              –                True           counter only  resolved
-        at::nati  60            1                  0              –                False          neither       resolved
+        at::nati  60            1                  0              –                False          no            resolved
         """
     assert_rows(shown, expected, rel=0.02, abs=0.1)
     assert (kernels["tensor_active_high_pct"] - kernels["tensor_active_low_pct"]).max() < 0.5
@@ -111,9 +111,9 @@ GELU = "triton_poi_fused_gelu_view_8"
         (WMMA, 0, False, "name only", "other_kernel"),
         (UNKNOWN, 14, False, "counter only", "unresolved_kernel"),
         (UNKNOWN, 30, True, "counter only", "tensor_kernel"),
-        (UNKNOWN, 0.5, False, "neither", "other_kernel"),
+        (UNKNOWN, 0.5, False, "no", "other_kernel"),
         (GELU, 30, False, "counter only", "other_kernel"),
-        (COPY, 14, False, "neither", "other_kernel"),
+        (COPY, 14, False, "no", "other_kernel"),
     ],
 )
 def test_names_decide_and_the_counter_where_they_tell_nothing(
@@ -272,7 +272,7 @@ def test_without_samples_names_are_all_there_is(tmp_path: Path) -> None:
     kernels = read(builder, tmp_path).kernels
     assert kernels["fit"].unique().tolist() == ["estimated from kernel names"]
     assert kernels["tensor_kernel"].tolist() == [True, False, False]
-    assert kernels["name_verdict"].tolist() == ["name only", "neither", "neither"]
+    assert kernels["name_verdict"].tolist() == ["name only", "no", "unknown"]
     figures = ["tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct", "tensor_cycles", "tensor_tflops"]
     assert kernels[figures].isna().all(axis=None)
 

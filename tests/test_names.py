@@ -7,6 +7,19 @@ from tcprof.chips import NO_MATRIX
 
 # Precision, instructions and tile, which the names of kernels for the Tensor Cores tell.
 TENSOR = """
+    int8  mma.sync  64x64         void cutlass::Kernel2<cutlass_80_wmma_tensorop_i161616gemm_s8_64x64_128x2_tn_align16>(T1::Params)
+    -     -         -             gemm_fusion_dot_5
+    -     -         -             fused_moe_kernel_gptq_awq
+    bf16  -         -             _matmul_ogs_NNT_bf16xbf16xmxfp4_16x256x128x1_swiglu
+    fp8   -         -             _p_matmul_ogs_NTN_fp16xfp8e4m3xmxfp4
+    fp8   tcgen05   -             bmm_Bfloat16_MxE2m1MxE4m3_Fp32_t128x8x512u2_s3_sm100f
+    bf16  tcgen05   -             bmm_Bfloat16_MxE2m1Bfloat16_Fp32_t128x8x512u2_s3_sm100f
+    fp4   tcgen05   -             bmm_E2m1_E2m1E2m1_Fp32_t128x8x512u2_s3_sm100f
+    fp8   tcgen05   -             fmhaSm100fKernel_QkvE4m3OBfloat16H128PagedKvCausalP64VarSeqQ128Kv128StaticContext
+    fp16  -         -             void marlin::Marlin<half, 1125899906909960l, 256, 1, 8, 8, false, 4, 8, false>(int4 const*)
+    -     -         -             _fwd_grouped_kernel_stage1
+    -     -         -             kernel_unified_attention_2d
+    bf16  -         -             void flashinfer::BatchPrefillWithPagedKVCacheKernel<flashinfer::KernelTraits<__nv_bfloat16>>(T1)
     fp16  wgmma     128x128       nvjet_sm90_hsh_128x128_64x6_2x1_v_bz_bias_TNT
     fp16  wgmma     64x16         nvjet_sm90_hsh_64x16_64x16_2x4_h_bz_splitK_bias_TNT
     bf16  wgmma     320x128       nvjet_sm90_tst_320x128_64x3_1x2_h_bz_coopB_TNT
@@ -88,6 +101,7 @@ SHAPES = """
 
 # Precision of what is read; all of these are known to have no matrix instruction.
 WITHOUT_MATRIX = """
+    fp16  void flashinfer::BatchDecodeWithPagedKVCacheKernel<__half>(T1)
     fp32  sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas
     fp32  sm80_xmma_gemm_cf32cf32_f32f32_cf32_nt_n_tilesize32x32x8_stage3_warpsize2x2x1_ffma_aligna8_alignc8_execute_kernel__5x_cublas
     fp32  sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize256x64x8_stage3_warpsize2x2x1_g1_ffma_aligna4
@@ -166,7 +180,7 @@ UNTOLD = """
     fp32  julia_broadcast(CuKernelContext, CuDeviceArray<Float32, 4, Global>, Tuple<OneTo<Int64>>)
     -     add(int *, const char *)
     -     some_matmul
-    -     gemm_fusion_dot_1
+    -     _attn_fwd
     fp32  saxpy(float *, float)
     fp32  gammaKernel(float *)
     -     digamma_kernel

@@ -29,7 +29,8 @@ TIMELINE = Schema(
         ),
         Float(
             "fp32_bound_ns",
-            "Another kernel, with 60 % or more of the CUDA cores' float32 arithmetic used; see bound of *kernels*.",
+            "Another kernel that multiplies float32 matrices on CUDA cores, by its name, or uses 60 % or more of their "
+            "float32 arithmetic; see bound of *kernels*.",
             title="FP32 on CUDA cores",
         ),
         Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),

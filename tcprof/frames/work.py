@@ -196,7 +196,8 @@ KERNELS = Schema(
         Text(
             "name_verdict",
             "Whether the counter and the name say that it uses the Tensor Cores: agrees (both do); name only; "
-            "counter only (the tensor pipe is active, but no matrix instruction is known); or neither.",
+            "counter only (the tensor pipe is active, but no matrix instruction is known); no; or, without samples, "
+            "unknown where the name does not tell.",
             title="Counter and name",
         ),
         Text(

@@ -18,6 +18,7 @@ from tcprof.untrusted import printable
 # Products and convolutions, on whichever cores: the precision of these is given for the CUDA cores too.
 PRODUCTS = re.compile(
     r"gemm|gemv|nvjet|xmma(?!_pooling)|cutlass|wgrad|dgrad|fprop|convol|conv\dd|winograd|triton_(?:tem|mm|bmm)|dot_kernel|matmul"
+    r"|fused_moe|marlin|machete|^bmm_|_scaled_mm"
     r"|(?:maxwell|pascal|volta|turing|ampere)_\w{0,200}cudnn_",
     re.IGNORECASE,
 )
@@ -44,7 +45,7 @@ _PYTORCH_MATRIX = re.compile(f"{mma('', 'w', 'wg', 'g', 'h', 'i', 'd')}|gemm|cut
 _CUDA_CORES = either(
     r"ffma|[Ss]imt(?![a-z])|sm[56]\d_xmma|xmma_\w{0,200}_c?f32c?f32_f32f32_",
     r"(?:maxwell|pascal|volta|turing|ampere|hopper)_[sdhcz](?:gemm|cudnn)|convolve_sgemm|sgemm_largek",
-    r"gemv(?:x::|2|N|T|_)|gemmSN_|gemmk1_|cudnn::(?:\w+::)?winograd|wgrad_alg0_engine|dgrad_engine",
+    r"gemv(?:x::|2|N|T|_)|gemmSN_|gemmk1_|flashinfer::\w*Decode|^_fwd_kernel_stage[12]$|cudnn::(?:\w+::)?winograd|wgrad_alg0_engine|dgrad_engine",
     r"fmha_cutlass[FB]_(?:f32_\w{0,200}_sm[567]|\w{1,200}_sm50)\d?",  # below Ampere there is none for float32
 )
 
@@ -73,8 +74,11 @@ GRAPH = "CUDA graphs"  # recorded as a whole: which kernels they hold is not kno
 _WORKS = (
     (GRAPH, re.compile(r"^graph$")),
     ("communication", re.compile(r"nccl|nvshmem")),
-    ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?\w*fusion(?:_\d+)?$")),
-    ("attention", re.compile(r"flash|fmha|sdpa|attention|attn|dot_do_o|convert_dq", re.IGNORECASE)),
+    ("fused kernels", re.compile(r"triton_(?:poi|red|per)|^(?:input_|loop_)?(?!\w*gemm)\w*fusion(?:_\d+)?$")),
+    (
+        "attention",
+        re.compile(r"flash|fmha|sdpa|attention|attn|^_fwd_(?:grouped_)?kernel|dot_do_o|convert_dq", re.IGNORECASE),
+    ),
     (OPTIMIZER, re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
     (
         "helpers of matmuls",

@@ -33,7 +33,8 @@ _FAMILIES = (
     (
         "tcgen05",
         either(
-            r"tcgen05|(?i:(?:nvjet|cutlass3x|xmma)_sm1[01]\d)|nvjet_.*_2cta|deep_gemm::sm10|(?:Mainloop|Attn\w+)Sm1[01]\d",
+            r"tcgen05|(?i:(?:nvjet|cutlass3x|xmma)_sm1[01]\d)|nvjet_.*_2cta|deep_gemm::sm10|(?:Mainloop|Attn\w+)Sm1[01]\d"
+            r"|(?i:(?:fmha|[bg]e?mm)\w{0,200}sm1[01]\d)",
             mma("u"),
         ),
     ),
@@ -60,7 +61,7 @@ _SHAPES = (
     ("8x8x4", re.compile(r"(?i:[shd]884)|fmha_cutlass[FB]_f16_\w{0,200}_sm70")),
     ("8x8x16", re.compile(r"(?i:i8816)")),
     ("16x8x8", re.compile(r"(?i:[shd]1688|tensor1688)|fmha_cutlass[FB]_(?:f32_\w{0,200}_sm80|f16_\w{0,200}_sm75)")),
-    ("16x8x16", re.compile(r"(?i:[shdi]16816|[sh]161616|flash_(?:fwd|bwd))|fmha_cutlass[FB]_b?f16_\w{0,200}_sm80")),
+    ("16x8x16", re.compile(r"(?i:[shdi]16816|[shi]161616|flash_(?:fwd|bwd))|fmha_cutlass[FB]_b?f16_\w{0,200}_sm80")),
     ("16x8x32", re.compile(r"(?i:i16832)")),
     ("16x8x64", re.compile(r"(?i:i16864)")),
 )
@@ -73,7 +74,10 @@ _WMMA = re.compile(mma("w"))
 _SHAPES_OF_WMMA = {"fp16": "16x8x16", "bf16": "16x8x16", "tf32": "16x8x4", "int8": "16x8x16"}
 # Meant for the Tensor Cores, with instructions that the name does not give.
 _TENSOR = either(
-    r"xmma_(?:gemm|fprop|dgrad|wgrad)|cutlass.*tensor|triton_(?:tem|mm|bmm)|_scaled_mm|te_gemm|sdpa.*flash",
+    r"xmma_(?:gemm|fprop|dgrad|wgrad)|cutlass.*tensor|triton_(?:tem|mm|bmm|gemm)|_scaled_mm|te_gemm|sdpa.*flash",
+    # XLA's by Triton, and those of vLLM, SGLang, FlashInfer and TensorRT-LLM.
+    r"gemm_fusion|fused_moe_(?:gptq_awq_)?kernel|fused_moe_kernel|matmul_ogs|[Mm]arlin|machete|awq_gemm|_block_\w+_matmul",
+    r"^_fwd_(?:grouped_kernel_stage1|kernel)$|kernel_unified_attention|fmha(?:Sm\d|_v2)|flashinfer::\w*Prefill",
     r"transformer_engine::.*(?:gemm|attn)",
     r"(?i:(?<!no)(?<!no_)(?<!non)(?<!non_)(?<!without)(?<!without_)tensor_?core)",
     mma(""),
@@ -84,7 +88,9 @@ _PRECISIONS = (
     # cuDNN's attention is called so for both kinds of 16 bits.
     ("fp16/bf16", re.compile(r"cudnn_generated\w{0,200}?_sdpa_\w{0,200}?_f16_")),
     ("fp8", re.compile(r"(?i:e4m3|e5m2|fp8)|nvjet_(?:sm\d+_)?q[a-z]+_")),
-    ("int8", either(r"(?i:i8i8|s8s8|i16832|i8816|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", mma("i"))),
+    # Weights in FP4 beside activations in 16 bits are multiplied in these.
+    ("fp4", re.compile(r"(?i:e2m1(?!\w?(?:bfloat|fp16|half))|nvfp4)|nvjet_(?:sm\d+_)?oo[a-z]+_")),
+    ("int8", either(r"(?i:i8i8|s8s8|i16832|i8816|i161616|gemm_[su]8|int8)|nvjet_(?:sm\d+_)?i[a-z]+_", mma("i"))),
     ("fp64", either(r"(?i:f64f64|d884)|\bdouble\b", mma("d"))),
     ("tf32", re.compile(r"(?i:tf32|tfloat32)|nvjet_(?:sm\d+_)?s[a-z]+_")),
     ("bf16", re.compile(r"(?i:bf16|bfloat16)|nvjet_(?:sm\d+_)?t[a-z]+_")),

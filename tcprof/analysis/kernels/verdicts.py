@@ -19,7 +19,8 @@ FLOP_PER_FMA = 64  # of a warp: 32 products and sums of float32
 RESOLVED, POOLED, UNRESOLVED, NOT_SAMPLED = "resolved", "pooled", "unresolved", "not sampled"
 UNDECIDED = (UNRESOLVED, NOT_SAMPLED)  # the counter cannot say whether these used the Tensor Cores
 FROM_NAMES = "estimated from kernel names"
-AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only", "neither"
+AGREES, COUNTER_ONLY, NAME_ONLY, NEITHER = "agrees", "counter only", "name only", "no"
+NOT_NAMED = "unknown"  # without samples, of a name that does not tell
 # SpeedOfLight.py of Nsight Compute calls what is below 60 % of compute and of memory bound by latency. Its compute
 # throughput is the highest of issue slots and pipes, its memory throughput that of DRAM, L2 and L1, each by more
 # counters than are recorded: what bounds a kernel may be one of those, and is latency here.
@@ -72,7 +73,7 @@ def judge_kernels(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDAr
     fit = np.select([~measured, ~narrow, frame["pooled"] > 0.5], [NOT_SAMPLED, UNRESOLVED, POOLED], RESOLVED)
     is_named = frame["named_tensor"].to_numpy(dtype=bool)
     if not from_samples:
-        verdict = _compare(np.zeros(len(frame), dtype=bool), is_named)
+        verdict = np.select([is_named, frame["family"] == NO_MATRIX], [NAME_ONLY, NEITHER], NOT_NAMED).astype(object)
         return {"fit": np.full(len(frame), FROM_NAMES), "tensor_kernel": is_named, "name_verdict": verdict}
     low, high = (frame[f"tensor_active_{end}_pct"].to_numpy() for end in ("low", "high"))
     has_no_matrix = (frame["family"] == NO_MATRIX).to_numpy()
@@ -100,5 +101,5 @@ def could_be_tensor(kernels: pd.DataFrame) -> pd.Series:
     arithmetic reaches.
     """
     unnamed = (kernels["family"] == "") & (kernels["name_verdict"] != NAME_ONLY) & ~kernels["tensor_kernel"]
-    untold = kernels["fit"].isin(UNDECIDED) | (kernels["name_verdict"] == COUNTER_ONLY)
-    return unnamed & untold & ~(kernels["tensor_active_high_pct"] <= COUNTER_ACTIVE_PCT)
+    undecided = kernels["fit"].isin(UNDECIDED) | kernels["name_verdict"].isin([COUNTER_ONLY, NOT_NAMED])
+    return unnamed & undecided & ~(kernels["tensor_active_high_pct"] <= COUNTER_ACTIVE_PCT)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.intervals import StepFunction, distinct, run_starts
-from tcprof.analysis.kernels.names import parse_name
+from tcprof.analysis.kernels.names import PRODUCT, parse_name
 from tcprof.analysis.kernels.verdicts import (
     CUDA_CORES,
     FROM_NAMES,
@@ -27,6 +27,7 @@ from tcprof.analysis.ranges.instances import Evidence, group_by_path, united_win
 from tcprof.analysis.ranges.projection import CAUSES
 from tcprof.analysis.samples.sampling import Windows, tensor_counts
 from tcprof.arrays import Floats, Ints, pick_rows, rows_of_gpu
+from tcprof.chips import NO_MATRIX
 from tcprof.frames import KERNEL_KINDS, LEDGER, TIMELINE, WHOLE_CAPTURE
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
         "tensor_kernel": kernels["tensor_kernel"],
         "unresolved_kernel": could_be_tensor(kernels),
         "memory_bound": bound.isin([MEMORY, L1, L2]),
-        "fp32_bound": bound == CUDA_CORES,
+        "fp32_bound": (bound == CUDA_CORES) | _are_fp32_products(kernels),
         "issue_bound": bound == ISSUE,
         "small_grid": bound == SMALL_GRID,
     }
@@ -78,6 +79,12 @@ def classes_of_activities(activities: pd.DataFrame, launched: pd.DataFrame, kern
     time_class[launched["activity"].to_numpy()] = kernel_class[launched["kernel"].to_numpy()]
     time_class[(kind == "graph").to_numpy()] = TIME_CLASSES.index("graph")
     return time_class
+
+
+def _are_fp32_products(kernels: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which kernels multiply matrices in FP32 on CUDA cores by their names, whatever limits them."""
+    is_product = kernels["name"].map(lambda name: parse_name(str(name)).work == PRODUCT).astype(bool)
+    return is_product & (kernels["family"] == NO_MATRIX) & (kernels["precision"] == "fp32")
 
 
 def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:

@@ -10,7 +10,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.samples.sampling import rounding_slack
 from tcprof.arrays import rows_of_gpu
 from tcprof.findings import Findings, GpuFindings, count_checks, why_no_kernels
-from tcprof.findings.finding import WINDOW_NAMES, class_in_sentence, class_title
+from tcprof.findings.finding import WINDOW_NAMES, class_title
 from tcprof.findings.judge import describe_measured, measure_idle, say_first_line, say_where
 from tcprof.findings.notes import name_peak
 from tcprof.findings.steps import StepFigures
@@ -20,15 +20,6 @@ from tcprof.views.document import Reading, Share, Summary
 from tcprof.views.figures.traces import CLASS_COLORS
 from tcprof.views.recording import gpu_title
 
-GROUPS = (  # classes of time that a first look tells apart; a group has the title and the colour of its first one
-    ("tensor_kernel",),
-    ("memory_bound",),
-    ("other_kernel", "fp32_bound", "issue_bound", "small_grid", "unresolved_kernel"),
-    ("graph",),
-    ("communication",),
-    ("copy",),
-    ("idle",),
-)
 NOT_TRACED = "no work on a GPU was recorded"
 
 
@@ -58,22 +49,17 @@ def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
 
 
 def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Share, ...]:
-    """What a step, or the whole capture, went to: the shares of the verdict, in groups."""
+    """What a step, or the whole capture, went to: the shares of the verdict."""
     if found.figures is None:
         rows = analysis.timeline[(analysis.timeline["gpu"] == found.gpu) & (analysis.timeline["depth"] == 0)]
         share = measure_shares(rows, float(rows["window_ns"].sum()))
     else:
         share = measure_shares(found.figures.time, found.figures.total_ns, found.figures.idle_pct)
-    shares = []
-    for names in GROUPS if share else ():
-        parts = [name for name in names if share[name] > 0]
-        pct = sum(share[name] for name in parts)
-        title = idle if names == ("idle",) else class_title(names[0])
-        meaning = ", ".join(f"{class_in_sentence(name)} {units.format_pct(share[name])}" for name in parts)
-        if parts:
-            color = CLASS_COLORS[names[0]]
-            shares.append(Share(title, pct, units.format_pct(pct), color, meaning if len(parts) > 1 else ""))
-    return tuple(shares)
+    return tuple(
+        Share(idle if name == "idle" else class_title(name), share[name], units.format_pct(share[name]), color, "")
+        for name, color in CLASS_COLORS.items()
+        if share.get(name, 0) > 0
+    )
 
 
 def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[Reading, ...]:
