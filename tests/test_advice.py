@@ -119,7 +119,8 @@ def test_advice_on_every_fixture_makes_sense(name: str) -> None:
                 assert gain.low_pct <= gain.likely_pct <= gain.high_pct <= 100
                 assert gain.low_ns <= gain.likely_ns <= gain.high_ns
         assert all(len(line) <= 76 for option in each.options for line in option.code), "80 columns, 4 of margin"
-    gains = [each.gain.likely_pct for each in found if each.gain.is_known]
+    # CUDA graphs come after what explains the launches.
+    gains = [each.gain.likely_pct for each in found if each.gain.is_known and each.rule != "launch-bound"]
     assert gains == sorted(gains, reverse=True)
 
 

@@ -78,3 +78,21 @@ def test_bfloat16_is_advised_where_the_chip_has_it(chip: str, titles: list[str],
 def test_a_scaler_is_needed_where_there_is_no_bfloat16(chip: str, find: Find) -> None:
     found = find(training([FP16] * 4 + [UNSCALE], chip))
     assert ("mixed-precision-overhead" in found) == (chip == "GA102")
+
+
+DMMA = "void cutlass::Kernel2<cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1>(T1::Params)"
+DOUBLE = "void at::native::vectorized_elementwise_kernel<4, at::native::GeluFunctor<double>>"
+ADAM = "void at::native::multi_tensor_apply_kernel<FusedAdamMathFunctor<double>>"
+SOLVER = "void potrf_cta<double, int>(int)"
+
+
+@pytest.mark.parametrize(("more", "is_advised"), [([ADAM], True), ([], False), ([ADAM, SOLVER], False)])
+def test_networks_in_float64_are_advised_float32(more: list[str], is_advised: bool, find: Find) -> None:
+    """Not what trains nothing and has no modules, or what solves systems; a name with align1 says nothing there."""
+    found = find(training([DMMA] * 18 + [DOUBLE] * 2 + more, "GH100"))
+    assert "unaligned-shapes" not in found
+    assert ("fp64-matmul" in found) == is_advised
+    if is_advised:
+        advice = found["fp64-matmul"]
+        assert advice.action == "Use float32, with TF32"
+        assert 40 < advice.gain.low_pct < advice.gain.likely_pct < advice.gain.high_pct < 90

@@ -25,6 +25,9 @@ NAMES = {
     FLASH: {"is_flash_attention_2"},
     "flash::flash_fwd_kernel_sm90": set(),
     "distribution_normal_and_transform": {"is_random"},
+    "void potrf_cta_lower<double, double, 9>": {"is_solver"},
+    "lstm_cell_forward<float>": {"is_recurrent_cell"},
+    "LSTM_elementWise_fp<float>": set(),  # of cuDNN, which has the whole sequence
     f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", "is_of_framework", "is_pytorch_native"},
     f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", "is_of_framework", "is_pytorch_native"},
     "void cudnn::ops::nchwToNhwcKernel<float>": {"is_convolution", "is_layout_change", "is_of_framework"},

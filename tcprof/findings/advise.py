@@ -45,7 +45,8 @@ def _find(analysis: Analysis) -> tuple[Advice, ...]:
             options = (one if is_of_use and not one.gain.is_futile else replace(one, code=()) for one in each.options)
             found.append(replace(each, options=tuple(options)))
     steps.clear()  # each has all of them beside it: else their launches would be kept until cycles are looked for
-    return tuple(sorted(join_alike(sorted(found, key=_order)), key=_order))
+    joined = join_alike(sorted(found, key=_order))
+    return tuple(sorted(joined, key=lambda each: _order(each, _explains_launches(joined))))
 
 
 def find_all_well(step: Step, found: Sequence[Advice]) -> list[Advice]:
@@ -83,9 +84,9 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     shared: dict[str, Advice] = {}
     for advice in sorted(sharing, key=lambda each: (idle[each.rule] is IdleTime.REST, -each.gain.likely_ns)):
         others = [*shared]
-        if idle[advice.rule] is IdleTime.REST and spared:
-            left = [max(0.0, most - won) for most, won in zip(left, spared[0].gain.shares_pct, strict=True)]
-            others.append(spared[0].rule)
+        for one in spared if idle[advice.rule] is IdleTime.REST else ():
+            left = [max(0.0, most - saved) for most, saved in zip(left, one.gain.shares_pct, strict=True)]
+            others.append(one.rule)
         shared[advice.rule] = _limit(advice, left, ", ".join(others)) if others else advice
         left = [most - won for most, won in zip(left, shared[advice.rule].gain.shares_pct, strict=True)]
     return [shared.get(each.rule, each) for each in found]
@@ -102,7 +103,22 @@ def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
     return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
 
 
-def _order(advice: Advice) -> tuple[bool, bool, float]:
+_EXPLAINED = 0.5  # of what fewer launches save
+
+
+def _explains_launches(found: Sequence[Advice]) -> bool:
+    """Whether a specific cause saves so many launches that it comes before what only makes launches cheap."""
+    saved = {idle: sum(each.gain.likely_ns for each in found if _idle_of(each) is idle) for idle in IdleTime}
+    return bool(saved[IdleTime.LAUNCHES] > _EXPLAINED * saved[IdleTime.REST])
+
+
+def _idle_of(advice: Advice) -> IdleTime:
     rule = rules_of_findings().get(advice.rule)  # all-well is of none
+    return rule.idle if rule and advice.gain.is_known else IdleTime.NONE
+
+
+def _order(advice: Advice, has_cause: bool = False) -> tuple[bool, bool, bool, float]:
+    rule = rules_of_findings().get(advice.rule)
     is_known, of_recording = advice.gain.is_known, rule is not None and rule.of_recording
-    return not is_known, of_recording, -advice.gain.likely_pct if is_known else 0.0
+    is_generic = has_cause and _idle_of(advice) is IdleTime.REST
+    return not is_known, of_recording, is_generic, -advice.gain.likely_pct if is_known else 0.0

@@ -151,6 +151,8 @@ _PATTERNS = {
     "is_unaligned": r"align[abc]?[12](?!\d)",  # loads one or two values at a time
     "is_softmax": r"(?is)^(?!.*log_?softmax).*softmax",  # not that of a loss
     "is_flash_attention_2": r"(?s)^(?!.*sm90).*flash_(?:fwd_kernel|bwd_)",
+    "is_solver": r"(?i)getr[fs]|potr[fs]|geqrf|syev|gesvd|gebrd|orm(?:qr|tr)|trs[mv]|cusolver|magma",
+    "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
     "is_random": r"(?:normal|uniform)_and_transform",
     "is_indexed": r"indexFunc|gather|scatter",
     "is_cast": r"float16_copy_kernel|unrolled_elementwise_kernel<[^<>]*direct_copy|LoadWithCast.*direct_copy",

@@ -61,14 +61,19 @@ def make_advice(
 def about_launches(step: Step, rows: Iterable[int], column: str = "activity") -> Subject:
     """Some launches by rows of activities, or of kernels, with ranges and modules; what takes most time is first."""
     launches = step.launches[step.launches[column].isin(list(rows))]
-    modules, paths = step.analysis.modules, step.analysis.paths
-    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
-    own = ~modules["module"].astype(str).str.startswith(outside)
+    modules, paths = step.analysis.modules["module"], step.analysis.paths
     return Subject(
         ranges=_by_time(launches, "path_id", paths["path"]),
-        modules=_by_time(launches, "module", modules["module"][own & (modules["module"] != "")]),
+        modules=_by_time(launches, "module", modules[are_modules(step)]),
         kernels=_by_time(launches, "kernel", step.analysis.kernels["name"]),
     )
+
+
+def are_modules(step: Step) -> "pd.Series[bool]":
+    """Which rows of ``tcprof.frames.MODULES`` are modules; others hold what is in none."""
+    outside = tuple(IN_NO_MODULE.format(phase=phase) for phase in PHASES)
+    names = step.analysis.modules["module"].astype(str)
+    return (names != "") & ~names.str.startswith(outside)
 
 
 def about_ranges(step: Step, names: Iterable[str]) -> Subject:
@@ -144,11 +149,11 @@ _MOSTLY = 0.5  # of the bytes
 _GUESSED = ("the recording does not show whether memory is pinned; tcprof infers it from when the calls return",)
 
 
-def time_launching(step: Step, kernels: pd.DataFrame) -> float:
-    """CPU time of a step that launching some of its kernels takes, without those of graphs, which come together."""
+def time_launching(step: Step, launches: pd.DataFrame) -> float:
+    """CPU time of a step that some of its launches take, without those of graphs, which come together."""
     launch = _calls_of(step)
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
-    is_meant = is_single & step.launches["kernel"].isin(kernels.index).to_numpy()
+    is_meant = is_single & step.launches.index.isin(launches.index)
     return float(_time_calls(step.analysis.api_calls)[launch[is_meant]].sum()) / max(step.count, 1)
 
 

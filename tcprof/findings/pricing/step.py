@@ -24,7 +24,7 @@ from tcprof.findings.pricing.advice import UNPRICED, Gain
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.sources.remedies import Remedies
 
-_OF_LAUNCHES = ["activity", "kernel", "path_id", "module"]
+_OF_LAUNCHES = ["activity", "kernel", "path_id", "step", "module"]
 Levels: TypeAlias = Floats  # low, likely, high
 _LEFT, _AGREES = np.linspace(0.1, 1.0, 10), 1.02  # of the CPU's time; how far a step played again may be off
 _AS_LONG = 0.01  # by which steps may differ

@@ -18,6 +18,7 @@ from tcprof.findings.pricing.builders import (
 )
 from tcprof.findings.pricing.products import ALL_OF_LOOPED, find_attention, is_product
 from tcprof.findings.pricing.step import Step
+from tcprof.findings.rules.loops import find_looped_tensors, near
 
 _ROUNDING_NS = 1.0
 _OF_PARAMETER = 8  # launches of AdamW for a parameter
@@ -60,12 +61,10 @@ def fusion(step: Step) -> list[Advice]:
 
 
 def _find_looped(step: Step) -> pd.DataFrame:
-    """Launches of an optimizer that loops over the parameters: those told by their names, and what lies between two."""
+    """Launches of loops over tensors; of an optimizer those told by their names, and what lies between two."""
     is_looped = step.kernels["is_looped_optimizer"].loc[step.launches["kernel"]].to_numpy()
-    place = np.arange(len(is_looped))
-    before = np.maximum.accumulate(np.where(is_looped, place, -_OF_PARAMETER))
-    after = np.minimum.accumulate(np.where(is_looped, place, len(place) + _OF_PARAMETER)[::-1])[::-1]
-    return step.launches[after - before <= _OF_PARAMETER]
+    is_looped = near(is_looped, _OF_PARAMETER) | step.launches.index.isin(find_looped_tensors(step).index)
+    return step.launches[is_looped]
 
 
 _LAUNCHES_OF_LOOPED = 8 / 3  # of the eight operations of AdamW those that are told apart are three
@@ -83,7 +82,9 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     is_looped = time_of(looped) > time_of(in_lists)
     rows = looped if is_looped else in_lists
     time = time_of(rows) * (ALL_OF_LOOPED if is_looped else 1.0)
-    on_cpu = time_launching(step, rows) * (_LAUNCHES_OF_LOOPED if is_looped else 1.0)
+    on_cpu = time_launching(step, step.launches[step.launches["kernel"].isin(rows.index)]) * (
+        _LAUNCHES_OF_LOOPED if is_looped else 1.0
+    )
     if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
         return []
     is_adam = is_looped or rows["is_second_moment"].any()

@@ -11,7 +11,7 @@ from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import HIGH, LOW, MEDIUM, NOTABLE_PCT, Advice, Gain, Option, rule
-from tcprof.findings.pricing.builders import about_launches, list_kernels, make_advice, time_of
+from tcprof.findings.pricing.builders import about_launches, are_modules, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import (
     ATTENTION,
     BF16_CODE,
@@ -131,27 +131,62 @@ _CUBLAS = (
     "c = a @ b  # cuBLAS: float64 runs on Tensor Cores by itself",
     "// C++: cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, ...);",
 )
+_SINGLE = (
+    _ALLOW_TF32[0],
+    "model = model.float()",
+    "batch = torch.from_numpy(array).to(device, torch.float32)  # NumPy's default is float64",
+    '# JAX: without jax.config.update("jax_enable_x64", True)',
+)
 
 
 @rule("fp64-matmul")
 def fp64_matmul(step: Step) -> list[Advice]:
-    """Products in FP64 that leave the Tensor Cores idle."""
-    has_dmma = step.chip.peak_flop_per_cycle("fp64") > 0
+    """Products in FP64: of a network that need not be, or that leave the Tensor Cores idle."""
     products = find_products(step, "fp64")
+    if step.share_pct(time_of(products)) < NOTABLE_PCT:
+        return []
+    if _is_network(step):
+        return _in_single(step, products)
+    has_dmma = step.chip.peak_flop_per_cycle("fp64") > 0
     is_idle = ~products["tensor_kernel"] & (products["tensor_active_pct"] < 1) & (products["bound"] != MEMORY)
     rows = products[is_idle]
     time = time_of(rows)
     if not has_dmma or step.share_pct(time) < NOTABLE_PCT:
         return []
-    speedup = np.array([MEASURED["fp64"]["library" if each else "own"] for each in rows["is_of_library"]])
+    speedup = np.array(
+        [MEASURED["fp64"]["library" if is_of_library else "own"] for is_of_library in rows["is_of_library"]]
+    )
     saved = (rows["exposed_ns"].to_numpy()[:, None] * (1 - 1 / speedup)).sum(axis=0)
-    said = (
+    text = (
         "Use cuBLAS in FP64",
         f"FP64 matrix multiplications without Tensor Cores take {step.tell_share(time)}",
         "This chip's Tensor Cores also multiply in FP64, at twice the rate and in the same precision.",
     )
     option = Option("cuBLAS", _CUBLAS, step.price_kernels(saved))
-    return [make_advice(step, "fp64-matmul", said, [option], rows=rows)]
+    return [make_advice(step, "fp64-matmul", text, [option], rows=rows)]
+
+
+def _is_network(step: Step) -> bool:
+    """Whether a step is of modules, or of training; what solves linear systems wants its float64."""
+    kernels = step.kernels
+    is_trained = kernels["is_pytorch_optimizer"].any() or are_modules(step).any()
+    return bool(kernels["is_pytorch_native"].any() and is_trained and not kernels["is_solver"].any())
+
+
+def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
+    """A network in float64: its other kernels move half the bytes in float32."""
+    rows = step.kernels[step.kernels["precision"] == "fp64"]
+    after = "fp32" if lacks_precision(step, "tf32") else "tf32"
+    others = time_of(rows) - time_of(products)
+    saved = saved_by(step, products, "fp64", after) + MEASURED["fp64"]["bytes"] * others
+    text = (
+        "Use float32" + ", with TF32" * (after == "tf32"),
+        f"Kernels in float64 take {step.tell_share(time_of(rows))}, matrix multiplications among them "
+        f"{units.format_pct(step.share_pct(time_of(products)))}",
+        "Networks seldom need float64; NumPy arrays have it by default. Where double precision is wanted, leave it.",
+    )
+    option = Option(text[0][len("Use ") :], _SINGLE, step.price_kernels(saved))
+    return [make_advice(step, "fp64-matmul", text, [option], confidence=_confidence(step), rows=rows)]
 
 
 _MEASURED = MEASURED["fp8"]

@@ -1,0 +1,186 @@
+"""Rules on loops in Python that launch the same few kernels in each turn: over tensors, time steps or tokens."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tcprof import units
+from tcprof.analysis.intervals import run_starts
+from tcprof.analysis.kernels.names import PRODUCT
+from tcprof.annotate.steps import OPTIMIZER
+from tcprof.arrays import Bools
+from tcprof.findings.pricing import MEASURED
+from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, IdleTime, Option, rule
+from tcprof.findings.pricing.builders import about_launches, are_modules, kernels_of, make_advice, time_launching
+from tcprof.findings.pricing.step import Step
+
+_LONGEST = 16  # kernels of a turn
+_FEWEST_TURNS = 16
+_CELLS = 8  # launches of a recurrent cell's own kernel in a step: fewer are no loop over time
+_NEAR = 16  # launches before and after such a kernel that are the cell's
+_MEASURED = MEASURED["loops"]
+_FOREACH = (
+    "torch._foreach_mul_(averages, decay)  # lists of tensors, a few launches for all",
+    "torch._foreach_add_(averages, parameters, alpha=1 - decay)",
+    "torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=True)",
+)
+_FUSED = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)  # or foreach=True",)
+_SEQUENCE = (
+    "lstm = torch.nn.LSTM(inputs, hidden, batch_first=True)  # in place of LSTMCell",
+    "outputs, state = lstm(sequence)  # all time steps in one call, by cuDNN",
+)
+_TOGETHER = (
+    "outputs = layer(inputs)  # all tokens at once: (batch, length, width)",
+    "# if a turn needs the one before it: CUDA graphs",
+    "step = torch.compile(step, mode='reduce-overhead')",
+)
+
+
+class _Loop(NamedTuple):
+    """Some turns, as rows of ``Step.launches``."""
+
+    rows: slice
+    length: int  # kernels of a turn
+
+
+def find_loops(step: Step) -> list[_Loop]:
+    """The shortest sequences of kernels that repeat, by name, within a step; none longer than ``_LONGEST``."""
+    launches = step.launches
+    code = pd.factorize(step.analysis.kernels["name"])[0][launches["kernel"].to_numpy()]
+    number = launches["step"].to_numpy()
+    is_free, loops = np.ones(len(code), dtype=bool), []
+    for length in range(1, min(_LONGEST, len(code) // _FEWEST_TURNS) + 1):
+        is_same = (code[length:] == code[:-length]) & (number[length:] == number[:-length])
+        for start, end in _runs(is_same & is_free[length:] & is_free[:-length]):
+            if end - start >= length * (_FEWEST_TURNS - 1):
+                loops.append(_Loop(slice(start, end + length), length))
+                is_free[start : end + length] = False
+    return loops
+
+
+def _runs(is_same: Bools) -> Iterator[tuple[int, int]]:
+    """Where values are true, as begins and ends."""
+    begins = run_starts(is_same)
+    ends = np.append(begins[1:], len(is_same))
+    chosen = is_same[begins] if len(begins) else np.empty(0, dtype=bool)
+    return zip(begins[chosen].tolist(), ends[chosen].tolist(), strict=True)
+
+
+def find_looped_tensors(step: Step) -> pd.DataFrame:
+    """Launches of loops over tensors of several sizes, in no module: weights, gradients, averages of these."""
+    kernels, launches = step.kernels, step.launches
+    in_module = _in_modules(step)
+    is_plain = kernels["is_pytorch_native"] & (kernels["work"] != PRODUCT) & ~kernels["is_list_optimizer"]
+    is_plain &= ~kernels["is_indexed"]
+    chosen = [
+        loop.rows
+        for loop in find_loops(step)
+        if is_plain.loc[(of_loop := launches["kernel"].iloc[loop.rows]).unique()].all()
+        and of_loop.nunique() >= loop.length + 2
+        and not kernels["is_looped_optimizer"].loc[of_loop.unique()].any()
+        and not in_module[loop.rows].any()
+        and not _has_waits(step, loop)
+    ]
+    return launches.iloc[np.r_[(0, *chosen)][1:]] if chosen else launches[:0]
+
+
+def _in_modules(step: Step) -> Bools:
+    in_module: Bools = np.append(are_modules(step).to_numpy(bool), False)[step.launches["module"].to_numpy()]
+    return in_module
+
+
+def _has_waits(step: Step, loop: _Loop) -> bool:
+    """Whether the CPU waits in the turns, which is another rule's."""
+    activities = step.analysis.activities
+    start, end = activities["start_ns"].to_numpy()[step.launches["activity"].iloc[loop.rows].to_numpy()[[0, -1]]]
+    count = int(step.analysis.waits["end_ns"].between(start, end).sum())
+    return bool(2 * count * loop.length > loop.rows.stop - loop.rows.start)
+
+
+@rule("loop-over-tensors", idle=IdleTime.LAUNCHES)
+def loop_over_tensors(step: Step) -> list[Advice]:
+    """The same small kernels once for each of many tensors."""
+    rows = find_looped_tensors(step)
+    phases = np.append(step.analysis.modules["phase"].astype(str).to_numpy(object), "")
+    is_of_optimizer = 2 * (phases[rows["module"].to_numpy()] == OPTIMIZER).sum() > len(rows) > 0
+    text = (
+        "Update all tensors at once",
+        "The same small kernels run once for each of many tensors",
+        "Functions of lists, torch._foreach_*, launch a few kernels for all tensors.",
+    )
+    options = ("lists of tensors", _FUSED + _FOREACH[-1:] if is_of_optimizer else _FOREACH)
+    return _advise(step, "loop-over-tensors", text, rows, options)
+
+
+@rule("recurrent-cell", idle=IdleTime.LAUNCHES)
+def recurrent_cell(step: Step) -> list[Advice]:
+    """A recurrent cell that is called for each time step."""
+    is_cell = step.kernels["is_recurrent_cell"].loc[step.launches["kernel"]].to_numpy()
+    if is_cell.sum() < _CELLS * step.count:
+        return []
+    text = (
+        "Use the whole-sequence module",
+        f"A recurrent cell is called {units.format_count(is_cell.sum() / step.count)} times in a step, forward and "
+        "backward",
+        "torch.nn.LSTM, GRU and RNN take the whole sequence in one call where its inputs are known.",
+    )
+    rows = step.launches[near(is_cell, _NEAR)]
+    return _advise(step, "recurrent-cell", text, rows, ("the whole sequence in one call", _SEQUENCE))
+
+
+@rule("loop-in-module", idle=IdleTime.LAUNCHES, after=("recurrent-cell",))
+def loop_in_module(step: Step, earlier: "set[str]") -> list[Advice]:
+    """A module that is called again and again in a row, for each token."""
+    launches, in_module, kernels = step.launches, _in_modules(step), step.kernels
+    module = np.where(in_module, launches["module"].to_numpy(), -1)
+    chosen = [
+        loop.rows
+        for loop in ([] if earlier else find_loops(step))
+        if (module[loop.rows] == module[loop.rows.start]).all()
+        and in_module[loop.rows.start]
+        and launches["kernel"].iloc[loop.rows].nunique() <= loop.length
+        and kernels["is_pytorch_native"].loc[launches["kernel"].iloc[loop.rows].unique()].any()
+        and not _has_waits(step, loop)
+    ]
+    rows = launches.iloc[np.r_[(0, *chosen)][1:]] if chosen else launches[:0]
+    text = (
+        "Compute all tokens at once",
+        "A loop in Python runs the same few kernels again and again in one module",
+        "One call on all tokens, or samples, launches them once, unless each turn needs the one before it.",
+    )
+    return _advise(step, "loop-in-module", text, rows, ("one call for all", _TOGETHER))
+
+
+def near(is_mark: Bools, reach: int) -> Bools:
+    """What is marked, and what lies between two marks at most so far from each other."""
+    index = np.arange(len(is_mark))
+    before = np.maximum.accumulate(np.where(is_mark, index, -reach))
+    after = np.minimum.accumulate(np.where(is_mark, index, len(index) + reach)[::-1])[::-1]
+    return np.asarray(after - before <= reach)
+
+
+def _advise(
+    step: Step, name: str, text: tuple[str, str, str], launches: pd.DataFrame, way: tuple[str, tuple[str, ...]]
+) -> list[Advice]:
+    rows = kernels_of(step, launches)
+    time, on_cpu = float(launches["exposed_ns"].sum()) / step.count, time_launching(step, launches)
+    if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
+        return []
+    count = units.format_count(len(launches) / step.count)
+    what = f"launching {count} kernels takes the CPU {step.tell_share(on_cpu)}"
+    what = what if on_cpu > time else f"{count} kernels take {step.tell_share(time)}"
+    saved, spared = _MEASURED["saved"] * time, _MEASURED["spared"] * on_cpu
+    gain = step.price_kernels(saved, np.array([1.0, 1.0, 1.0]), spared)
+    return [
+        make_advice(
+            step,
+            name,
+            (text[0], f"{text[1]}: {what}", text[2]),
+            [Option(*way, gain)],
+            about_launches(step, launches["activity"]),
+            confidence=MEDIUM,
+            rows=rows,
+        )
+    ]
