@@ -20,9 +20,8 @@ from report_inputs import HOSTILE, read_hostile
 import tcprof
 from tcprof.analysis.intervals import OpenIntervals
 from tcprof.findings import judge
-from tcprof.render.chrome_trace import COUNTERS, write_chrome_trace
-from tcprof.render.chrome_trace import events as trace_events
-from tcprof.render.chrome_trace.events import OUTSIDE
+from tcprof.render import chrome_trace
+from tcprof.render.chrome_trace import COUNTERS, OUTSIDE, write_chrome_trace
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
 
@@ -192,8 +191,8 @@ def test_rows_hold_what_nests(intervals: list[tuple[int, int, int]]) -> None:
     lane, start, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
     order = OpenIntervals.order(lane, start, start + length)
     lane, start, end = lane[order], start[order], (start + length)[order]
-    row = trace_events.assign_rows(lane, start, end)
-    assert ((row >= -1) & (row < trace_events.MOST_ROWS)).all()
+    row = chrome_trace.assign_rows(lane, start, end)
+    assert ((row >= -1) & (row < chrome_trace.MOST_ROWS)).all()
 
     def cross(one: int, two: int) -> bool:
         return bool(lane[one] == lane[two] and start[one] < start[two] < end[one] < end[two])
@@ -306,7 +305,7 @@ def test_an_interrupted_trace_leaves_the_old_one(tmp_path: Path, monkeypatch: py
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tcprof.render.chrome_trace._activities", fail)
+    monkeypatch.setattr("tcprof.render.chrome_trace._draw_activities", fail)
     with pytest.raises(KeyboardInterrupt):
         write(AMP, target)
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]

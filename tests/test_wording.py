@@ -76,7 +76,6 @@ NOT_YET_CLEAN = {
     "record",
     "redaction",
     "render",
-    "render/chrome_trace",
     "render/formats",
     "render/html",
     "render/html/timeline",
