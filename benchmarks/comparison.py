@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from accuracy import FIXTURES, table, write
-from programs import PROGRAMS, Program, make_recording
+from synthetic_programs import PROGRAMS, Program, make_recording
 
 import tcprof
 from tcprof.analysis import Analysis

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from accuracy import FIXTURES, Rows, table, write
-from programs import PROGRAMS, make_recording, make_steps
+from synthetic_programs import PROGRAMS, make_recording, make_steps
 
 import tcprof
 from tcprof.analysis import Analysis

@@ -1,143 +1,184 @@
-"""Synthetic recordings for the benchmark of comparisons: programs whose steps and runs differ as real ones do."""
+"""Twenty programs as users write them: are their steps, first advice and price right?
 
-import itertools
-from dataclasses import dataclass, fields
+    python benchmarks/programs.py record FOLDER [--gpus 4] [--only NAME,NAME]
+    python benchmarks/programs.py judge FOLDER
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
+``record`` runs each program of benchmarks/programs as found and with its remedy, unprofiled and recorded, one a GPU,
+and keeps redacted recordings and ``truth.json``. ``judge`` prints the table from these files, without a GPU.
+"""
 
-from tcprof.analysis import Analysis
-from tcprof.analysis.observed import Observed
-from tcprof.analysis.steps.marked_steps import find_marked_steps
-from tcprof.comparison.matching.sides import with_steps
-from tcprof.comparison.statistics import estimates
-from tcprof.frames import DIAGNOSTICS, INSTANCES, KERNELS, PATHS, RANGES, SCHEMAS
-from tcprof.sources import Recording
+import argparse
+import json
+import lzma
+import os
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
 
-STEPS_EACH = 40
+PROGRAMS = Path(__file__).with_name("programs")
+VARIANTS = {"found": [], "fixed": ["--fixed"]}
+STAGGER_S = 5.0  # nsys tries the metrics of a GPU while others record
+LEAVING_S = 2.5  # from a program's last line to the end of sampling
+_LINE = re.compile(r"^\w+ (?P<role>\w+): (?P<count>\d+) steps, (?P<ms>[\d.]+) ms a step$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Program:
-    """What a step consists of, and how much steps of a run differ.
+class Case:
+    """What is right for a program.
 
     Attributes:
-        name: What it is called in the tables.
-        busy_ns: Time under kernels.
-        waiting_ns: Time in which the GPU waits for the CPU.
-        deviation: Of the logarithm of a step's time, within a run.
-        correlation: Of a step with the one before.
-        every: The optimizer runs in every so many steps; 0 for none.
-        optimizer: Its time, as a share of a step's.
-        tail: Deviation of the logarithm of what is now and then in the way of the CPU, a skewed jitter; 0 for none.
+        role: The role whose time the remedy shortens.
+        remedy: What an option of the winning advice matches: its rule, action, title or code.
+        arguments: Of the program.
+        samples: How many times the samples of a step the remedy's step has.
+        merged: Steps that tcprof may also take for one: roles whose sequence begins with the first.
     """
 
-    name: str
-    busy_ns: float
-    waiting_ns: float
-    deviation: float
-    correlation: float
-    every: int = 0
-    optimizer: float = 0.0
-    tail: float = 0.0
+    role: str
+    remedy: str
+    arguments: tuple[str, ...] = ()
+    samples: int = 1
+    merged: tuple[str, ...] = ()
 
 
-# As measured on an H200: the transformer, and MNIST with automatic mixed precision.
-PROGRAMS = (
-    Program("GPU-bound", 10e6, 0.0, 0.002, 0.5),
-    Program("launch-bound", 0.4e6, 1.8e6, 0.06, 0.3),
-    # Made up: an optimizer in every 4th step, of which a recording has one more or less; and a skewed jitter.
-    Program("every 4th step", 10e6, 0.0, 0.002, 0.5, every=4, optimizer=0.36),
-    Program("skewed jitter", 0.4e6, 1.8e6, 0.06, 0.3, tail=1.0),
-)
+CASES = {
+    "slow_loader": Case("train", r"cpu-work|num_workers"),
+    "foreach_off": Case("train", r"unfused-optimizer|fused=True"),
+    "clip_loop": Case("train", r"_foreach_|clip_grad_norm_"),
+    "eager_attention": Case("train", r"attention-in-parts|scaled_dot_product_attention"),
+    "channels_first": Case("train", r"layout-changes|channels_last"),
+    "odd_vocabulary": Case("train", r"unaligned-shapes|multiple of 8"),
+    "pageable": Case("train", r"exposed-copies|pin_memory|pageable"),
+    "empty_cache": Case("train", r"empty_cache|cudaMalloc|allocat"),
+    "cell_loop": Case("train", r"nn\.GRU\b|nn\.LSTM\b|whole sequence"),
+    "mask_indexing": Case("train", r"synchronizing-calls|nonzero|boolean"),
+    "gan": Case("train", r"synchronizing-calls|\.item\(\)"),
+    "accumulate": Case("accumulate", r"fusion|torch\.compile", ("--steps", "12")),
+    "ppo": Case("rollout", r"cpu-work"),
+    "diffusion": Case("denoise", r"launch-bound|graph"),
+    "gnn": Case("train", r"launch-bound|graph", merged=("train", "test")),
+    "lbfgs": Case("step", r"fp32-matmul|set_float32_matmul_precision"),
+    "bert_trainer": Case("train", r"fp32-matmul|tf32-matmul|bf16|bfloat16"),
+    "beam_search": Case("decode", r"launch-bound|small-grid|batch", samples=4),
+    "lightning_anomaly": Case("train", r"synchronizing-calls|anomaly"),
+    "flax_cnn": Case("train", r"tf32-matmul|fp32-matmul|bfloat16"),
+}
 
 
-def make_recording(
-    program: Program,
-    generator: np.random.Generator,
-    shift: float = 1.0,
-    pairs: int = 1000,
-    spread: float = estimates.WORK,
-    steps: int = STEPS_EACH,
-) -> Analysis:
-    """One run of so many programs of a kind, each as a path of its own.
+# --- On the machine with GPUs
 
-    Args:
-        program: The kind.
-        generator: Where chance comes from.
-        shift: What the time under kernels and that of waiting are multiplied by.
-        pairs: Number of paths.
-        spread: Deviation of runs' logarithm, of the time under kernels.
-        steps: How many each has, one right after the other.
-    """
-    parts = [(program.busy_ns, spread), (program.waiting_ns, estimates.WAITING)]
-    busy, waiting = (shift * mean * np.exp(generator.normal(0, deviation, pairs)) for mean, deviation in parts)
-    factor = _draw_factors(program, generator, (steps, pairs))
-    late = program.tail and 0.1 * np.exp(generator.normal(0, program.tail, factor.shape))
-    windows = np.round((busy + waiting) * (factor + late))
-    window, start = windows.ravel(), (np.cumsum(windows, axis=0) - windows).ravel()
-    path = np.tile(np.arange(pairs), steps)
-    kernel = np.round(busy * factor if program.waiting_ns == 0 else np.broadcast_to(busy, factor.shape)).ravel()
-    active_ns = 0.3 * np.broadcast_to(program.busy_ns, window.shape)
-    instances = pd.DataFrame(
-        {
-            "gpu": 0,
-            "range": np.arange(len(path)),
-            "path_id": path,
-            "host_start_ns": start,
-            "host_end_ns": start + window,
-            "gpu_start_ns": start,
-            "gpu_end_ns": start + window,
-            "activity_count": 1,
-            "inherited_count": 0,
-            "kernel_count": 1,
-            "kernel_ns": kernel,
-            "busy_ns": kernel,
-            "tensor_active_mean_pct": 100 * active_ns / window,
-            "left_out": False,
-        }
+
+class Recorder:
+    """Runs programs on the GPUs of this machine, one at a time on each."""
+
+    def __init__(self, folder: Path, tools: list[str], deadline_s: float) -> None:
+        self.folder, self.tools, self.deadline = folder, tools, time.monotonic() + deadline_s
+        self.truth: dict[str, dict[str, dict[str, dict[str, list[float]]]]] = {}
+        self.starts, self.tails = threading.Lock(), []
+        self.tasks: queue.SimpleQueue[tuple[str, str, bool]] = queue.SimpleQueue()
+
+    def work(self, gpu: int, cores: str) -> None:
+        """Take one task after the other, until none or no time is left."""
+        prefix = ["taskset", "-c", cores]
+        environment = os.environ | {"CUDA_VISIBLE_DEVICES": str(gpu), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        while time.monotonic() < self.deadline:
+            try:
+                name, variant, recorded = self.tasks.get_nowait()
+            except queue.Empty:
+                return
+            begin = time.monotonic()
+            program = [str(PROGRAMS / f"{name}.py"), *VARIANTS[variant], *CASES[name].arguments]
+            if recorded:
+                self._record(name, variant, gpu, prefix, program, environment)
+            else:
+                command = [*prefix, sys.executable, *program]
+                run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+                self._keep(name, variant, "alone", run.stdout, run.stderr)
+            print(f"gpu {gpu}: {name} {variant} {'recorded' if recorded else 'alone'} {time.monotonic() - begin:.1f} s")
+
+    def _record(
+        self, name: str, variant: str, gpu: int, prefix: list[str], program: list[str], environment: dict[str, str]
+    ) -> None:
+        """Record a program; return when the GPU is free, and let nsys and tcprof complete their files beside."""
+        work = Path("/tmp") / f"programs-{name}-{variant}"
+        work.mkdir(exist_ok=True)
+        with self.starts:
+            time.sleep(STAGGER_S)
+        options = ["--gpus", str(gpu), "--frequency", "10000", "--redact", "--force", "-o", str(work / "run")]
+        command = [*prefix, *self.tools, "profile", *options, *program]
+        with (work / "errors").open("w+") as errors:
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True)
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if _LINE.match(line):
+                time.sleep(LEAVING_S)
+                break
+        tail = threading.Thread(target=self._complete, args=(name, variant, work, process, lines))
+        tail.start()
+        self.tails.append(tail)
+
+    def _complete(self, name: str, variant: str, work: Path, process: subprocess.Popen[str], lines: list[str]) -> None:
+        output = "".join(lines) + process.stdout.read()
+        process.wait()
+        self._keep(name, variant, "recorded", output, (work / "errors").read_text())
+        for path in work.glob("*redacted*.sqlite"):
+            packed = lzma.compress(path.read_bytes(), preset=2)
+            (self.folder / f"{name}.{variant}.sqlite.xz").write_bytes(packed)
+
+    def _keep(self, name: str, variant: str, run: str, output: str, errors: str) -> None:
+        """Keep the times that the program printed, and its last words if it printed none."""
+        roles = {line["role"]: [int(line["count"]), float(line["ms"])] for line in _LINE.finditer(output)}
+        if not roles:
+            print(f"{name} {variant} {run} printed no times:\n{output[-1500:]}\n{errors[-1500:]}", flush=True)
+        self.truth.setdefault(name, {}).setdefault(variant, {})[run] = roles
+
+
+def record(folder: Path, gpus: int, names: list[str], deadline_s: float) -> None:
+    """Run and record programs, as found and with the remedy."""
+    folder.mkdir(parents=True, exist_ok=True)
+    recorder = Recorder(folder, [sys.executable, "-m", "tcprof"], deadline_s)
+    for name in names:
+        for variant in VARIANTS:
+            for recorded in (False, True):
+                recorder.tasks.put((name, variant, recorded))
+    each = (os.cpu_count() or gpus) // gpus
+    workers = [
+        threading.Thread(target=recorder.work, args=(gpu, f"{gpu * each}-{(gpu + 1) * each - 1}"))
+        for gpu in range(gpus)
+    ]
+    for thread in workers:
+        thread.start()
+    for thread in workers:
+        thread.join()
+    for thread in recorder.tails:
+        thread.join()
+    listing = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=False
     )
-    return _wrap(INSTANCES.conform(instances), pairs)
+    truth = {"card": (listing.stdout.splitlines() or [""])[0], "programs": recorder.truth}
+    (folder / "truth.json").write_text(json.dumps(truth, indent=1))
 
 
-def make_steps(program: Program, generator: np.random.Generator, shift: float, count: int) -> Analysis:
-    """One run of a program whose path is that of the steps."""
-    run = make_recording(program, generator, shift, 1, steps=count)
-    return with_steps(run, find_marked_steps(run.instances, run.paths, run.activities, [0]))
-
-
-def _draw_factors(program: Program, generator: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float64]:
-    """How many times as long as usual each step takes: a row for each step, a column for each path."""
-    steps = generator.normal(0, 1, shape)
-    for before, step in itertools.pairwise(steps):
-        step *= np.sqrt(1 - program.correlation**2)
-        step += program.correlation * before
-    factor: npt.NDArray[np.float64] = np.exp(program.deviation * steps)
-    if program.every:
-        phase = np.arange(shape[0])[:, None] + generator.integers(0, program.every, shape[1])
-        factor = factor + program.optimizer * (phase % program.every == 0)
-    return factor
-
-
-def _wrap(instances: pd.DataFrame, pairs: int) -> Analysis:
-    """An analysis of which only the instances matter."""
-    names = [f"program {number}" for number in range(pairs)]
-    paths = PATHS.conform(pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1}))
-    counts = ["instance_count", "activity_count", "inherited_count", "kernel_count", "host_ns", "kernel_ns"]
-    schemas = {schema.name: schema for schema in SCHEMAS}
-    frames = {field.name: schemas[field.name].empty() for field in fields(Analysis) if field.name in schemas}
-    given = {
-        "ranges": RANGES.conform(paths.assign(gpu=0, path_id=range(pairs), **dict.fromkeys(counts, 1))),
-        "instances": instances,
-        "paths": paths,
-    }
-    return Analysis(
-        recording=Recording("synthetic", "", "", "", "", 1e9, 20_000.0, True),
-        window="gpu",
-        options={},
-        tensor_source="cycles",
-        kernels_by_path=KERNELS.empty(),
-        observed=Observed(DIAGNOSTICS.empty(), 0, False, None, pairs, pairs, (), 0),
-        **frames | given,
+def main() -> None:
+    """Record or judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["record", "judge"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument(
+        "--deadline", type=float, default=3600, metavar="SECONDS", help="begin no program after this time"
     )
+    options = parser.parse_args()
+    if options.what == "record":
+        record(options.folder, options.gpus, options.only.split(","), options.deadline)
+
+
+if __name__ == "__main__":
+    main()
