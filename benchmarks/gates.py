@@ -35,7 +35,6 @@ from tcprof.frames import quantity_of
 QUANTITIES = ("step_time", "time", "kernel_time", "tensor_active", "host_time")
 HALVES, REPEATS = 500, 752  # comparisons at most of halves, and of synthetic repeats
 FEWEST_STEPS = 10  # of a recording that is halved
-CONDITIONS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +0%", "< -0%")] for name in QUANTITIES}
 SHAPES = ((5, 1), (6, 3), (12, 1), (20, 3))  # steps, and recordings a side
 PAIRS = 400
 CLAIMS = {
@@ -46,15 +45,30 @@ CLAIMS = {
     "other sure rows": ("rows", "d"),
     "their gates fail": ("rows_failed", "d"),
 }
-MARGINS = {name: [parse_condition(f"{name} {bound}") for bound in ("> +3%", "< -3%")] for name in QUANTITIES}
+
+
+def parse(text: str) -> Condition:
+    """Parse a condition on a quantity."""
+    condition = parse_condition(text)
+    assert isinstance(condition, Condition)
+    return condition
+
+
+CONDITIONS = {name: [parse(f"{name} {bound}") for bound in ("> +0%", "< -0%")] for name in QUANTITIES}
+MARGINS = {name: [parse(f"{name} {bound}") for bound in ("> +3%", "< -3%")] for name in QUANTITIES}
 
 
 def judge(rows: pd.DataFrame, path: str, conditions: list[Condition]) -> str:
     """What the gate says of a change in either direction; empty where the recording lacks the figure."""
-    verdicts = [judge_condition(each, rows, path) for each in conditions]
-    if all(each.verdict == "inconclusive" and np.isnan(each.median.low) for each in verdicts):
+    judgements = [judge_condition(condition, rows, path) for condition in conditions]
+    if all(judgement.verdict == "inconclusive" and np.isnan(judgement.median.low) for judgement in judgements):
         return ""
-    return "fail" if any(each.verdict == "fail" for each in verdicts) else "pass"
+    return "fail" if any(judgement.verdict == "fail" for judgement in judgements) else "pass"
+
+
+def judge_both(rows: pd.DataFrame, path: str, name: str) -> tuple[str, str]:
+    """What the gates on any change, and on one of over 3 %, say of a quantity."""
+    return judge(rows, path, CONDITIONS[name]), judge(rows, path, MARGINS[name])
 
 
 def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
@@ -74,17 +88,19 @@ def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
 
 def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
     """Kind of comparison, quantity, and what both gates say, for each pair of halves."""
-    analyses = [analysis for file in files if (analysis := tcprof.read(file)).steps["counted"].sum() >= FEWEST_STEPS]
-    kept = [each for analysis in analyses if (each := compare(analysis, analysis)).step_path]
-    for each in kept:
-        analysis, path = each.base.recordings[0], each.step_path
+    analyses: list[Analysis] = [tcprof.read(file) for file in files]
+    long_enough = [analysis for analysis in analyses if analysis.steps["counted"].sum() >= FEWEST_STEPS]
+    comparisons: list[Comparison] = [compare(analysis, analysis) for analysis in long_enough]
+    kept = [comparison for comparison in comparisons if comparison.step_path]
+    for comparison in kept:
+        analysis, path = comparison.base.recordings[0], comparison.step_path
         for base, new in halve(analysis, -(-HALVES // len(kept))):
             renamings = find_renamings((base,), (new,), {})
             places = list_path_keys([rename_paths(base.ranges, renamings[0])])
             rows = list_rows((base,), (new,), places, renamings)
             rows = rows[rows["path"] == path]
             for name in QUANTITIES:
-                yield "halves", name, judge(rows, path, CONDITIONS[name]), judge(rows, path, MARGINS[name])
+                yield "halves", name, *judge_both(rows, path, name)
 
 
 def of_real_repeats(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str, str, str]]:
@@ -97,8 +113,7 @@ def of_real_repeats(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str, 
         )
         for path, of_path in list_rows(base, new, places, renamings).groupby("path"):
             for name in QUANTITIES:
-                verdicts = (judge(of_path, str(path), found[name]) for found in (CONDITIONS, MARGINS))
-                yield "real repeats, 1 a side", name, *verdicts
+                yield "real repeats, 1 a side", name, *judge_both(of_path, str(path), name)
 
 
 def find_pairs(one: Path, other: Path) -> list[tuple[Path, Path]]:
@@ -118,8 +133,7 @@ def of_repeats() -> Iterator[tuple[str, str, str, str]]:
             rows = list_rows(base, new, list_path_keys([base[0].ranges]), find_renamings(base, new, {}))
             for path, of_path in rows.groupby("path"):
                 for name in QUANTITIES:
-                    verdicts = (judge(of_path, str(path), found[name]) for found in (CONDITIONS, MARGINS))
-                    yield f"repeats, {count} a side", name, *verdicts
+                    yield f"repeats, {count} a side", name, *judge_both(of_path, str(path), name)
 
 
 def of_pairs() -> Rows:
@@ -149,7 +163,7 @@ def _judge_pair(comparison: Comparison) -> dict[str, int]:
     sure = " takes " in judge_change(comparison, 0).head
     either = [judge_condition(each, rows, path).verdict == "fail" for each in CONDITIONS["step_time"]]
     claims = [row for _, row in rows[rows["path"] == path].iterrows() if sure_statistics(row)]
-    gates = [judge_condition(parse_condition(text), rows, path).verdict for row in claims for text in _within(row)]
+    gates = [judge_condition(parse(text), rows, path).verdict for row in claims for text in _within(row)]
     return {
         "count": 1,
         "sure": sure,
