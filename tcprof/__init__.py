@@ -40,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The functions that need pandas are loaded when they are used: ``tcprof --help`` answers at once."""
+    """Load a function when it is used, since most need pandas and ``tcprof --help`` answers at once."""
     if name == "read":
         from tcprof.api.reading import read
 
@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext tcprof`` calls."""
+    """Register the magics for ``%load_ext tcprof``."""
     from tcprof.integrations.notebook import register
 
     register(shell)

@@ -19,18 +19,18 @@ MOST_THREADS = 4
 
 
 def broadcast_if_constant(values: Ints) -> Ints:
-    """The same numbers; where all are one, as the number of the only GPU or process, without the memory of many."""
+    """Store numbers that are all one, as of the only GPU, without the memory of many."""
     return np.broadcast_to(values[0], values.shape) if len(values) and (values == values[0]).all() else values
 
 
 def name_codes(codes: npt.NDArray[Any], names: Sequence[str]) -> pd.Categorical:
-    """Numbers as the names that they stand for; two numbers may have one name."""
+    """Replace numbers by the names that they stand for; two numbers may have one name."""
     code_of_name, unique = pd.factorize(np.array(names, dtype=object))
     return pd.Categorical.from_codes(code_of_name[codes], unique)
 
 
 def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
-    """The disjoint union of each group's intervals, by group and time: group, start and end. What touches is joined."""
+    """Unite each group's intervals, those that touch too: group, start and end, by group and time."""
     keep = end > start
     group, start, end = group[keep], start[keep], end[keep]
     if not len(start):
@@ -47,7 +47,7 @@ def union(group: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
-    """The chosen rows; where they follow one another, as most often all of one GPU do, as a part of the same memory."""
+    """Return the chosen rows; those that follow one another, as most rows of a GPU do, share their memory."""
     rows = np.flatnonzero(chosen)
     if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
         return frame.iloc[rows[0] : rows[-1] + 1]
@@ -55,13 +55,13 @@ def pick_rows(frame: pd.DataFrame, chosen: Bools) -> pd.DataFrame:
 
 
 def rows_of_gpu(frame: pd.DataFrame, gpu: int) -> pd.DataFrame:
-    """The rows of one GPU, see ``pick_rows``."""
+    """Return the rows of one GPU, see ``pick_rows``."""
     return pick_rows(frame, (frame["gpu"] == gpu).to_numpy())
 
 
 @contextmanager
 def mapping_of(count: int) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``map`` by several threads, whose results come in order: sums of them are the same to the last bit."""
+    """Give a ``map`` by several threads, whose results come in order: sums are the same to the last bit."""
     if count < 2:
         yield map
         return

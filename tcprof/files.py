@@ -26,9 +26,9 @@ _COMPRESSED = {
 
 
 def check_is_file(path: Path) -> None:
-    """Makes sure that there is a file which may be read, is not empty, and is no pipe or device."""
+    """Make sure that there is a file which may be read, is not empty, and is no pipe or device."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
             raise InputError(f"{path} is a link to a file that does not exist.", hint="Check the name.") from None
@@ -36,20 +36,20 @@ def check_is_file(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
         raise InputError(f"{path} cannot be read: {reason}.", hint="Check the name.") from error
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InputError(f"{path} is a folder.", hint="Give the .nsys-rep or .sqlite file in it.")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(
             f"{path} is a pipe or a device, not a file.", hint="Write the recording to a file, and give that."
         )
     if not os.access(path, os.R_OK):
         raise InputError(f"{path} cannot be read: permission denied.", hint="Ask its owner for permission.")
-    if found.st_size == 0:
+    if status.st_size == 0:
         raise InputError(f"{path} is empty.", hint="Writing it was interrupted, or the disk was full: record again.")
 
 
 def check_is_unpacked(path: Path, header: bytes) -> None:
-    """Makes sure that a file is not compressed, by its first bytes."""
+    """Make sure, by its first bytes, that a file is not compressed."""
     for magic, (kind, command) in _COMPRESSED.items():
         if header.startswith(magic):
             raise InputError(f"{path} is compressed ({kind}).", hint=f"Unpack it first: {command} {path.name}")
@@ -72,12 +72,12 @@ def temporary_folder(beside: Path | None = None) -> Iterator[Path]:
 
 
 def name_of(path: Path) -> str:
-    """A file's name, without its folder; what is no text in it is marked as such."""
+    """Return a file's name without its folder; bytes that are no text are replaced."""
     return os.fsencode(path.name).decode("utf-8", "replace")
 
 
 def read_unchanged(path: Path, read: Callable[[str], _Answer]) -> _Answer:
-    """What a function makes of a file, given its SHA-256 as sha256sum prints it: an answer of one content.
+    """Call a function with a file's SHA-256, as sha256sum prints it, and make sure that it read that content.
 
     The file is held open, so that no other one gets its number; where it changed meanwhile, it is read once more.
 
@@ -105,15 +105,15 @@ def read_unchanged(path: Path, read: Callable[[str], _Answer]) -> _Answer:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file, as sha256sum prints it."""
+    """Compute the SHA-256 of a file, as sha256sum prints it."""
     return read_unchanged(path, lambda content: content)
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """What changes with a file, or with a link to it, even if size and times are set back; empty if there is none."""
+    """Return what changes with a file or a link to it, even if size and times are set back; empty for no file."""
     try:
-        file, own = path.stat(), path.lstat()
+        file, link = path.stat(), path.lstat()
     except FileNotFoundError:
         return ()
     changes = file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns, file.st_ctime_ns
-    return *changes, own.st_ino, own.st_ctime_ns
+    return *changes, link.st_ino, link.st_ctime_ns

@@ -55,9 +55,9 @@ _TEXTS = {
 _GROUP = r"[A-Za-z0-9_.-]{1,40} \d{1,7}(?:-\d{1,7}(?:/\d{1,7})?)?(?:,\d{1,7}(?:-\d{1,7}(?:/\d{1,7})?)?)*"
 _GROUPS = rf"(?=.{{1,4000}}$){_GROUP}(?:;{_GROUP})*"
 _GPU, _RANK, _OF_RANK = r"gpu_(\d{1,3})", r"rank_(\d{1,7})", r"groups_(\d{1,7})"
-_PLACE = r"of (\d{1,7})(?: local (\d{1,7}))?(?: process (\d{1,10}))?"
+_RANK_FACT = r"of (\d{1,7})(?: local (\d{1,7}))?(?: process (\d{1,10}))?"
 # What may be written down: a name's form, and that of its value.
-FACTS = {**_TEXTS, _GPU: _ALIAS, _RANK: _PLACE, _OF_RANK: _GROUPS}
+FACTS = {**_TEXTS, _GPU: _ALIAS, _RANK: _RANK_FACT, _OF_RANK: _GROUPS}
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ class Rank:
 
     @property
     def stage(self) -> int | None:
-        """Its position in its smallest process group for a pipeline; None where it has none, or it is not known."""
-        named = (each.partition(" ") for each in self.groups.split(";"))
+        """Return its position in its smallest process group for a pipeline; None where unknown, or for none."""
+        named = (group.partition(" ") for group in self.groups.split(";"))
         pipelines = [_read_group(ranks) for name, _, ranks in named if _PIPELINE.search(name)]
-        mine = [group for group in pipelines if any(self.rank in ranks for ranks in group)]
-        if not mine:
+        own_groups = [group for group in pipelines if any(self.rank in ranks for ranks in group)]
+        if not own_groups:
             return None
-        smallest = min(mine, key=lambda group: sum(map(len, group)))
-        place = next(place for place, ranks in enumerate(smallest) if self.rank in ranks)
-        return sum(map(len, smallest[:place])) + smallest[place].index(self.rank)
+        smallest = min(own_groups, key=lambda group: sum(map(len, group)))
+        number = next(number for number, ranks in enumerate(smallest) if self.rank in ranks)
+        return sum(map(len, smallest[:number])) + smallest[number].index(self.rank)
 
 
 @dataclass(frozen=True)
@@ -102,38 +102,51 @@ class Identity:
 
     @property
     def rank(self) -> Rank | None:
-        """The rank that all of the recording is of; None where not known, or where there are several."""
+        """Return the rank that all of the recording is of; None where unknown, or of several."""
         return self.ranks[0] if len(self.ranks) == 1 else None
 
     def facts(self) -> dict[str, str]:
-        """All that is known as names and texts, see ``FACTS``."""
+        """List all that is known as names and texts, see ``FACTS``."""
         gpus = {f"gpu_{gpu}": alias for gpu, alias in self.gpus.items()}
-        ranks = {f"rank_{each.rank}": _place(each) for each in self.ranks}
-        ranks |= {f"groups_{each.rank}": each.groups for each in self.ranks if each.groups}
+        ranks = {f"rank_{rank.rank}": _describe_rank(rank) for rank in self.ranks}
+        ranks |= {f"groups_{rank.rank}": rank.groups for rank in self.ranks if rank.groups}
         return {name: getattr(self, name) for name in _TEXTS if getattr(self, name)} | gpus | ranks
 
     @classmethod
     def from_facts(cls, facts: Mapping[Any, Any]) -> "Identity":
-        """What ``facts`` gave, from a file that anyone may have written: what is of another form is unknown."""
-        known = {name: value for name, value in facts.items() if isinstance(name, str) and isinstance(value, str)}
-        fitting = {name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := known.get(name, ""))}
-        texts = {name: plain_fact(name, value) for name, value in fitting.items()}
-        numbered = ((re.fullmatch(_GPU, name), value) for name, value in known.items())
+        """Read facts from a file that anyone may have written: what has another form is unknown."""
+        texts_by_name = {
+            name: value for name, value in facts.items() if isinstance(name, str) and isinstance(value, str)
+        }
+        fitting = {
+            name: value for name, form in _TEXTS.items() if re.fullmatch(form, value := texts_by_name.get(name, ""))
+        }
+        plain = {name: plain_fact(name, value) for name, value in fitting.items()}
+        numbered = ((re.fullmatch(_GPU, name), value) for name, value in texts_by_name.items())
         gpus = {int(name[1]): alias for name, alias in numbered if name and re.fullmatch(_ALIAS, alias)}
-        places = ((re.fullmatch(_RANK, name), re.fullmatch(_PLACE, value)) for name, value in known.items())
-        ranks = (
-            _rank(name[1], place[1], place[2], int(place[3]) if place[3] else None, known.get(f"groups_{name[1]}", ""))
-            for name, place in places
-            if name and place
+        matches = (
+            (re.fullmatch(_RANK, name), re.fullmatch(_RANK_FACT, value)) for name, value in texts_by_name.items()
         )
-        return cls(**texts, gpus=dict(sorted(gpus.items())), ranks=_in_order(ranks))
+        ranks = (
+            _rank(
+                name[1], fact[1], fact[2], int(fact[3]) if fact[3] else None, texts_by_name.get(f"groups_{name[1]}", "")
+            )
+            for name, fact in matches
+            if name and fact
+        )
+        return cls(**plain, gpus=dict(sorted(gpus.items())), ranks=_in_order(ranks))
 
     def or_else(self, other: "Identity") -> "Identity":
-        """The same, with what is not known from another one."""
-        return Identity(**{each.name: getattr(self, each.name) or getattr(other, each.name) for each in fields(self)})
+        """Fill in what is unknown from another identity."""
+        return Identity(
+            **{
+                attribute.name: getattr(self, attribute.name) or getattr(other, attribute.name)
+                for attribute in fields(self)
+            }
+        )
 
     def data(self) -> dict[str, Any]:
-        """For JSON; unknown is None."""
+        """Convert to JSON; unknown is None."""
         rank = {name: getattr(self.rank, name, None) for name in ("rank", "world_size", "local_rank")}
         rank["world_size"] = rank["world_size"] or None
         texts = {name: getattr(self, name) or None for name in _TEXTS}
@@ -142,20 +155,22 @@ class Identity:
             **texts,
             "gpus": gpus,
             **rank,
-            "ranks": [asdict(each) | {"world_size": each.world_size or None} for each in self.ranks],
+            "ranks": [asdict(process) | {"world_size": process.world_size or None} for process in self.ranks],
         }
 
 
 def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: Iterable[str] = ()) -> Identity:
-    """Which ranks of which job some processes are, by their environment variables.
+    """Identify which ranks of which job some processes are, by their environment variables.
 
     Args:
         processes: The variables of each by its number, oldest first: of those that claim one rank, the oldest is it,
             since compilers and loaders of data inherit the environment.
         command: A command and its arguments, if the variables are its own: a launcher is none of the ranks it starts.
     """
-    known = [(name, variables[name]) for name in JOB_VARIABLES for variables in processes.values() if name in variables]
-    job = next((f"{name}={value}" for name, value in known if value not in _NO_JOB), "")
+    job_variables = [
+        (name, variables[name]) for name in JOB_VARIABLES for variables in processes.values() if name in variables
+    ]
+    job = next((f"{name}={value}" for name, value in job_variables if value not in _NO_JOB), "")
     alias = alias_of("job", job) if job else ""
     if any(_LAUNCHERS.fullmatch(PurePath(word).name) for word in command):
         return Identity(job=alias)
@@ -176,13 +191,13 @@ def identify_launch(processes: Mapping[int | None, Mapping[str, str]], command: 
 
 
 def plain_fact(name: str, value: str) -> str:
-    """A fact without what anybody may have put into it: parts of versions, names of groups."""
+    """Remove from a fact what anybody may have put into it: parts of versions, names of groups."""
     if name in _VERSIONS:
         public, _, local = value.partition("+")
         return "+".join(filter(None, (public, ".".join(_LOCAL_VERSION.findall(local)))))
     if not re.fullmatch(_OF_RANK, name):
         return value
-    named = (each.partition(" ") for each in value.split(";"))
+    named = (group_text.partition(" ") for group_text in value.split(";"))
     return ";".join(f"{_plain_group(group)} {ranks}" for group, _, ranks in named)
 
 
@@ -193,16 +208,16 @@ def _plain_group(name: str) -> str:
 
 
 def alias_of(kind: str, name: str) -> str:
-    """What something is called in place of its name: the same for the same one, wherever it is recorded."""
+    """Make an alias in place of a name: the same for the same name, wherever it is recorded."""
     return hashlib.sha256(f"tcprof {kind} {name.strip().lower()}".encode(errors="replace")).hexdigest()[:16]
 
 
 def _in_order(ranks: Iterable[Rank | None]) -> tuple[Rank, ...]:
-    """The first of each rank."""
+    """Sort the ranks, and keep the first of each."""
     first: dict[int, Rank] = {}
-    for each in filter(None, ranks):
-        first.setdefault(each.rank, each)
-    return tuple(first[rank] for rank in sorted(first)[:MOST_RANKS])
+    for rank in filter(None, ranks):
+        first.setdefault(rank.rank, rank)
+    return tuple(first[number] for number in sorted(first)[:MOST_RANKS])
 
 
 def _rank(rank: str, size: str, local: str | None, process: int | None, groups: str) -> Rank | None:
@@ -219,10 +234,10 @@ def _rank(rank: str, size: str, local: str | None, process: int | None, groups: 
 
 
 def _read_group(text: str) -> list[range]:
-    """The ranks of a group, in order, from texts such as 0-6/2; never one by one, since a file may claim any number."""
+    """Read the ranks of a group, such as 0-6/2, as ranges, since a file may claim any number of them."""
     group = []
-    for each in text.split(","):
-        ends, _, stride = each.partition("/")
+    for part in text.split(","):
+        ends, _, stride = part.partition("/")
         first, _, last = ends.partition("-")
         group.append(range(int(first), int(last or first) + 1, max(1, int(stride or 1))))
     return group
@@ -232,6 +247,6 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,10}", text) is not None
 
 
-def _place(rank: Rank) -> str:
+def _describe_rank(rank: Rank) -> str:
     local = "" if rank.local_rank is None else f" local {rank.local_rank}"
     return f"of {rank.world_size}{local}" + ("" if rank.process is None else f" process {rank.process}")

@@ -47,7 +47,7 @@ def check_target(target: Path, inputs: Iterable[Path], *, force: bool, for_recor
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
         raise OutputError(f"{target} cannot be written: {why}.", "Give a file name with -o.")
-    if any(_is_same(target, path) for given in inputs for path in _list_files(given)):
+    if any(_is_same(target, path) for recording in inputs for path in _list_files(recording)):
         raise OutputError(f"{target} is the input.", _ELSEWHERE)
     if is_recording(target) and not (force and for_recording):
         hint = f"{_ELSEWHERE[:-1]}, or replace it with --force." if for_recording else _ELSEWHERE
@@ -72,14 +72,14 @@ def is_made_by_tcprof(path: Path) -> bool:
     return bool(_MARKS.search(head) or _MARKS.search(tail)) or any(columns == schema.names for schema in SCHEMAS)
 
 
-def _list_files(given: Path) -> Iterator[Path]:
+def _list_files(recording: Path) -> Iterator[Path]:
     """Iterate over the files that are read for a recording, or for several, and those that are the same recording."""
-    yield given
+    yield recording
     with suppress(InputError, OSError):  # whoever reads it says what is wrong
-        for path in find_recordings(given):
+        for path in find_recordings(recording):
             yield path
-            suffixes = (each.suffixes for each in SOURCE_TYPES if path.suffix in each.suffixes)
-            yield from (path.with_suffix(suffix) for some in suffixes for suffix in some)
+            suffixes = (source_type.suffixes for source_type in SOURCE_TYPES if path.suffix in source_type.suffixes)
+            yield from (path.with_suffix(suffix) for group in suffixes for suffix in group)
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -91,7 +91,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 @contextmanager
 def replace_file(target: Path, *, for_recording: bool = False) -> Iterator[Path]:
-    """A path to write to, which becomes the target if the block ends without an error.
+    """Give a path to write to, which becomes the target if the block ends without an error.
 
     Args:
         target: The file to make or replace. What is no file, such as ``/dev/stdout``, is written to.
@@ -100,26 +100,26 @@ def replace_file(target: Path, *, for_recording: bool = False) -> Iterator[Path]
     Raises:
         OutputError: It cannot be written, or it is a recording.
     """
-    place = Path(os.path.realpath(target))
+    destination = Path(os.path.realpath(target))
     try:
         if not for_recording:
-            _keep_recording(target, place)
+            _keep_recording(target, destination)
         is_device = target.parent in _DEVICES or (target.exists() and not (target.is_file() or target.is_dir()))
-        with temporary_folder(None if is_device else place.parent) as folder:
+        with temporary_folder(None if is_device else destination.parent) as folder:
             path = folder / target.name
             yield path
             if is_device:
                 with path.open("rb") as written, target.open("wb") as device:
                     shutil.copyfileobj(written, device)
             else:
-                _move(path, place)
+                _move(path, destination)
     except OSError as error:
         raise OutputError(f"{target} cannot be written: {error.strerror or error}.", _ELSEWHERE) from error
 
 
 @contextmanager
 def replace_folder(target: Path, last: str) -> Iterator[Path]:
-    """A folder to write files to, which becomes the target if the block ends without an error.
+    """Give a folder to write to, which becomes the target if the block ends without an error.
 
     A target that is there keeps its other files. Of those that are written, it has the old ones or the new ones; only
     where it has the ``last`` one too are all of them of one time.
@@ -127,34 +127,34 @@ def replace_folder(target: Path, last: str) -> Iterator[Path]:
     Raises:
         OutputError: It cannot be written, or one of the files to be replaced is a recording.
     """
-    place = Path(os.path.realpath(target))
-    base = next(folder for folder in (place, *place.parents) if os.path.lexists(folder))
+    destination = Path(os.path.realpath(target))
+    base = next(folder for folder in (destination, *destination.parents) if os.path.lexists(folder))
     try:
         with temporary_folder(base) as folder:
-            staged = folder / "made" / place.relative_to(base)
+            staged = folder / "made" / destination.relative_to(base)
             staged.mkdir(parents=True)
             yield staged
-            if base != place:
-                first = place.relative_to(base).parts[0]
+            if base != destination:
+                first = destination.relative_to(base).parts[0]
                 (folder / "made" / first).rename(base / first)
                 return
             names = sorted((path.name for path in staged.iterdir()), key=lambda name: (name == last, name))
             for name in names:
-                _keep_recording(target / name, Path(os.path.realpath(place / name)))
-            (place / last).unlink(missing_ok=True)
+                _keep_recording(target / name, Path(os.path.realpath(destination / name)))
+            (destination / last).unlink(missing_ok=True)
             for name in names:
-                _move(staged / name, Path(os.path.realpath(place / name)))
+                _move(staged / name, Path(os.path.realpath(destination / name)))
     except OSError as error:
         raise OutputError(f"The folder {target} cannot be written: {error.strerror or error}.", _ELSEWHERE) from error
 
 
-def _keep_recording(target: Path, place: Path) -> None:
-    if is_recording(place):
+def _keep_recording(target: Path, destination: Path) -> None:
+    if is_recording(destination):
         raise OutputError(f"{target} is a recording, which is not replaced by anything else.", _ELSEWHERE)
 
 
-def _move(path: Path, place: Path) -> None:
+def _move(path: Path, destination: Path) -> None:
     """Put a file in its place, with the permissions of the one that was there."""
-    if place.exists():
-        path.chmod(stat.S_IMODE(place.stat().st_mode))
-    path.replace(place)
+    if destination.exists():
+        path.chmod(stat.S_IMODE(destination.stat().st_mode))
+    path.replace(destination)

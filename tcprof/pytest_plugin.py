@@ -74,19 +74,19 @@ class Recorder:
         from tcprof.findings.rules import rules_of_findings
         from tcprof.views.comparison.gate import view_gate
 
-        known = [*rules_of_findings()]
-        asked = [parse_requirement(each, known) for each in requirements]
+        rules = [*rules_of_findings()]
+        asked = [parse_requirement(item, rules) for item in requirements]
         several = [run] if isinstance(run, str | PathLike) or not isinstance(run, Sequence) else [*run]
-        new = Side("run", tuple(tcprof.read(each) if isinstance(each, str | PathLike) else each for each in several))
+        new = Side("run", tuple(tcprof.read(item) if isinstance(item, str | PathLike) else item for item in several))
         base = self._find_baseline()
-        relative = [each for each in asked if isinstance(each, Condition) and each.scale != "absolute"]
+        relative = [item for item in asked if isinstance(item, Condition) and item.scale != "absolute"]
         if base is None:
-            asked = [each for each in asked if each not in relative]
-            for each in relative:
-                self._report(f"no baseline yet: {each.text.strip()}; --tcprof-update makes this run the baseline")
+            asked = [item for item in asked if item not in relative]
+            for item in relative:
+                self._report(f"no baseline yet: {item.text.strip()}; --tcprof-update makes this run the baseline")
         gate = judge_gate(asked, judge_comparison(compare_sides(base or new, new)), strict)
         view = view_gate(gate)
-        lines = [f"{each.verdict}: {each.name}: {each.found}" for each in view.conditions]
+        lines = [f"{item.verdict}: {item.name}: {item.found}" for item in view.conditions]
         for line in lines:
             self._report(line)
         if view.state == "fail":
@@ -101,7 +101,7 @@ class Recorder:
         self._item.user_properties.append((_KEY, line))
 
     def _find_baseline(self) -> "Side | None":
-        """The recordings of the newest commit that this test has in the store; None without any."""
+        """Find the recordings of the newest commit that this test has in the store; None without any."""
         from tcprof.comparison import Side
         from tcprof.history.trends import load_run
 
@@ -124,7 +124,7 @@ class Recorder:
         store = self._open_store(create=True)
         assert store is not None
         added = store.add(new.recordings, Facts(label=self._item.nodeid, program=self._item.nodeid), keep=True)
-        self._report(f"{sum(each.is_new for each in added)} added to the store: the baseline from now on")
+        self._report(f"{sum(run.is_new for run in added)} added to the store: the baseline from now on")
 
     def _open_store(self, *, create: bool) -> "Store | None":
         from tcprof.history.database import NoStoreError
@@ -138,14 +138,14 @@ class Recorder:
 
 @pytest.fixture
 def tcprof(request: pytest.FixtureRequest, tmp_path: Path) -> Recorder:
-    """Records programs and checks their figures."""
+    """Record programs and check their figures."""
     return Recorder(request, tmp_path)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say what each check found: pytest itself says little of tests that pass."""
     reports = [
-        each for found in terminalreporter.stats.values() for each in found if getattr(each, "when", "") == "call"
+        report for group in terminalreporter.stats.values() for report in group if getattr(report, "when", "") == "call"
     ]
     lines = [(report.nodeid, line) for report in reports for name, line in report.user_properties if name == _KEY]
     if lines:

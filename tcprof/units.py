@@ -6,8 +6,9 @@ Every function takes a number and gives what a person reads; unknown (NaN, None)
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import wraps
 from types import MappingProxyType
-from typing import SupportsFloat
+from typing import Concatenate, ParamSpec, SupportsFloat
 
 UNKNOWN = "–"
 UNRESOLVED = "unresolved"  # in place of an interval that says nothing
@@ -24,8 +25,11 @@ _MANY_TFLOPS = 1e5
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|points?|[nµm]?s|[KMGT]i?B|B|[kMGTP]?(?:Hz|W|FLOP(?:/s)?))(?![\w/]))")
 
 
-def _known(value: SupportsFloat | None) -> float | None:
-    """The value as a float, or None where it is unknown."""
+_Options = ParamSpec("_Options")
+
+
+def _to_float(value: SupportsFloat | None) -> float | None:
+    """Convert a value; None where it is unknown."""
     try:
         number = math.nan if value is None else float(value)
     except TypeError:  # pandas.NA and NaT are no numbers
@@ -33,57 +37,66 @@ def _known(value: SupportsFloat | None) -> float | None:
     return number + 0.0 if math.isfinite(number) else None  # -0.0 + 0.0 is 0.0
 
 
+def _if_known(
+    write: Callable[Concatenate[float, _Options], str],
+) -> Callable[Concatenate[SupportsFloat | None, _Options], str]:
+    """Write unknown values as such, and leave the rest to the function."""
+
+    @wraps(write)
+    def write_any(value: SupportsFloat | None, /, *args: _Options.args, **options: _Options.kwargs) -> str:
+        number = _to_float(value)
+        return UNKNOWN if number is None else write(number, *args, **options)
+
+    return write_any
+
+
 def _rounded(value: float) -> float:
-    """The value with its first three digits."""
+    """Round a value to its first three digits."""
     return float(f"{value:z.2e}")
 
 
 def _digits(value: float) -> str:
-    """A number with three significant digits, at most three of them decimals, never in exponent form."""
+    """Write a value with three significant digits, at most three decimals, never in exponent form."""
     if value == 0:
         return "0"
     decimals = 2 - math.floor(math.log10(abs(_rounded(value))))
     return f"{value:z.{min(max(0, decimals), 3)}f}"
 
 
-def format_ns(value: SupportsFloat | None) -> str:
-    """A duration given in nanoseconds: "1.72 ms"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
-    if abs(number) < _LEAST_NS:
+@_if_known
+def format_ns(value: float) -> str:
+    """Write a duration given in nanoseconds: "1.72 ms"."""
+    if abs(value) < _LEAST_NS:
         return "0 ns"
-    scale, unit = next((pair for pair in _TIMES if abs(_rounded(number)) >= pair[0]), _TIMES[-1])
-    return f"{_digits(number / scale)} {unit}"
+    scale, unit = next((pair for pair in _TIMES if abs(_rounded(value)) >= pair[0]), _TIMES[-1])
+    return f"{_digits(value / scale)} {unit}"
 
 
-def format_seconds(value: SupportsFloat | None) -> str:
-    """A duration given in seconds: "1.72 ms"."""
-    number = _known(value)
-    return UNKNOWN if number is None else format_ns(number * 1e9)
+@_if_known
+def format_seconds(value: float) -> str:
+    """Write a duration given in seconds: "1.72 ms"."""
+    return format_ns(value * 1e9)
 
 
-def format_pct(value: SupportsFloat | None) -> str:
-    """A percentage, 0 to 100: "87.3 %"; small ones keep two digits: "0.031 %"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
-    if 0 < abs(number) < 0.001:
+@_if_known
+def format_pct(value: float) -> str:
+    """Write a percentage, 0 to 100: "87.3 %"; small ones keep two digits: "0.031 %"."""
+    if 0 < abs(value) < 0.001:
         return "<0.001 %"
-    decimals = 1 if abs(number) >= 1 or number == 0 else 2 if abs(number) >= 0.1 else 3
-    return f"{number:z.{decimals}f} %"
+    decimals = 1 if abs(value) >= 1 or value == 0 else 2 if abs(value) >= 0.1 else 3
+    return f"{value:z.{decimals}f} %"
 
 
-def format_rough_pct(value: SupportsFloat | None) -> str:
-    """An estimated percentage: "17 %", "5.2 %", "0 %"."""
-    number = _known(value)
-    if number is None or 0 < abs(number) < 1:
-        return format_pct(number)
-    return f"{number:z.{1 if 1 <= abs(number) < 9.95 else 0}f} %"
+@_if_known
+def format_rough_pct(value: float) -> str:
+    """Write an estimated percentage: "17 %", "5.2 %", "0 %"."""
+    if 0 < abs(value) < 1:
+        return format_pct(value)
+    return f"{value:z.{1 if 1 <= abs(value) < 9.95 else 0}f} %"
 
 
 def _signed_percentage(value: float) -> str:
-    """The digits of a difference of percentages: "+37.5"."""
+    """Write the digits of a difference of percentages: "+37.5"."""
     if value == 0:
         return "0.0"
     if abs(value) < 0.001:
@@ -91,20 +104,20 @@ def _signed_percentage(value: float) -> str:
     return f"{value:+.{1 if abs(value) >= 1 else 2 if abs(value) >= 0.1 else 3}f}"
 
 
-def format_points(value: SupportsFloat | None) -> str:
-    """A difference of two percentages, signed: "+37.5 points"."""
-    number = _known(value)
-    return UNKNOWN if number is None else f"{_signed_percentage(number)} points"
+@_if_known
+def format_points(value: float) -> str:
+    """Write a difference of two percentages, signed: "+37.5 points"."""
+    return f"{_signed_percentage(value)} points"
 
 
-def format_signed_pct(value: SupportsFloat | None) -> str:
-    """A change in percent, signed: "+12.3 %"."""
-    number = _known(value)
-    return UNKNOWN if number is None else f"{_signed_percentage(number)} %"
+@_if_known
+def format_signed_pct(value: float) -> str:
+    """Write a change in percent, signed: "+12.3 %"."""
+    return f"{_signed_percentage(value)} %"
 
 
 def _change_digits(value: float, in_points: bool) -> str:
-    """The digits of a change; of a ratio near 1 so many that they show a difference."""
+    """Write the digits of a change; of a ratio near 1 so many that they show a difference."""
     if in_points:
         return _signed_percentage(value)
     return f"{value:.3f}" if abs(value - 1) < _NEAR_ONE else _ratio_digits(value)
@@ -114,14 +127,14 @@ def _ratio_digits(value: float) -> str:
     return _digits(value) if value >= _LEAST_RATIO else f"<{_LEAST_RATIO}"
 
 
-def format_change(value: SupportsFloat | None, in_points: bool) -> str:
-    """A change of a quantity: a difference "+8.7 pt" of a percentage, else a ratio, "1.42x" or near 1 "1.003x"."""
-    number = _known(value)
-    return UNKNOWN if number is None else _change_digits(number, in_points) + (" pt" if in_points else "x")
+@_if_known
+def format_change(value: float, in_points: bool) -> str:
+    """Write a change: the difference "+8.7 pt" of a percentage, else a ratio, "1.42x" or near 1 "1.003x"."""
+    return _change_digits(value, in_points) + (" pt" if in_points else "x")
 
 
 def format_change_interval(low: float, high: float, in_points: bool) -> str:
-    """The ends of a change's interval, beside which the change has the unit: "+8.0 to +9.3", "1.38 to 1.46"."""
+    """Write the ends of a change's interval, beside which the change has the unit: "+8.0 to +9.3", "1.38 to 1.46"."""
 
     def write(value: SupportsFloat | None) -> str:
         return _change_digits(float(value or 0), in_points)
@@ -130,82 +143,74 @@ def format_change_interval(low: float, high: float, in_points: bool) -> str:
 
 
 def describe_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
-    """The ends of an interval that are known: "1.38x to 1.46x", "up to 1.46x", "1.38x or more"; empty for none."""
-    if _known(low) is None:
-        return "" if _known(high) is None else f"up to {write(high)}"
-    return f"{write(low)} or more" if _known(high) is None else f"{write(low)} to {write(high)}"
+    """Write the known ends of an interval: "1.38x to 1.46x", "up to 1.46x", "1.38x or more"; empty for none."""
+    if _to_float(low) is None:
+        return "" if _to_float(high) is None else f"up to {write(high)}"
+    return f"{write(low)} or more" if _to_float(high) is None else f"{write(low)} to {write(high)}"
 
 
-def format_count(value: SupportsFloat | None) -> str:
-    """A count: "1,440"; from ten million on "4.03 G"; of what is less often than once, "0.3"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
-    if abs(number) < 1e7:
-        return f"{number:.1g}" if 0 < number < _SELDOM else f"{number:z,.0f}"
-    scale, prefix = next(pair for pair in _SI if abs(_rounded(number)) >= pair[0])
-    return f"{_digits(number / scale)} {prefix}"
+@_if_known
+def format_count(value: float) -> str:
+    """Write a count: "1,440"; from ten million on "4.03 G"; of what is less often than once, "0.3"."""
+    if abs(value) < 1e7:
+        return f"{value:.1g}" if 0 < value < _SELDOM else f"{value:z,.0f}"
+    scale, prefix = next(pair for pair in _SI if abs(_rounded(value)) >= pair[0])
+    return f"{_digits(value / scale)} {prefix}"
 
 
 def format_things(count: SupportsFloat | None, noun: str, plural: str = "") -> str:
-    """So many of something: "1 launch", "1,440 launches"; the plural has an s where none is given."""
+    """Write a count with its noun: "1 launch", "1,440 launches"; the plural has an s where none is given."""
     text = format_count(count)
     return f"{text} {noun if text == '1' else plural or noun + 's'}"
 
 
-def format_hz(value: SupportsFloat | None) -> str:
-    """A frequency: "20 kHz", "1.98 GHz"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
-    scale, prefix = next((pair for pair in _SI if abs(_rounded(number)) >= pair[0]), (1.0, ""))
-    text = _digits(number / scale)
+@_if_known
+def format_hz(value: float) -> str:
+    """Write a frequency: "20 kHz", "1.98 GHz"."""
+    scale, prefix = next((pair for pair in _SI if abs(_rounded(value)) >= pair[0]), (1.0, ""))
+    text = _digits(value / scale)
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {prefix}Hz"
 
 
-def format_bytes(value: SupportsFloat | None) -> str:
-    """A size in binary units: "139.8 GiB"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
+@_if_known
+def format_bytes(value: float) -> str:
+    """Write a size in binary units: "139.8 GiB"."""
     for unit, decimals in (("B", 0), ("KiB", 1), ("MiB", 1), ("GiB", 1)):
-        if abs(round(number, decimals)) < 1024:
-            return f"{number:z.{decimals}f} {unit}"
-        number /= 1024
-    return f"{number:z.1f} TiB"
+        if abs(round(value, decimals)) < 1024:
+            return f"{value:z.{decimals}f} {unit}"
+        value /= 1024
+    return f"{value:z.1f} TiB"
 
 
-def format_ratio(value: SupportsFloat | None) -> str:
-    """A ratio of two quantities: "1.42x"."""
-    number = _known(value)
-    return UNKNOWN if number is None else f"{_ratio_digits(number)}x"
+@_if_known
+def format_ratio(value: float) -> str:
+    """Write a ratio of two quantities: "1.42x"."""
+    return f"{_ratio_digits(value)}x"
 
 
-def format_flops(value: SupportsFloat | None) -> str:
-    """A rate given in TFLOP/s: "762 TFLOP/s", "4.09 GFLOP/s"; one of many GPUs as "1273 PFLOP/s"."""
-    number = _known(value)
-    if number is None:
-        return UNKNOWN
-    if number == 0:
+@_if_known
+def format_flops(value: float) -> str:
+    """Write a rate given in TFLOP/s: "762 TFLOP/s", "4.09 GFLOP/s"; one of many GPUs as "1273 PFLOP/s"."""
+    if value == 0:
         return "0 FLOP/s"
-    prefixes = _SI if abs(number) >= _MANY_TFLOPS else _SI[1:]  # data sheets of single GPUs are in TFLOP/s
-    scale, prefix = next((pair for pair in prefixes if abs(_rounded(number)) >= pair[0] / 1e12), _SI[-1])
-    return f"{_digits(number * 1e12 / scale)} {prefix}FLOP/s"
+    prefixes = _SI if abs(value) >= _MANY_TFLOPS else _SI[1:]  # data sheets of single GPUs are in TFLOP/s
+    scale, prefix = next((pair for pair in prefixes if abs(_rounded(value)) >= pair[0] / 1e12), _SI[-1])
+    return f"{_digits(value * 1e12 / scale)} {prefix}FLOP/s"
 
 
 def at_least(text: str) -> str:
-    """A number that was written, marked as a lower bound: "≥ 762 TFLOP/s"."""
+    """Mark a written number as a lower bound: "≥ 762 TFLOP/s"."""
     return text if text == UNKNOWN else f"≥ {text}"
 
 
-def format_signed_ns(value: SupportsFloat | None) -> str:
-    """A difference of times given in nanoseconds: "+1.20 ms"."""
-    number = _known(value)
-    return f"{'+' if number is not None and number > 0 else ''}{format_ns(number)}"
+@_if_known
+def format_signed_ns(value: float) -> str:
+    """Write a difference of times given in nanoseconds: "+1.20 ms"."""
+    return f"{'+' if value > 0 else ''}{format_ns(value)}"
 
 
 def format_interval(low: float, high: float, write: Callable[[SupportsFloat | None], str]) -> str:
-    """Both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown."""
+    """Write both ends of an interval: "13.5–15.5 %"; one figure where both read the same, empty where it is unknown."""
     ends = write(low), write(high)
     if not low <= high:
         return ""
@@ -216,7 +221,7 @@ def format_interval(low: float, high: float, write: Callable[[SupportsFloat | No
 
 
 def format_pct_interval(low: float, high: float) -> str:
-    """Both ends of a percentage's interval; "unresolved" where it could be any, empty where they are unknown."""
+    """Write both ends of a percentage's interval; "unresolved" where it could be any, empty where they are unknown."""
     return UNRESOLVED if low <= 0 and high >= 100 else format_interval(low, high, format_pct)
 
 
@@ -242,7 +247,7 @@ _IN_HEADINGS = MappingProxyType({"pct": (" %", "%"), "tflops": ("FLOP/s", "FLOP/
 
 
 def format_value(value: object, unit: str) -> str:
-    """Anything that a table shows, as text; None is unknown.
+    """Write a value of a table; None is unknown.
 
     Args:
         unit: What a number is measured in: the end of a column's name, such as ``ns``; or a unit's symbol, such as
@@ -250,31 +255,29 @@ def format_value(value: object, unit: str) -> str:
     """
     if isinstance(value, str):
         return value or UNKNOWN
-    number = _known(value)  # type: ignore[arg-type]  # what is no number is unknown
+    number = _to_float(value)  # type: ignore[arg-type]  # what is no number is unknown
     if number is None:
         return UNKNOWN
     if unit in _FORMATS:
         return _FORMATS[unit](number)
-    if not unit:
-        return f"{number:g}"
-    return format_hz(number).removesuffix("Hz") + unit
+    return format_hz(number).removesuffix("Hz") + unit if unit else f"{number:g}"
 
 
 def symbol_of(unit: str) -> str:
-    """What stands behind an axis' numbers, with a prefix before it: "Hz" for hz; a symbol such as W is its own."""
+    """Return the symbol behind an axis' numbers, which takes a prefix: "Hz" for hz; W is its own."""
     return _SYMBOLS.get(unit, unit)
 
 
 def unit_of_heading(unit: str) -> str:
-    """The unit that goes into a column's heading where space is scarce, so that its values need none."""
+    """Return the unit that goes into a narrow column's heading, so that its values need none."""
     return _IN_HEADINGS.get(unit, ("", ""))[1]
 
 
 def join_units(text: str, space: str) -> str:
-    """A text in which another character stands between each value and its unit, so that no line ends there."""
+    """Put another character between each value and its unit, so that no line ends there."""
     return _BEFORE_UNIT.sub(space, text)
 
 
 def bare(text: str, unit: str) -> str:
-    """A value without the unit that is in its column's heading."""
+    """Strip the unit that is in the column's heading."""
     return text.removesuffix(_IN_HEADINGS.get(unit, ("", ""))[0]).rstrip()

@@ -28,7 +28,7 @@ class Workload:
 
 
 def find_workloads() -> Path:
-    """The folder of the scripts."""
+    """Find the folder of the scripts."""
     for folder in FOLDERS:
         if folder.is_dir():
             return folder
@@ -36,7 +36,7 @@ def find_workloads() -> Path:
 
 
 def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
-    """The scripts of a folder by name, without the modules that they share.
+    """Read the scripts of a folder by name, without the modules that they share.
 
     Args:
         relative_to: The folder that the commands are for: paths below it are short.
@@ -52,13 +52,13 @@ def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
         summary, point, *_ = (" ".join(part.split()) for part in [*about.strip().split("\n\n"), ""])
         if not summary:
             raise InputError(f"{path} does not say what it does.", "Begin it with a line that says it.")
-        shown = path.relative_to(relative_to) if path.is_relative_to(relative_to) else path
-        workloads.append(Workload(path.name, summary, point, _command(shown, _is_unprepared(path))))
+        script = path.relative_to(relative_to) if path.is_relative_to(relative_to) else path
+        workloads.append(Workload(path.name, summary, point, _command(script, _is_unprepared(path))))
     return workloads
 
 
 def _about(path: Path) -> str | None:
-    """The docstring of a script, or the comment at the top of a CUDA program; None for a module that scripts share."""
+    """Read a script's docstring, or the comment at the top of a CUDA program; None for a shared module."""
     try:
         source = path.read_text(encoding="utf-8")
         module = ast.parse(source) if path.suffix == ".py" else None
@@ -73,18 +73,18 @@ def _about(path: Path) -> str | None:
 
 
 def _is_unprepared(path: Path) -> bool:
-    """Whether a script uses PyTorch and nothing that opens ranges or says what to record: it is recorded whole."""
+    """Tell whether a script uses PyTorch and nothing that opens ranges: it is recorded whole."""
     if path.suffix != ".py":
         return False
     nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    beside = {each.stem for each in path.parent.glob("*.py")}
+    beside = {script.stem for script in path.parent.glob("*.py")}
     return "torch" in names and not names & {"nvtx", *beside}
 
 
 def _command(path: Path, is_unprepared: bool) -> str:
-    """The command that records a script; a CUDA program is compiled first."""
+    """Write the command that records a script; a CUDA program is compiled first."""
     script = shlex.quote(str(path))
     if path.suffix == ".py":
         return f"{_PROFILE if is_unprepared else _PROFILE_PART} {script}"

@@ -15,8 +15,7 @@ from saved_files import bytes_of, table_of
 
 import tcprof
 from tcprof.nsys import schema
-from tcprof.ranks.causes import Causes
-from tcprof.ranks.job import join_ranks
+from tcprof.ranks.job import Causes, join_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
 from tcprof.redaction.redact import redact

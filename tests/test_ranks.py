@@ -22,13 +22,11 @@ from tcprof import read
 from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
 from tcprof.nsys.report import REPORT_MAGIC
-from tcprof.ranks import executors
-from tcprof.ranks.gather import check_ranks, find_files, gather
+from tcprof.ranks.gather import check_ranks, connect_dask, find_files, gather, start_processes
 from tcprof.ranks.job import Job, join_ranks
-from tcprof.ranks.prices import Times, price_ranks
 from tcprof.ranks.reduce import reduce_file
 from tcprof.ranks.store import read_job, write_job
-from tcprof.ranks.stragglers import find_stragglers
+from tcprof.ranks.stragglers import Times, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
 from tcprof.sources.registry import JOB_FILE
 
@@ -202,7 +200,7 @@ def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path)
 
 def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
     files = make_job(tmp_path, EQUAL)
-    jobs = [join_ranks(gather(files, executors.processes(count), count)[0]) for count in (1, 2)]
+    jobs = [join_ranks(gather(files, start_processes(count), count)[0]) for count in (1, 2)]
     pd.testing.assert_frame_equal(jobs[0].ranks, jobs[1].ranks)
     pd.testing.assert_frame_equal(jobs[0].rank_steps, jobs[1].rank_steps)
 
@@ -403,7 +401,7 @@ def cluster():
 @pytest.mark.filterwarnings("ignore")
 def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
     files = make_job(tmp_path, EQUAL)
-    start, workers = executors.dask(cluster.scheduler_address)
+    start, workers = connect_dask(cluster.scheduler_address)
     assert workers == 2
     reduced, failures = gather(files, start, workers)
     assert failures == []
@@ -414,7 +412,7 @@ def test_dask_gives_what_one_process_gives(cluster, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
     files = make_job(tmp_path, [[1000] * 8] * 6)
-    start, workers = executors.dask(cluster.scheduler_address)
+    start, workers = connect_dask(cluster.scheduler_address)
     victims = [nanny.pid for nanny in cluster.workers.values()]
 
     def kill_one(done: int) -> None:

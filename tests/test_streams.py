@@ -17,7 +17,7 @@ from builders import TraceBuilder, small_trace
 
 from tcprof import cli
 from tcprof.cli import streams
-from tcprof.cli.look import Look
+from tcprof.cli.options import Asked
 from tcprof.errors import InputError, NsysError
 from tcprof.version import __version__
 
@@ -123,7 +123,7 @@ def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(Look, "read", fail)
+    monkeypatch.setattr(Asked, "read", fail)
 
 
 class AdbcError(Exception):

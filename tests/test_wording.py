@@ -60,19 +60,14 @@ MODULES = sorted((ROOT / "tcprof").rglob("*.py"))
 # Participles, and words for anything, name nothing: rows, steps, gpu_rows, path_key, saving are names.
 EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "each", "own", "mine", "others", "of_gpu"}
 NOT_YET_CLEAN = {
-    ".",
     "annotate",
     "api",
-    "chips",
-    "cli",
     "findings",
     "findings/compared",
     "findings/pricing",
     "findings/rules",
     "frames",
-    "history",
     "nsys",
-    "ranks",
     "record",
     "redaction",
     "render",
@@ -90,8 +85,6 @@ NOT_YET_CLEAN = {
 }
 NOT_YET_UNIQUE = {
     "Columns",
-    "Commands",
-    "Database",
     "Facts",
     "Metric",
     "Names",

@@ -230,8 +230,7 @@ class Folders:
 
     def ranks(self, recordings: Recordings, limit: Limit = FEW_ROWS) -> Answer:
         """Say which rank of a job holds the others up, and why; of recordings or folders of them."""
-        from tcprof.ranks.executors import processes
-        from tcprof.ranks.gather import check_ranks, find_files, gather
+        from tcprof.ranks.gather import check_ranks, find_files, gather, start_processes
         from tcprof.ranks.job import join_ranks
         from tcprof.ranks.store import read_job
         from tcprof.views.job import view_job
@@ -243,7 +242,7 @@ class Folders:
         files = [self._file(self._confine(file)) for file in found]
         check_ranks(files)
         jobs = max(1, min(os.cpu_count() or 1, len(files)))
-        reduced, failures = gather(files, processes(jobs), jobs)
+        reduced, failures = gather(files, start_processes(jobs), jobs)
         job = join_ranks([*stored, *reduced], failures)
         data = view_job(job).data
         told = {name: data[name] for name in ("verdict", "world_size", "failures", "warnings")}

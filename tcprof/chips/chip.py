@@ -54,7 +54,7 @@ class Board:
     l2_source: str = ""  # where the bandwidth of the L2 cache is known from
 
     def stated_peak(self, precision: str, accumulator: str = "") -> float:
-        """The peak that is stated for a precision, see ``Chip.flop_per_cycle``; NaN where there is none."""
+        """Return the stated peak of a precision, see ``Chip.flop_per_cycle``; NaN where there is none."""
         return _common(_value_of(self.peak_tflops, name, accumulator) for name in precision.split("/"))
 
 
@@ -75,7 +75,7 @@ class Chip:
     fma_per_cycle: float  # warp instructions that the FMA pipes of an SM start in a cycle
 
     def flop_per_cycle(self, family: str, precision: str, accumulator: str = "", shape: str = "") -> float:
-        """Operations for each active cycle of one tensor pipe; NaN where not known, 0 without matrix instructions.
+        """Return the FLOP of one tensor pipe per active cycle; NaN where unknown, 0 without matrix instructions.
 
         Args:
             family: One of ``FAMILIES``, or ``NO_MATRIX``.
@@ -89,28 +89,28 @@ class Chip:
         return _common(_value_of(rates, name, accumulator) for name in precision.split("/"))
 
     def peak_flop_per_cycle(self, precision: str, accumulator: str = "") -> float:
-        """The highest rate of any instruction family in that precision; NaN where not known."""
+        """Return the highest rate of any instruction family in a precision; NaN where unknown."""
         return _common(self._highest(name, accumulator) for name in precision.split("/"))
 
     def _highest(self, precision: str, accumulator: str) -> float:
-        known = (_value_of(rates, precision, accumulator) for rates in self.rates.values() if precision in rates)
-        return max(known, default=UNKNOWN)
+        values = (_value_of(rates, precision, accumulator) for rates in self.rates.values() if precision in rates)
+        return max(values, default=UNKNOWN)
 
 
 _Rates = Mapping[str, Mapping[str, float]]
 
 
 def _value_of(values: Mapping[str, float], precision: str, accumulator: str) -> float:
-    """The value of a precision with an accumulator; NaN where it is not known."""
+    """Return the value of a precision with an accumulator; NaN where it is unknown."""
     in_fp32 = values.get(precision, UNKNOWN)
     by_accumulator = {"fp32": in_fp32, "fp16": values.get(precision + IN_FP16, in_fp32)}
     return by_accumulator[accumulator] if accumulator else _common(by_accumulator.values())
 
 
 def _common(values: Iterable[float]) -> float:
-    """The only one of some values; NaN where they differ."""
-    found = set(values)
-    return found.pop() if len(found) == 1 else UNKNOWN
+    """Return the only one of some values; NaN where they differ."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -130,64 +130,66 @@ class ChipFile:
     gpus: str = ""
 
     def board_of(self, gpu: str) -> Board | None:
-        """The board that a GPU's name is of; None where it is not known here."""
+        """Find the board with a GPU's name; None where it is unknown."""
         return next((board for board in self.boards.values() if gpu.removeprefix(_VENDOR) in board.names), None)
 
 
 def lacks(precision: str, chip: str, gpu: str) -> bool:
-    """Whether no board with the chip, by its name or the GPU's, has matrix instructions in a precision, as is known."""
-    own = _find_file(chip, gpu)
-    of_all = [own.rates, *(rates for _, rates in own.rates_of_boards if rates)] if own else []
-    return own is not None and not any(precision in rates for each in of_all for rates in each.values())
+    """Tell whether no board with the chip, by its name or the GPU's, has matrix instructions in a precision."""
+    file = _find_file(chip, gpu)
+    rate_tables = [file.rates, *(rates for _, rates in file.rates_of_boards if rates)] if file else []
+    return file is not None and not any(
+        precision in rates for family_rates in rate_tables for rates in family_rates.values()
+    )
 
 
 def find_chip(name: str, gpu: str = "") -> Chip:
-    """What is known about a chip, such as GH100; of an unknown one only what all chips share.
+    """Find what is known about a chip, such as GH100; of an unknown one only what all chips share.
 
     Without a GPU's name, such as NVIDIA H200, what all boards with the chip have in common; without a known chip, what
     is known of the board.
     """
     files = _read_folder(DATA)
-    own = _find_file(name, gpu) or ChipFile((), {}, {}, (), {})
+    own_file = _find_file(name, gpu) or ChipFile((), {}, {}, (), {})
     common = [file for file in files if not file.chips]
-    others = [file for file in files if file.chips and file is not own]
-    found: dict[str, tuple[Metric, ...]] = {}
-    for file in (own, *common, *others):
+    other_files = [file for file in files if file.chips and file is not own_file]
+    metrics: dict[str, tuple[Metric, ...]] = {}
+    for file in (own_file, *common, *other_files):
         for column, metric in file.metrics.items():
-            found[column] = (*found.get(column, ()), metric)
+            metrics[column] = (*metrics.get(column, ()), metric)
     # The chip's own instead of the common one.
-    sums = {column: metric for file in (*common, own) for column, metric in file.metrics.items() if metric.sums}
-    board = own.board_of(gpu) or Board()
-    return Chip(name, found, sums, _rates_of(own, gpu), board, own.fma_per_cycle)
+    sums = {column: metric for file in (*common, own_file) for column, metric in file.metrics.items() if metric.sums}
+    board = own_file.board_of(gpu) or Board()
+    return Chip(name, metrics, sums, _rates_of(own_file, gpu), board, own_file.fma_per_cycle)
 
 
 def read_boards() -> dict[str, tuple[tuple[str, ...], Board]]:
-    """All boards of which anything is known, by name: the chips that each has one of, and what is known."""
+    """Read all boards by name: the chips that each has one of, and what is known about it."""
     return {name: (file.chips, board) for file in _read_folder(DATA) for name, board in file.boards.items()}
 
 
 def _find_file(chip: str, gpu: str) -> ChipFile | None:
-    """The file of a chip, or of a GPU's name; None where there is none."""
+    """Find the file of a chip, or of a GPU's name; None where there is none."""
     files = _read_folder(DATA)
-    named = [file for file in files if chip in file.chips]
-    of_gpu = [file for file in files if file.board_of(gpu) or (file.gpus and re.search(file.gpus, gpu))]
-    return next(iter(named + of_gpu), None)
+    by_chip = [file for file in files if chip in file.chips]
+    by_gpu = [file for file in files if file.board_of(gpu) or (file.gpus and re.search(file.gpus, gpu))]
+    return next(iter(by_chip + by_gpu), None)
 
 
 def _rates_of(file: ChipFile, gpu: str) -> _Rates:
-    """The rates of a board, those of all boards among them."""
-    found = {family: dict(rates) for family, rates in file.rates.items()}
+    """Merge the rates of all boards with those of one."""
+    merged = {family: dict(rates) for family, rates in file.rates.items()}
     for names, of_boards in file.rates_of_boards:
         if gpu and re.search(names, gpu):
             if of_boards is None:
                 return {}
             for family, rates in of_boards.items():
-                found.setdefault(family, {}).update(rates)
-    return found
+                merged.setdefault(family, {}).update(rates)
+    return merged
 
 
 def metric_names(column: str) -> frozenset[str]:
-    """All names that a column of the samples has in exports, of whatever chip."""
+    """Return all names that a column of the samples has in exports, whatever the chip."""
     return frozenset(name for metric in find_chip("").metrics.get(column, ()) for name in metric.names)
 
 
@@ -202,35 +204,35 @@ def read_file(path: Path) -> ChipFile:
     sources = content["sources"]
     return ChipFile(
         chips=tuple(content.get("chips", ())),
-        metrics={column: _metric(given, sources) for column, given in content.get("metrics", {}).items()},
+        metrics={column: _metric(entry, sources) for column, entry in content.get("metrics", {}).items()},
         rates=_read_rates(content.get("flop_per_cycle", {})),
         rates_of_boards=tuple(
             # Where there is only a word on why none is known, that is a source.
-            (given.pop("names"), None if "source" in given else _read_rates(given))
-            for given in content.get("flop_per_cycle_of", {}).values()
+            (entry.pop("names"), None if "source" in entry else _read_rates(entry))
+            for entry in content.get("flop_per_cycle_of", {}).values()
         ),
-        boards={name: _board(name, given, sources) for name, given in content.get("boards", {}).items()},
+        boards={name: _board(name, entry, sources) for name, entry in content.get("boards", {}).items()},
         fma_per_cycle=float(content.get("fma_per_cycle", {}).get("value", UNKNOWN)),
         gpus=content.get("gpus", {}).get("names", ""),
     )
 
 
-def _metric(given: dict[str, Any], sources: dict[str, str]) -> Metric:
-    lists = {name: tuple(given[name]) for name in ("names", "counters")}
-    return Metric(**given | lists | {"source": sources[given["source"]]})
+def _metric(entry: dict[str, Any], sources: dict[str, str]) -> Metric:
+    lists = {name: tuple(entry[name]) for name in ("names", "counters")}
+    return Metric(**entry | lists | {"source": sources[entry["source"]]})
 
 
-def _read_rates(given: dict[str, dict[str, Any]]) -> _Rates:
-    return {family: {name: float(rate["value"]) for name, rate in rates.items()} for family, rates in given.items()}
+def _read_rates(tables: dict[str, dict[str, Any]]) -> _Rates:
+    return {family: {name: float(rate["value"]) for name, rate in rates.items()} for family, rates in tables.items()}
 
 
-def _board(name: str, given: dict[str, Any], sources: dict[str, str]) -> Board:
-    l2_bandwidth = given.get("l2_bandwidth_bytes_per_s")
+def _board(name: str, entry: dict[str, Any], sources: dict[str, str]) -> Board:
+    l2_bandwidth = entry.get("l2_bandwidth_bytes_per_s")
     return Board(
-        tuple(given.get("names", [name])),
-        **{key: float(given.get(key, UNKNOWN)) for key in ("sm_count", "boost_clock_hz", "bandwidth_bytes_per_s")},
+        tuple(entry.get("names", [name])),
+        **{key: float(entry.get(key, UNKNOWN)) for key in ("sm_count", "boost_clock_hz", "bandwidth_bytes_per_s")},
         l2_bandwidth_bytes_per_s=float(l2_bandwidth["value"]) if l2_bandwidth else UNKNOWN,
-        peak_tflops=given.get("peak_tflops", {}),
-        source=sources[given["source"]],
+        peak_tflops=entry.get("peak_tflops", {}),
+        source=sources[entry["source"]],
         l2_source=sources[l2_bandwidth["source"]] if l2_bandwidth else "",
     )

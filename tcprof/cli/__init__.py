@@ -17,14 +17,14 @@ import typer
 from typer.core import TyperGroup
 
 import tcprof
-from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, ended_in_order, open_streams
+from tcprof.cli.streams import READER_GONE, close_streams, echo, echo_error, open_streams, raise_on_signal
 from tcprof.errors import DEFECT_STATUS, InputError, OutputError, StoppedError, TcprofError, UsageError
 from tcprof.version import __version__
 
 # What each command is for, and its module in this package; as users meet them: can it be recorded, record it, what does
 # it show, in more detail, did a change help, pass it on.
 GROUPS = {
-    "Record": {"doctor": "views", "profile": "profile", "workloads": "lists", "chips": "lists"},
+    "Record": {"doctor": "tools", "profile": "profile", "workloads": "tools", "chips": "tools"},
     "Look": {
         "show": "views",
         "advise": "views",
@@ -34,8 +34,8 @@ GROUPS = {
         "kernels": "views",
         "timeline": "views",
     },
-    "Compare": {"compare": "compare", "history": "trends", "ranks": "ranks"},
-    "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "mcp"},
+    "Compare": {"compare": "compare", "history": "history", "ranks": "ranks"},
+    "Share": {"save": "files", "export": "files", "redact": "files", "mcp": "tools"},
 }
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
 HELP = "help"
@@ -44,8 +44,8 @@ GARBAGE = (500_000, 20, 100)  # objects, then collections, between two collectio
 _READERS = ("sqlite3", "sqlalchemy", "adbc_driver_manager", "pyarrow")  # which complain about what is in a file
 
 
-class Commands(TyperGroup):
-    """All commands; Ctrl-C ends each of them with the same status, whatever the version of typer makes of it."""
+class TcprofGroup(TyperGroup):
+    """Ends each command with the same status on Ctrl-C, whatever the version of typer makes of it."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
@@ -57,7 +57,7 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     name="tcprof",
-    cls=Commands,
+    cls=TcprofGroup,
     help="Are the Tensor Cores working, where not, why, and did my change help?",
     epilog="Examples:\n\ntcprof profile train.py\n\ntcprof compare base.nsys-rep new.nsys-rep\n\n"
     "'tcprof help COMMAND' explains a command.",
@@ -98,23 +98,23 @@ def main() -> None:
 
 
 def _run() -> int:
-    """The command that the arguments ask for; returns its exit status."""
+    """Run the command that the arguments ask for; returns its exit status."""
     args = sys.argv[1:] or ["--help"]
     if args[0] == HELP:
         args = [*args[1:], "--help"]
-    asked = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
-    for name in asked or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
+    named = [COMMANDS[args[0]]] if args[0] in COMMANDS else []
+    for name in named or dict.fromkeys(COMMANDS.values()):  # typer prepares the options of all it is given
         import_module(f"{__name__}.{name}")  # which adds its commands
     panels = {name: group for group, names in GROUPS.items() for name in names}
     for command in app.registered_commands:
         command.rich_help_panel = panels.get(str(command.name or getattr(command.callback, "__name__", "")))
-    with ended_in_order():
+    with raise_on_signal():
         status = app(args, standalone_mode=False)
     return status if isinstance(status, int) else 0
 
 
-def _as_wrong_use(error: Any) -> UsageError:
-    """An error of typer's about arguments, with the command whose help explains them."""
+def _convert_typer_error(error: Any) -> UsageError:
+    """Add to an error of typer's about arguments the command whose help explains them."""
     names: list[str] = []
     ctx = error.ctx
     while ctx and ctx.parent:  # the outermost is tcprof, or python -m tcprof
@@ -123,28 +123,27 @@ def _as_wrong_use(error: Any) -> UsageError:
 
 
 def _explain(error: BaseException) -> int:
-    """Say what went wrong, and what to do; returns the exit status.
+    """Print what went wrong, and what to do; returns the exit status.
 
-    Names of files, and what SQLite and nsys say, are shown so that they cannot act on the terminal, nor begin a line.
+    Names of files, and what SQLite and nsys say, are printed so that they cannot act on the terminal or begin a line.
     """
     if os.environ.get(TRACEBACK):
         echo_error("".join(traceback.format_exception(error)))
     if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own, about arguments, of classes that it hides
-        error = _as_wrong_use(error)
-    known = _as_known(error)
-    if known is None:
+        error = _convert_typer_error(error)
+    for_user = _convert_error(error)
+    if for_user is None:
         return _explain_defect(error)
-    echo_error(f"tcprof: {known.message}".replace("\n", "\n  "))
-    if known.hint:
-        echo_error(f"  {known.hint}".replace("\n", "\n  "))
-    return known.exit_status
+    for text in filter(None, (f"tcprof: {for_user.message}", for_user.hint and f"  {for_user.hint}")):
+        echo_error(text.replace("\n", "\n  "))
+    return for_user.exit_status
 
 
-def _as_known(error: BaseException) -> TcprofError | None:
-    """The error as one that is meant for the user; None for a defect.
+def _convert_error(error: BaseException) -> TcprofError | None:
+    """Turn an error into one that is meant for the user; None for a defect.
 
-    What reads files complains with errors of its own where their content is not what it should be: a source turns these
-    into errors that name the file, and this is the net below it.
+    Libraries that read files raise errors of their own where the content is not what it should be: a source turns these
+    into errors that name the file, and this catches the rest.
     """
     if isinstance(error, TcprofError):
         return error

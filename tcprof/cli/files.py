@@ -1,22 +1,21 @@
 """The commands that write files of a recording: a page, its data and figures, a copy that is safe to share."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
+from typing import TYPE_CHECKING, Literal
 
 from tcprof.cli import app
 from tcprof.cli.options import (
-    ForceOption,
-    NoCacheOption,
-    OpenOption,
-    PeakOption,
-    PlotlyOption,
-    RecordingArgument,
-    ThemeOption,
-    TitleOption,
-    WarmUpOption,
-    WindowOption,
+    FORCE,
+    NO_CACHE,
+    PAGE,
+    PEAK,
+    RECORDING,
+    WARM_UP,
+    WINDOW,
+    Asked,
+    Options,
+    option,
+    takes,
 )
 from tcprof.cli.output import (
     add_suffix,
@@ -27,13 +26,12 @@ from tcprof.cli.output import (
     print_lines,
     print_notes,
     progress,
-    read_recording,
+    write_page,
 )
 from tcprof.cli.streams import echo_path
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX, SAVED_SUFFIX
 from tcprof.nsys.report import EXPORT_SUFFIX
-from tcprof.render.html import PageOptions, PlotlyScript, Theme
 
 if TYPE_CHECKING:
     from tcprof.analysis import Analysis
@@ -43,135 +41,114 @@ FrameFormat = Literal["csv", "spreadsheet", "parquet"]
 FigureName = Literal["roofline", "tensor-time", "memory-tensor"]  # see ``tcprof.views.recording.kernels.FIGURES``
 
 
+def output_to(help_text: str) -> Options:
+    """Declare the option for the file that a command writes."""
+    return option("output", Path | None, None, help_text, "-o", "--output")
+
+
+def _check_output(asked: Asked, output: Path, suffix: str, *, for_recording: bool = False) -> Path:
+    """Refuse an output that must not be written; returns it with its suffix."""
+    from tcprof.outputs import check_target
+
+    target = add_suffix(output, (suffix,))
+    check_target(target, (asked.recording,), force=asked.force, for_recording=for_recording)
+    check_suffix(target, (suffix,))
+    return target
+
+
 @app.command(epilog="Example:\n\ntcprof report run.nsys-rep -o run.html")
-def report(
-    recording: RecordingArgument,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The page; by default RECORDING.html in this folder.")
-    ] = None,
-    window: WindowOption = "gpu",
-    warm_up: WarmUpOption = None,
-    peak_tflops: PeakOption = None,
-    title: TitleOption = None,
-    theme: ThemeOption = Theme.AUTO,
-    plotlyjs: PlotlyOption = PlotlyScript.EMBED,
-    open_it: OpenOption = False,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(
+    RECORDING,
+    output_to("The page; by default RECORDING.html in this folder."),
+    *(WINDOW, WARM_UP, PEAK, PAGE, NO_CACHE, FORCE),
+)
+def report(asked: Asked) -> None:
     """Write one HTML page about a recording, or a job in a folder.
 
     The page is self-contained and opens offline.
     """
-    from tcprof.outputs import check_target
-
-    target, origin = add_suffix(output or Path(f"{recording.stem}{PAGE_SUFFIX}"), (PAGE_SUFFIX,)), origin_of(recording)
-    check_target(target, (recording,), force=force)
-    check_suffix(target, (PAGE_SUFFIX,))
+    recording: Path = asked.recording
+    target = _check_output(asked, asked.output or Path(f"{recording.stem}{PAGE_SUFFIX}"), PAGE_SUFFIX)
+    options = asked.page_options(origin_of(recording))
     if recording.is_dir():
         from tcprof.cli.ranks import report_job
 
-        report_job(recording, target, PageOptions(title, theme, plotlyjs, origin))
+        report_job(recording, target, options)
         echo_path(target)
         return
-    analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
-    with progress(f"Writing {target.name}"):
-        from tcprof.render.html.page import write_page
-        from tcprof.views.recording.show import view_recording
+    analysis = asked.read()
+    from tcprof.views.recording.show import view_recording
 
-        document = view_recording(analysis, analysis.findings)
-        write_page(document, target, PageOptions(title, theme, plotlyjs, origin))
+    write_page(view_recording(analysis, analysis.findings), target, options)
     print_faults(analysis.faults)
     print_lines(analysis.findings.headline[:2])  # the page has the rest
     echo_path(target)
-    if open_it:
+    if asked.open_it:
         open_page(target)
 
 
 @app.command(epilog="Examples:\n\ntcprof save run.nsys-rep\n\ntcprof report run.tcprof")
-def save(
-    recording: RecordingArgument,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The file; by default RECORDING.tcprof in this folder.")
-    ] = None,
-    window: WindowOption = "gpu",
-    warm_up: WarmUpOption = None,
-    peak_tflops: PeakOption = None,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(
+    RECORDING,
+    output_to("The file; by default RECORDING.tcprof in this folder."),
+    *(WINDOW, WARM_UP, PEAK, NO_CACHE, FORCE),
+)
+def save(asked: Asked) -> None:
     """Write the analysis of a recording into one small file.
 
     Every command takes it in place of the recording. It holds the figures and what a page draws, and nothing else: no
     environment, no command line, no output of the program. It keeps the names of the recording's file, the program,
     NVTX ranges and kernels.
     """
-    from tcprof.outputs import check_target
-
-    target = add_suffix(output or Path(f"{recording.stem}{SAVED_SUFFIX}"), (SAVED_SUFFIX,))
-    check_target(target, (recording,), force=force, for_recording=True)
-    check_suffix(target, (SAVED_SUFFIX,))
-    analysis = read_recording(recording, window=window, warm_up=warm_up, peak_tflops=peak_tflops, no_cache=no_cache)
+    output = asked.output or Path(f"{asked.recording.stem}{SAVED_SUFFIX}")
+    target = _check_output(asked, output, SAVED_SUFFIX, for_recording=True)
+    analysis = asked.read()
     with progress(f"Writing {target.name}"):
         analysis.save(target)
     echo_path(target)
 
 
 @app.command(epilog="Example:\n\ntcprof export run.nsys-rep --chrome-trace run.json.gz")
-def export(
-    recording: RecordingArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="Folder for the frames, created if absent; with --figure, the file to draw: .svg, .png or .html.",
-        ),
-    ] = None,
-    window: WindowOption = "gpu",
-    warm_up: WarmUpOption = None,
-    file_format: Annotated[FrameFormat, typer.Option("--format", help="File format of the frames.")] = "csv",
-    chrome_trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--chrome-trace",
-            metavar="FILE",
-            help="Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
-        ),
-    ] = None,
-    figure: Annotated[
-        FigureName | None, typer.Option("--figure", help="Draw this figure of the page in place of the frames.")
-    ] = None,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(
+    RECORDING,
+    output_to("Folder for the frames, created if absent; with --figure, the file to draw: .svg, .png or .html."),
+    *(WINDOW, WARM_UP),
+    option("file_format", FrameFormat, "csv", "File format of the frames.", "--format"),
+    option(
+        *("chrome_trace", Path | None, None),
+        "Write a trace for Perfetto and chrome://tracing; the name must end in .json or .json.gz.",
+        metavar="FILE",
+    ),
+    option("figure", FigureName | None, None, "Draw this figure of the page in place of the frames."),
+    *(NO_CACHE, FORCE),
+)
+def export(asked: Asked) -> None:
     """Write a recording's frames, a Chrome trace, or a figure.
 
     Ranges, kernels and samples are among the frames; docs/metrics.md explains each column.
     """
+    output, chrome_trace, figure = asked.output, asked.chrome_trace, asked.figure
     _check_usage(output, chrome_trace, figure)
     from tcprof.outputs import check_target
+    from tcprof.render.chrome_trace import write_chrome_trace
     from tcprof.render.files import check_folder, write_frames
     from tcprof.views.recording import describe_base
 
     if output is not None and figure is None:
-        check_folder(output, file_format, (recording,), force=force)
+        check_folder(output, asked.file_format, (asked.recording,), force=asked.force)
     for file in (output if figure else None, chrome_trace):
         if file is not None:
-            check_target(file, (recording,), force=force)
-    analysis = read_recording(recording, window=window, warm_up=warm_up, no_cache=no_cache)
+            check_target(file, (asked.recording,), force=asked.force)
+    analysis = asked.read()
     notes = (*describe_base(analysis), *analysis.warnings)  # before anything is written: a saved one may be damaged
     written = []
-    if output is not None and figure is not None:
-        with progress(f"Drawing {output.name}"):
-            _draw(analysis, figure, output)
-        written.append(output)
-    elif output is not None:
-        with progress(f"Writing {output}"):
-            written += write_frames(analysis, analysis.findings, output, file_format)
+    if output is not None:
+        with progress(f"Drawing {output.name}" if figure else f"Writing {output}"):
+            if figure is not None:
+                written.append(_draw(analysis, figure, output))
+            else:
+                written += write_frames(analysis, analysis.findings, output, asked.file_format)
     if chrome_trace is not None:
-        from tcprof.render.chrome_trace import write_chrome_trace
-
         with progress(f"Writing {chrome_trace.name}"):
             write_chrome_trace(analysis, analysis.findings, chrome_trace)
         written.append(chrome_trace)
@@ -181,7 +158,7 @@ def export(
         echo_path(path)
 
 
-def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
+def _draw(analysis: "Analysis", name: FigureName, target: Path) -> Path:
     from tcprof.render.files import write_figure
     from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
@@ -190,6 +167,7 @@ def _draw(analysis: "Analysis", name: FigureName, target: Path) -> None:
     if not drawn.data:
         raise InputError(f"{analysis.recording.file} has no figure {name}.", why_undrawn(analysis, name))
     write_figure(drawn, analysis.recording.file, caption, target)
+    return target
 
 
 def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureName | None) -> None:
@@ -198,9 +176,9 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
         from tcprof.render.files import SUFFIXES, check_drawing
 
         if output is None or output.suffix not in SUFFIXES:
-            given = "without -o" if output is None else f"-o {output}"
+            option_text = "without -o" if output is None else f"-o {output}"
             raise UsageError(
-                f"--figure {figure} {given} names no file to draw.", f"Give one: -o {figure}.svg, .png or .html."
+                f"--figure {figure} {option_text} names no file to draw.", f"Give one: -o {figure}.svg, .png or .html."
             )
         check_drawing(output)
     if output is None and chrome_trace is None:
@@ -217,16 +195,12 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
 
 
 @app.command(epilog="Example:\n\ntcprof redact run.nsys-rep")
-def redact(
-    recording: RecordingArgument,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording."
-        ),
-    ] = None,
-    force: ForceOption = False,
-) -> None:
+@takes(
+    RECORDING,
+    output_to("The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording."),
+    FORCE,
+)
+def redact(asked: Asked) -> None:
     """Write a copy of a recording that is safe to share.
 
     A report holds the environment variables and command lines of the processes on the machine, host and user names,
@@ -235,16 +209,14 @@ def redact(
     """
     from tcprof.nsys.export import find_export
     from tcprof.nsys.locate import find_nsys
-    from tcprof.outputs import check_target
     from tcprof.sources.nsys import NSYS
     from tcprof.sources.registry import find_type
 
-    copy = add_suffix(output or name_copy(recording), (EXPORT_SUFFIX,))
-    check_target(copy, (recording,), force=force, for_recording=True)
-    check_suffix(copy, (EXPORT_SUFFIX,))
-    if (found := find_type(recording)) is not NSYS:
+    recording: Path = asked.recording
+    copy = _check_output(asked, asked.output or name_copy(recording), EXPORT_SUFFIX, for_recording=True)
+    if (source_type := find_type(recording)) is not NSYS:
         raise InputError(
-            f"{recording} is one of the {found.title}; only {NSYS.title} can be redacted.",
+            f"{recording} is one of the {source_type.title}; only {NSYS.title} can be redacted.",
             "tcprof does not know what private data such a file holds: look at it before you share it.",
         )
     with progress(f"Reading {recording.name}"):
@@ -254,12 +226,12 @@ def redact(
 
 
 def name_copy(recording: Path) -> Path:
-    """What the copy of a recording is called, if nothing else is asked for."""
+    """Name the copy of a recording that is given no name."""
     return recording.with_name(f"{recording.stem}-redacted.sqlite")
 
 
 def write_copy(export: Path, copy: Path) -> None:
-    """Write a redacted copy of an export, and say what it leaves out."""
+    """Write a redacted copy of an export, and print what it leaves out."""
     from tcprof.outputs import replace_file
     from tcprof.redaction.redact import redact as write_redacted
     from tcprof.views.commands import describe_redaction

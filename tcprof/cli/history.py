@@ -1,14 +1,15 @@
 """``tcprof history``: a group of commands on runs that were added to a store."""
 
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import ForceOption, NoCacheOption, OutputOption, TableFormatOption, WideOption, choose_format
-from tcprof.cli.output import print_document, print_notes, progress_of, read_recording
-from tcprof.cli.streams import echo
+from tcprof.cli.options import NO_CACHE, TABLE, WIDE, Asked, Options, limit_to, option, takes
+from tcprof.cli.output import BRIEF, TEXT, print_document, print_notes, progress_of, read_recording, write_page
+from tcprof.cli.streams import echo, echo_path
 from tcprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,187 +35,202 @@ def explain(ctx: typer.Context) -> None:
         echo(f"{ctx.get_help()}\n")
 
 
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="URL",
-        help="The store: sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE; by default .tcprof/history.db of "
-        "the project.",
-        envvar="TCPROF_STORE",
-        show_envvar=True,
-    ),
-]
-BranchOption = Annotated[str | None, typer.Option("--branch", metavar="NAME", help="Only runs of this branch.")]
-MetricOption = Annotated[
-    list[str] | None, typer.Option("--metric", metavar="NAME", help="Only this figure, such as step_ns.")
-]
-RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its number; or BRANCH@latest, BRANCH@-2 for the one before, commit:HASH.")
-]
+STORE = option(
+    *("store", str | None, None),
+    "The store: sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE; by default .tcprof/history.db of the "
+    "project.",
+    metavar="URL",
+    envvar="TCPROF_STORE",
+    show_envvar=True,
+)
+BRANCH = option("branch", str | None, None, "Only runs of this branch.", metavar="NAME")
+FACTS = (
+    option("commit", str, "", "The commit; by default git's HEAD.", metavar="HASH")
+    | option(
+        *("commit_time", str, "", "When it was committed, in ISO 8601; by default as git says."),
+        metavar="TIME",
+    )
+    | option("branch", str, "", "The branch; by default git's.", metavar="NAME")
+    | option("label", str, "", "A name of your own.", metavar="TEXT")
+    | option("program", str, "", "The program; by default as recorded.", metavar="NAME")
+    | option(
+        *("config", list[str] | None, None, "What the program was given; other values start another series."),
+        metavar="KEY=VALUE",
+    )
+    | option("power_limit", float | None, None, "The GPUs' power limit; it splits series.", metavar="WATTS", min=1)
+)
+RECORDINGS: Options = {
+    "recordings": (
+        Annotated[
+            list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.")
+        ],
+        Parameter.empty,
+    )
+}
 
 
 @history.command(
     epilog="Examples:\n\ntcprof history add run.nsys-rep --keep\n\ntcprof history add runs/ --config batch=64"
 )
-def add(
-    recordings: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.")
-    ],
-    commit: Annotated[
-        str | None, typer.Option("--commit", metavar="HASH", help="The commit; by default git's HEAD.")
-    ] = None,
-    commit_time: Annotated[
-        str | None,
-        typer.Option(
-            "--commit-time", metavar="TIME", help="When it was committed, in ISO 8601; by default as git says."
-        ),
-    ] = None,
-    branch: Annotated[
-        str | None, typer.Option("--branch", metavar="NAME", help="The branch; by default git's.")
-    ] = None,
-    label: Annotated[str, typer.Option("--label", metavar="TEXT", help="A name of your own.")] = "",
-    program: Annotated[
-        str, typer.Option("--program", metavar="NAME", help="The program; by default as recorded.")
-    ] = "",
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--config", metavar="KEY=VALUE", help="What the program was given; other values start another series."
-        ),
-    ] = None,
-    power_limit: Annotated[
-        float | None,
-        typer.Option("--power-limit", metavar="WATTS", min=1, help="The GPUs' power limit; it splits series."),
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Also keep the analyses, for commands on main@latest and the like.")
-    ] = False,
-    store: StoreOption = None,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    no_cache: NoCacheOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(
+    RECORDINGS,
+    FACTS,
+    option("keep", bool, False, "Also keep the analyses, for commands on main@latest and the like."),
+    *(STORE, TABLE, NO_CACHE),
+)
+def add(asked: Asked) -> None:
     """Add recordings to a store, each once.
 
     A recording, its copies and its saved analysis are one run, however often they are added. Commit, commit time
     and branch come from git.
     """
     from tcprof.history.database import find_url
-    from tcprof.history.git import add_commit, parse_config
-    from tcprof.history.run import Facts, describe_run, to_utc
+    from tcprof.history.run import Facts, add_commit, describe_run, parse_config, to_utc
     from tcprof.history.store import open_store
     from tcprof.sources.registry import find_recordings
     from tcprof.views.history import view_added
 
-    chosen = choose_format(output_format, output, tuple(recordings), force=force)
-    if commit_time and not to_utc(commit_time):
-        raise UsageError(f"--commit-time {commit_time!r} is not a time.", "Write it so: 2026-11-25T13:00:00+00:00")
-    given = Facts(
-        *(commit or "", commit_time or "", branch or "", label, program), power_limit, parse_config(config or [])
-    )
-    facts, notes = add_commit(given)
-    files = [file for each in recordings for file in find_recordings(each)]
-    find_url(store)  # a wrong address is refused before anything is read
+    chosen, output, _ = asked.choose_outputs(*asked.recordings)
+    if asked.commit_time and not to_utc(asked.commit_time):
+        raise UsageError(
+            f"--commit-time {asked.commit_time!r} is not a time.", "Write it so: 2026-11-25T13:00:00+00:00"
+        )
+    names = (asked.commit, asked.commit_time, asked.branch, asked.label, asked.program)
+    facts, notes = add_commit(Facts(*names, asked.power_limit, parse_config(asked.config or [])))
+    files = [file for path in asked.recordings for file in find_recordings(path)]
+    find_url(asked.store)  # a wrong address is refused before anything is read
     added = []
     with progress_of("Adding", len(files)) as on_done:
         for done, file in enumerate(files, 1):
-            analysis = read_recording(file, no_cache=no_cache)
+            analysis = read_recording(file, no_cache=asked.no_cache)
             if done == 1:
                 describe_run(analysis, facts)  # what cannot be read, or names no program, makes no store
-                opened = open_store(store)
-            added += opened.add([analysis], facts, keep=keep)
+                store = open_store(asked.store)
+            added += store.add([analysis], facts, keep=asked.keep)
             on_done(done)
-    print_notes(dict.fromkeys([*notes, *(note for each in added for note in each.notes)]))
-    document = view_added([file.name for file in files], [(each.run_id, each.is_new) for each in added], opened.name)
-    print_document(document, chosen, output)
+    print_notes(dict.fromkeys([*notes, *(note for run in added for note in run.notes)]))
+    runs = [(run.run_id, run.is_new) for run in added]
+    print_document(view_added([file.name for file in files], runs, store.name), chosen, output)
 
 
 @history.command("list", epilog="Example:\n\ntcprof history list --branch main")
-def list_runs(
-    branch: BranchOption = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Number of runs to show; 0 for all.")] = 40,
-    store: StoreOption = None,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(BRANCH, limit_to(40, "Number of runs to show; 0 for all."), STORE, TABLE, WIDE)
+def list_runs(asked: Asked) -> None:
     """List the runs of a store, the newest first."""
     from tcprof.views.history import view_runs
 
-    chosen = choose_format(output_format, output, force=force)
-    print_document(view_runs(open_existing(store).runs(branch), limit), chosen, output, wide=wide)
+    asked.check_output()
+    asked.show(view_runs(open_existing(asked.store).runs(asked.branch), asked.limit))
 
 
 @history.command(epilog="Example:\n\ntcprof history show main@latest")
+@takes(STORE, TABLE, WIDE)
 def show(
-    run: RunArgument,
-    store: StoreOption = None,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    force: ForceOption = False,
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Its number; or BRANCH@latest, BRANCH@-2 for the one before, commit:HASH."),
+    ],
+    asked: Asked,
 ) -> None:
     """Show a run: its facts and its figures, each with its interval."""
     from tcprof.views.history import view_run
 
-    chosen = choose_format(output_format, output, force=force)
-    opened = open_existing(store)
-    found = _find_run(opened, run)
-    series, points = opened.series(), opened.points(run_ids=[found["run_id"]])
-    print_document(view_run(found, series, points), chosen, output, wide=wide)
+    asked.check_output()
+    store = open_existing(asked.store)
+    row = _find_run(store, run)
+    asked.show(view_run(row, store.series(), store.points(run_ids=[row["run_id"]])))
 
 
 @history.command(epilog="Example:\n\ntcprof history export -o history.csv")
-def export(
-    branch: BranchOption = None,
-    store: StoreOption = None,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    force: ForceOption = False,
-) -> None:
+@takes(BRANCH, STORE, TABLE)
+def export(asked: Asked) -> None:
     """Write every point with its series and its run."""
     from tcprof.views.history import view_export
 
-    opened = open_existing(store)
-    chosen = choose_format(output_format, output, force=force)
-    runs = opened.runs(branch)
-    points = opened.points(run_ids=runs["run_id"])
-    print_document(view_export(runs, opened.series(), points, opened.accepted()), chosen, output)
+    store = open_existing(asked.store)
+    asked.check_output()
+    runs = store.runs(asked.branch)
+    points = store.points(run_ids=runs["run_id"])
+    asked.show(view_export(runs, store.series(), points, store.accepted()))
 
 
 @history.command(epilog="Example:\n\ntcprof history rm 12")
-def rm(
-    runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.")], store: StoreOption = None
-) -> None:
+@takes(STORE)
+def rm(runs: Annotated[list[int], typer.Argument(metavar="RUN...", help="Numbers of runs.")], asked: Asked) -> None:
     """Remove runs with their points and analyses, such as those of a disturbed machine."""
-    opened = open_existing(store)
+    store = open_existing(asked.store)
     for run_id in runs:
-        opened.remove(run_id)
+        store.remove(run_id)
+
+
+@history.command(epilog="Examples:\n\ntcprof history trend\n\ntcprof history trend --metric step_ns --confirm")
+@takes(
+    option("metric", list[str] | None, None, "Only this figure, such as step_ns.", metavar="NAME"),
+    option(
+        *("branch", str | None, None),
+        "The branch; by default the one that is checked out, else main or master, else that of most runs.",
+        metavar="NAME",
+    ),
+    option("program", str | None, None, "The program; by default that of the newest run.", metavar="NAME"),
+    option("confirm", bool, False, "Say what to record if the last runs are off but too few to be sure."),
+    *(limit_to(20, "Number of series to show; 0 for all."), STORE, TABLE, WIDE),
+)
+def trend(asked: Asked) -> None:
+    """Show at which commits the figures of a program changed, and what changed there.
+
+    It looks at the series that the newest run is in. Where the analyses of both sides are kept, it compares them.
+    '-o NAME.html' writes a page with a figure of each series.
+    """
+    from tcprof.history.trends import explain_step, read_trends
+    from tcprof.views.trends import view_trends
+
+    chosen, file, page = asked.choose_outputs(has_page=True)
+    store = open_existing(asked.store)
+    trends = read_trends(store, asked.branch, asked.program, asked.metric or ())
+    accepted = store.accepted()
+    why = dict(zip(accepted["commit"], accepted["why"], strict=True))
+    document = view_trends(trends, lambda *sides: explain_step(store, *sides), asked.confirm, asked.most, why)
+    in_full = chosen == BRIEF and (asked.confirm or not trends)
+    print_document(document, TEXT if in_full else chosen, file, wide=asked.wide)
+    if page is not None and trends:
+        write_page(document, page)
+        echo_path(page)
+
+
+@history.command(epilog="Example:\n\ntcprof history accept 4f2a91c --why 'a larger model'")
+@takes(STORE)
+def accept(
+    commit: Annotated[str, typer.Argument(metavar="COMMIT", help="The commit, or its first digits.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.")],
+    asked: Asked,
+) -> None:
+    """Accept the change that came with a commit: its level is the baseline from there on."""
+    from tcprof.history.trends import find_commit
+
+    store = open_existing(asked.store)
+    store.accept(find_commit(store, commit), why)
 
 
 def open_existing(url: str | None) -> "Store":
-    """A store that is there."""
+    """Open a store that is there."""
     from tcprof.history.store import open_store
 
     return open_store(url, create=False)
 
 
 def _find_run(store: "Store", name: str) -> "pd.Series[object]":
-    """The last of the runs that are meant.
+    """Find the last of the runs that a number or a name means.
 
     Raises:
         InputError: There is none.
         UsageError: It is no such number, and no name of a run.
     """
-    from tcprof.history.names import find_runs, names_runs
+    from tcprof.history.names import find_runs, is_run_reference
 
     if name.isdecimal():
         runs = store.runs()
         runs = runs[runs["run_id"] == int(name)]
-    elif names_runs(Path(name)):
+    elif is_run_reference(Path(name)):
         runs = find_runs(store, name)
     else:
         raise UsageError(f"{name!r} names no run.", "Give its number, BRANCH@latest or commit:HASH.")

@@ -1,63 +1,72 @@
-"""The options that commands share, and the choice of rows that they make."""
+"""The options that commands share, each declared once; what was asked with them; and the choice of rows."""
 
+import inspect
 import re
+from collections.abc import Callable
+from functools import cached_property, wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from tcprof.cli.output import BRIEF, TEXT, add_suffix
+from tcprof.cli.output import BRIEF, TEXT, add_suffix, print_document, read_recording
 from tcprof.errors import InputError, UsageError
 from tcprof.files import PAGE_SUFFIX
 from tcprof.render.formats import formats_for, load_format
-from tcprof.render.html import PlotlyScript, Theme
+from tcprof.render.html import PageOptions, PlotlyScript, Theme
 from tcprof.untrusted import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.views.document import Document
 
+Options: TypeAlias = dict[str, tuple[Any, Any]]  # annotations and defaults by the names of parameters
 Window: TypeAlias = Literal["gpu", "host", "busy"]  # that figures from samples are taken over
 
-
-def format_option(formats: tuple[str, ...], help_text: str) -> Any:
-    """A ``--format`` that offers and takes these formats only."""
-
-    def check(given: str) -> str:
-        if given not in formats:
-            raise typer.BadParameter(f"{given!r} is not one of {', '.join(formats)}.")
-        return given
-
-    return typer.Option(
-        "--format",
-        metavar="|".join(formats),
-        parser=check,
-        autocompletion=lambda: [*formats],
-        help=help_text,
-        show_default=False,
-    )
-
-
-_MATCHED = {"path": "range", "name": "kernel", "module": "module"}  # what a column of names is of
+_COLUMN_NOUNS = {"path": "range", "name": "kernel", "module": "module"}  # what a column of names is of
 _LISTED, _LONGEST = 8, 60  # names, and characters of each
 LIST_FORMATS = formats_for()
 TABLE_FORMATS = formats_for("rows")
 _FORMAT_HELP = "Output format; by default what the name of -o ends in, otherwise text."
+_READING = ("window", "warm_up", "peak_tflops", "no_cache")
 
 
-def find_stored(ctx: typer.Context, given: Path) -> Path:
-    """What is given, or where it names runs of a store, such as main@latest, a file or a folder of their analyses.
+def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **settings: Any) -> Options:
+    """Declare an option, by default called as its parameter."""
+    flags = flags or (f"--{name.replace('_', '-')}",)
+    return {name: (Annotated[kind, typer.Option(*flags, help=help_text, **settings)], default)}
 
-    They are gone when the command has ended.
-    """
-    from tcprof.history.names import names_runs, write_runs
 
-    if ctx.resilient_parsing or not names_runs(given):
-        return given
+def format_option(formats: tuple[str, ...], help_text: str = _FORMAT_HELP) -> Options:
+    """Declare a ``--format`` that offers and takes these formats only."""
+
+    def check(text: str) -> str:
+        if text not in formats:
+            raise typer.BadParameter(f"{text!r} is not one of {', '.join(formats)}.")
+        return text
+
+    settings = {"metavar": "|".join(formats), "parser": check, "autocompletion": lambda: [*formats]}
+    return option("output_format", str | None, None, help_text, "--format", show_default=False, **settings)
+
+
+def limit_to(default: int, help_text: str = "Number of rows to show, most GPU time first; 0 for all.") -> Options:
+    """Declare the option for the number of rows."""
+    return option("limit", int, default, help_text, min=0)
+
+
+def find_stored(ctx: typer.Context, path: Path) -> Path:
+    """Write the runs of a store that a name such as main@latest means into files, which last as long as the command."""
+    from tcprof.history.names import is_run_reference, write_runs
+
+    if ctx.resilient_parsing or not is_run_reference(path):
+        return path
     from tcprof.files import temporary_folder
     from tcprof.history.store import open_store
 
-    return write_runs(open_store(create=False), str(given), ctx.with_resource(temporary_folder()))
+    return write_runs(open_store(create=False), str(path), ctx.with_resource(temporary_folder()))
 
 
 RecordingArgument = Annotated[
@@ -68,169 +77,177 @@ RecordingArgument = Annotated[
         help="A report (.nsys-rep), its SQLite export, a saved analysis (.tcprof), or a trace of PyTorch or JAX.",
     ),
 ]
-WindowOption = Annotated[
-    Window,
-    typer.Option(
-        "--window",
-        help="Window for figures from samples: gpu, from a range's first GPU activity to its last; host, the range "
-        "on the CPU; busy, only while its GPU work runs.",
-    ),
-]
-WarmUpOption = Annotated[
-    str | None,
-    typer.Option(
-        "--warm-up",
-        metavar="N|all",
-        help="Exclude the first N steps from the figures per range, or count all of them; by default, tcprof "
-        "excludes the warm-up that it detects.",
-    ),
-]
-PeakOption = Annotated[
-    float | None,
-    typer.Option(
-        "--peak-tflops",
-        metavar="TFLOPS",
-        help="Peak in 10^12 FLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the "
-        "boost clock.",
-    ),
-]
-ListFormatOption = Annotated[str | None, format_option(LIST_FORMATS, _FORMAT_HELP)]
-TableFormatOption = Annotated[str | None, format_option(TABLE_FORMATS, _FORMAT_HELP)]
-ScreenLimitOption = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", min=1, help="Number of rows in each table; by default up to 5, so that all fits on 30 lines."
-    ),
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        help="Write to this file instead of the terminal; a name without a suffix gets that of the format.",
-    ),
-]
-EveryOption = Annotated[
-    bool, typer.Option("--all", help="Show every range: also ops, ranges of libraries, and similar ranges one by one.")
-]
-NotesOption = Annotated[bool, typer.Option("--notes", help="Also show the evidence, and what the figures cover.")]
-WideOption = Annotated[
-    bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
-]
 NsysOption = Annotated[
     Path | None, typer.Option("--nsys", help="The nsys to use.", envvar="TCPROF_NSYS", show_envvar=True)
 ]
-GpuOption = Annotated[int | None, typer.Option("--gpu", help="Only this GPU.")]
-FilterOption = Annotated[str | None, typer.Option("--filter", metavar="REGEX", help="Only names that match.")]
-NcuOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ncu",
-        metavar="REGEX",
-        help="Print only the Nsight Compute command that profiles the longest matching kernel.",
-    ),
+WideOption = Annotated[
+    bool, typer.Option("--wide", help="Show all columns and whole names in tables, however long the lines get.")
 ]
-DepthOption = Annotated[
-    int | None, typer.Option("--depth", min=0, help="Only ranges up to this nesting depth; 1 is the outermost.")
-]
-AllOption = Annotated[
-    bool, typer.Option("--all", help="Show everything: all quantities, ranges, modules and kernels, and the notes.")
-]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Also fail, with status 1, if a condition is inconclusive.")
-]
-MismatchOption = Annotated[
-    bool,
-    typer.Option("--allow-mismatch", help="Compare even if the result is meaningless: one side has no work on a GPU."),
-]
-TitleOption = Annotated[str | None, typer.Option("--title", help="Title of the page.")]
-ThemeOption = Annotated[Theme, typer.Option("--theme", help="Colours of the page; auto follows the reader's system.")]
-PlotlyOption = Annotated[
-    PlotlyScript,
-    typer.Option("--plotlyjs", help="Where the page loads plotly.js from: itself, a file beside it, or the network."),
-]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 ForceOption = Annotated[
     bool,
     typer.Option(
-        "--force", help=("Overwrite files that tcprof did not write; a recording is only replaced by a new recording.")
+        "--force", help="Overwrite files that tcprof did not write; a recording is only replaced by a new recording."
     ),
 ]
+RECORDING: Options = {"recording": (RecordingArgument, inspect.Parameter.empty)}
+NSYS: Options = {"nsys": (NsysOption, None)}
+WIDE: Options = {"wide": (WideOption, False)}
+FORCE: Options = {"force": (ForceOption, False)}
+WINDOW = option(
+    *("window", Window, "gpu"),
+    "Window for figures from samples: gpu, from a range's first GPU activity to its last; host, the range on the CPU; "
+    "busy, only while its GPU work runs.",
+)
+WARM_UP = option(
+    *("warm_up", str | None, None),
+    "Exclude the first N steps from the figures per range, or count all of them; by default, tcprof excludes the "
+    "warm-up that it detects.",
+    metavar="N|all",
+)
+PEAK = option(
+    *("peak_tflops", float | None, None),
+    "Peak in 10^12 FLOP/s for HFU and MFU; by default, the dense peak of each kernel's precision at the boost clock.",
+    metavar="TFLOPS",
+)
+NAMES = option("gpu", int | None, None, "Only this GPU.") | option(
+    "pattern", str | None, None, "Only names that match.", "--filter", metavar="REGEX"
+)
+ROWS = NAMES | option("depth", int | None, None, "Only ranges up to this nesting depth; 1 is the outermost.", min=0)
+EVERY = option(
+    "every", bool, False, "Show every range: also ops, ranges of libraries, and similar ranges one by one.", "--all"
+)
+NOTES = option("notes", bool, False, "Also show the evidence, and what the figures cover.")
+NO_CACHE = option(
+    *("no_cache", bool, False),
+    "Neither use nor write the cached analysis; TCPROF_CACHE=0 turns the cache off for all commands.",
+)
+OUTPUT = option(
+    *("output", Path | None, None),
+    "Write to this file instead of the terminal; a name without a suffix gets that of the format.",
+    *("-o", "--output"),
+)
+LIST = format_option(LIST_FORMATS) | OUTPUT | FORCE
+TABLE = format_option(TABLE_FORMATS) | OUTPUT | FORCE
+PRINT = NOTES | TABLE | NO_CACHE
+PAGE = (
+    option("title", str | None, None, "Title of the page.")
+    | option("theme", Theme, Theme.AUTO, "Colours of the page; auto follows the reader's system.")
+    | option(
+        *("plotlyjs", PlotlyScript, PlotlyScript.EMBED),
+        "Where the page loads plotly.js from: itself, a file beside it, or the network.",
+    )
+    | option("open_it", bool, False, "Open the page in the browser.", "--open")
+)
 
 
-NoCacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        help="Neither use nor write the cached analysis; TCPROF_CACHE=0 turns the cache off for all commands.",
-    ),
-]
+class Asked(SimpleNamespace):
+    """What a command was asked: the values of its options, by the names of their parameters."""
 
+    def read(self, **more: Any) -> "JudgedAnalysis":
+        """Read the recording, once it is known that what comes of it can be written."""
+        if "output_format" in vars(self):
+            self.check_output()
+        options = {name: value for name, value in vars(self).items() if name in _READING}
+        return read_recording(self.recording, **options, **more)
 
-def choose_format(
-    given: str | None,
-    output: Path | None,
-    inputs: tuple[Path, ...] = (),
-    formats: tuple[str, ...] = TABLE_FORMATS,
-    *,
-    force: bool = False,
-    others: tuple[str, ...] = (),
-) -> str:
-    """The format that was asked for, or the one that the output's name ends in; text where it ends in none.
+    @cached_property
+    def format(self) -> str:
+        """Choose the format, once it is known that the output may be written."""
+        return self.choose_outputs()[0]
 
-    Args:
-        others: Further suffixes that the command writes.
+    def check_output(self) -> None:
+        """Make sure that the output may be written."""
+        assert self.format
 
-    Raises:
-        UsageError: The name ends in a suffix of none of these, and no format was given.
-        OutputError: The output cannot be written, or must not be.
-    """
-    from tcprof.outputs import check_target
+    def choose_outputs(
+        self, *inputs: Path, formats: tuple[str, ...] = TABLE_FORMATS, has_page: bool = False
+    ) -> tuple[str, Path | None, Path | None]:
+        """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
 
-    if output is None:
-        return given or TEXT
-    if given is None and not output.suffix:
-        given = TEXT
-    if given is not None:
-        check_target(add_suffix(output, load_format(given).SUFFIXES), inputs, force=force)
-        return given
-    check_target(output, inputs, force=force)
-    ends = {suffix: name for name in formats for suffix in load_format(name).SUFFIXES}
-    if output.suffix not in ends:
-        raise UsageError(
-            f"-o {output} has the suffix of no format that this command writes",
-            f"End it in {', '.join([*ends, *others])}, or add --format {'|'.join(formats)}.",
+        Beside a page the format is ``BRIEF``, unless one is given.
+
+        Raises:
+            UsageError: The name ends in a suffix of none of the formats, and none was given.
+            OutputError: The output cannot be written, or must not be.
+        """
+        from tcprof.outputs import check_target
+
+        inputs = inputs or ((self.recording,) if "recording" in vars(self) else ())
+        name, output = self.output_format, self.output
+        if output is None:
+            return name or TEXT, None, None
+        if has_page and output.suffix == PAGE_SUFFIX:
+            check_target(output, inputs, force=self.force)
+            return name or BRIEF, None, output
+        if name is None and not output.suffix:
+            name = TEXT
+        check_target(
+            output if name is None else add_suffix(output, load_format(name).SUFFIXES), inputs, force=self.force
         )
-    return ends[output.suffix]
+        ends = {suffix: form for form in formats for suffix in load_format(form).SUFFIXES}
+        if name is None and output.suffix not in ends:
+            raise UsageError(
+                f"-o {output} has the suffix of no format that this command writes",
+                f"End it in {', '.join([*ends, *[PAGE_SUFFIX] * has_page])}, or add --format {'|'.join(formats)}.",
+            )
+        return name or ends[output.suffix], output, None
+
+    def show(self, document: "Document", *, notes: bool = True) -> None:
+        """Print a document, or write it to the output."""
+        wide, notes = vars(self).get("wide", False), vars(self).get("notes", notes)
+        print_document(document, self.format, self.output, wide=wide, notes=notes)
+
+    def page_options(self, origin: str = "") -> PageOptions:
+        """Return how the page is to look."""
+        return PageOptions(self.title, self.theme, self.plotlyjs, origin)
+
+    def select(self, rows: "pd.DataFrame", column: str = "path") -> "pd.DataFrame":
+        """Choose the rows that the options ask for, see ``select_rows``."""
+        return select_rows(rows, self.gpu, self.pattern, vars(self).get("depth"), column)
+
+    @property
+    def most(self) -> int | None:
+        """Return how many rows are shown; None for all."""
+        return None if vars(self).get("every") else self.limit or None
+
+    @property
+    def folds(self) -> bool:
+        """Tell whether rows that are alike are shown as one."""
+        return self.most is not None and self.pattern is None
 
 
-def choose_outputs(
-    given: str | None,
-    output: Path | None,
-    inputs: tuple[Path, ...] = (),
-    formats: tuple[str, ...] = TABLE_FORMATS,
-    *,
-    force: bool = False,
-) -> tuple[str, Path | None, Path | None]:
-    """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
+def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command these options, as attributes of its parameter ``asked``."""
+    shared = {name: declared for group in groups for name, declared in group.items()}
 
-    Beside a page it is ``BRIEF``, unless one is given.
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        keyword = inspect.Parameter.KEYWORD_ONLY
 
-    Raises:
-        As ``choose_format`` does.
-    """
-    from tcprof.outputs import check_target
+        @wraps(command)
+        def run(**values: Any) -> None:
+            asked = Asked(**{name: values.pop(name) for name in shared})
+            command(asked=asked, **values)
 
-    if output is None or output.suffix != PAGE_SUFFIX:
-        return choose_format(given, output, inputs, formats, force=force, others=(PAGE_SUFFIX,)), output, None
-    check_target(output, inputs, force=force)
-    return given or BRIEF, None, output
+        parameters = dict(inspect.signature(command).parameters)
+        del parameters["asked"]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # which typer reads
+            [
+                *(parameter.replace(kind=keyword) for parameter in parameters.values()),
+                *(
+                    inspect.Parameter(name, keyword, default=usual, annotation=of)
+                    for name, (of, usual) in shared.items()
+                ),
+            ]
+        )
+        return run
+
+    return decorate
 
 
 def select_rows(
     rows: "pd.DataFrame", gpu: int | None, pattern: str | None, depth: int | None, column: str = "path"
 ) -> "pd.DataFrame":
-    """The rows of a table that the options ask for.
+    """Choose the rows of a table by GPU, name and depth.
 
     Raises:
         UsageError: The recording has no such GPU, or the pattern is not a regular expression.
@@ -240,24 +257,24 @@ def select_rows(
     if gpu is not None:
         selected = selected[selected["gpu"] == gpu]
         if selected.empty:
-            known = ", ".join(str(number) for number in sorted(rows["gpu"].unique()))
-            raise UsageError(f"The recording has no GPU {gpu}.", f"It has: {known}.")
+            gpus = ", ".join(str(number) for number in sorted(rows["gpu"].unique()))
+            raise UsageError(f"The recording has no GPU {gpu}.", f"It has: {gpus}.")
     if pattern is not None:
         try:
-            matches = re.compile(pattern)
+            expression = re.compile(pattern)
         except re.error as error:
             raise UsageError(f"{pattern!r} is not a regular expression: {error}.") from error
-        found = selected[column].map(lambda name: matches.search(name) is not None)
-        found = found.astype(bool)  # of no rows the type is not known
-        if not found.any():
-            raise InputError(f"No {_MATCHED[column]} matches {pattern!r}.", _list_names(selected[column]))
-        selected = selected[found]
+        matches = selected[column].map(lambda name: expression.search(name) is not None)
+        matches = matches.astype(bool)  # of no rows the type is not known
+        if not matches.any():
+            raise InputError(f"No {_COLUMN_NOUNS[column]} matches {pattern!r}.", _list_names(selected[column]))
+        selected = selected[matches]
     return selected if depth is None else selected[selected["depth"] <= depth]
 
 
 def _list_names(names: "pd.Series[str]") -> str:
-    """A sentence with the first names that a recording has."""
-    known = [name for name in names.unique().tolist() if name]
-    more = [f"{len(known) - _LISTED} more"] if len(known) > _LISTED else []
-    listed = [one_line(name, _LONGEST) for name in known[:_LISTED]]
+    """Write a sentence with the first names that a recording has."""
+    unique = [name for name in names.unique().tolist() if name]
+    more = [f"{len(unique) - _LISTED} more"] if len(unique) > _LISTED else []
+    listed = [one_line(name, _LONGEST) for name in unique[:_LISTED]]
     return f"The recording has: {', '.join([*listed, *more]) or 'none'}."

@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import typer
 
-from tcprof.cli.streams import echo_error, echo_path, shown
+from tcprof.cli.streams import echo_error, echo_path, stdout_writer
 from tcprof.errors import UsageError
+from tcprof.render.html import USUAL, PageOptions
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def print_document(
     if "faults" not in form.HAS:
         print_faults(document.faults)
     if output is None:
-        with shown(styled=style.color) as stream:
+        with stdout_writer(styled=style.color) as stream:
             form.write(document, style, stream)
     else:
         with replace_file(output) as path, path.open("w", encoding="utf-8", errors="replace") as file:
@@ -62,17 +63,17 @@ def print_document(
 
 
 def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> None:
-    """What a format has no place for, on the error stream: the base of the figures, the gate, and warnings."""
+    """Print what a format has no place for to the error stream: the base of the figures, the gate, and warnings."""
     from tcprof.views.document import Medium
 
     if "base" not in has:
         print_notes(document.base)
     parts = document.shown_on(Medium.SCREEN) if "base" in has else ()
-    shown = [line for part in parts for line in getattr(part, "lines", ())]
-    if document.rows is not None and document.rows.empty and "warnings" not in has and document.if_empty not in shown:
+    lines = [line for part in parts for line in getattr(part, "lines", ())]
+    if document.rows is not None and document.rows.empty and "warnings" not in has and document.if_empty not in lines:
         print_notes((document.if_empty,))
     if "warnings" not in has:
-        print_notes(each for each in document.warnings if notes or each not in document.remarks)
+        print_notes(warning for warning in document.warnings if notes or warning not in document.remarks)
     if "gate" not in has:
         _print_gate(document)
     elif document.gate is not None and document.gate.doubt and "doubt" not in has:
@@ -86,8 +87,8 @@ def _print_gate(document: "Document") -> None:
         echo_error(render_gate(document.gate, style_of(sys.stderr)), styled=True)
 
 
-def tell_path(path: Path, format_name: str) -> None:
-    """Say which file was written; beside what other programs read, on standard error."""
+def print_path(path: Path, format_name: str) -> None:
+    """Print which file was written; beside what other programs read, on standard error."""
     if format_name in (TEXT, BRIEF):
         echo_path(path)
     else:
@@ -116,16 +117,16 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def wrapped(text: str) -> str:
-    """A paragraph for the error stream, broken into lines."""
+    """Break a paragraph into lines for the error stream."""
     from tcprof.render.formats.text import fill
 
     return fill(text, width(sys.stderr), margin="  ")
 
 
 def width(stream: TextIO | None) -> int:
-    """The columns of a line: as many as COLUMNS says, else as the terminal has; of a file some usual number."""
-    given = os.environ.get("COLUMNS", "")
-    columns = int(given) if given.isdecimal() else 0
+    """Count the columns of a line: as many as COLUMNS says, else as the terminal has; for a file a usual number."""
+    variable = os.environ.get("COLUMNS", "")
+    columns = int(variable) if variable.isdecimal() else 0
     if not columns and stream is not None and stream.isatty():
         with suppress(OSError):
             columns = os.get_terminal_size(stream.fileno()).columns
@@ -133,12 +134,12 @@ def width(stream: TextIO | None) -> int:
 
 
 def has_color(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shows colours, and its user wants them."""
+    """Tell whether a stream is a terminal that shows colours, and its user wants them."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def style_of(stream: TextIO | None, *, wide: bool = False) -> "Style":
-    """How text is set on a stream, or in a file."""
+    """Choose how text is set on a stream, or in a file."""
     from tcprof.render.formats import Style
 
     return Style(width(stream), stream is not None and has_color(stream), wide)
@@ -173,7 +174,7 @@ def progress_of(what: str, count: int) -> Iterator[Callable[[int], object]]:
 
 
 def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -> "JudgedAnalysis":
-    """What ``tcprof.read`` gives, with a line on the terminal meanwhile."""
+    """Call ``tcprof.read``, with a line on the terminal meanwhile."""
     import tcprof
     from tcprof.saved.cache import user_cache
 
@@ -185,8 +186,16 @@ def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -
     return analysis
 
 
+def write_page(document: "Document", page: Path, options: PageOptions = USUAL) -> None:
+    """Write a page, with a line on the terminal meanwhile."""
+    from tcprof.render.html import page as html
+
+    with progress(f"Writing {page.name}"):
+        html.write_page(document, page, options)
+
+
 def open_page(path: Path) -> None:
-    """Show a page in the user's browser."""
+    """Open a page in the user's browser."""
     import webbrowser
 
     if not webbrowser.open(path.resolve().as_uri()):
@@ -194,7 +203,7 @@ def open_page(path: Path) -> None:
 
 
 def add_suffix(output: Path, suffixes: Sequence[str]) -> Path:
-    """A name of a file with the first of these suffixes, if it has none and is not that of a folder or a device."""
+    """Add the first of these suffixes to a file's name that has none, unless it is that of a folder or a device."""
     if output.suffix or not suffixes or (output.exists() and not output.is_file()):
         return output
     return output.with_name(f"{output.name}{suffixes[0]}")
@@ -213,27 +222,27 @@ def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
 
 
 def origin_of(recording: Path) -> str:
-    """A number for a recording and its exports by where they lie, which does not reveal where."""
+    """Number a recording and its exports by where they lie, which does not reveal where."""
     return f"{zlib.crc32(os.fsencode(Path(os.path.realpath(recording)).parent / recording.stem)):08x}"
 
 
-def find_reports(page: Path, given: Path, files: Iterable[str]) -> tuple[str, ...]:
-    """Links from a page to the reports on recordings, where these lie beside the page or beside the recording.
+def find_reports(page: Path, path: Path, files: Iterable[str]) -> tuple[str, ...]:
+    """Link a page to the reports on recordings that lie beside the page or beside the recording.
 
     Args:
-        given: The recordings, as ``tcprof.sources.registry.find_recordings`` takes them.
+        path: The recordings, as ``tcprof.sources.registry.find_recordings`` takes them.
 
     Returns:
         A link for each of these; empty where there is no report on it.
     """
     from tcprof.sources.registry import find_recordings
 
-    links, beside = [], find_recordings(given)[0].parent
-    for recording in map(beside.joinpath, files):
-        places = (folder / f"{recording.stem}.html" for folder in (page.parent, recording.parent))
+    links, folder = [], find_recordings(path)[0].parent
+    for recording in map(folder.joinpath, files):
+        candidates = (near / f"{recording.stem}.html" for near in (page.parent, recording.parent))
         origin = origin_of(recording)
-        found = next((each for each in places if each.is_file() and _is_page_of(each, origin)), None)
-        links.append(quote(Path(os.path.relpath(found, page.parent)).as_posix()) if found else "")
+        report = next((file for file in candidates if file.is_file() and _is_page_of(file, origin)), None)
+        links.append(quote(Path(os.path.relpath(report, page.parent)).as_posix()) if report else "")
     return tuple(links)
 
 

@@ -1,16 +1,17 @@
-"""``tcprof ranks``."""
+"""``tcprof ranks``, and jobs in a folder that other commands take."""
 
 import os
 import re
 from collections.abc import Sequence
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import ForceOption, OutputOption, TableFormatOption, WideOption, choose_outputs
-from tcprof.cli.output import find_reports, print_document, print_lines, progress, progress_of, tell_path
+from tcprof.cli.options import TABLE, WIDE, Asked, Options, limit_to, option, takes
+from tcprof.cli.output import find_reports, print_document, print_lines, print_path, progress, progress_of, write_page
 from tcprof.errors import UsageError
 from tcprof.render.html import USUAL, PageOptions
 
@@ -19,148 +20,109 @@ if TYPE_CHECKING:
     from tcprof.ranks.job import Failure, Job, PerStep
     from tcprof.ranks.reduce import ReducedRank
 
-RANKS_SHOWN = 16
-RecordingsArgument = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="DIR|FILE...",
-        help="The recordings or saved analyses of a job, one or several ranks each; or folders with them.",
-    ),
-]
-RankFromOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rank-from",
+_RECORDINGS_HELP = "The recordings or saved analyses of a job, one or several ranks each; or folders with them."
+RECORDINGS: Options = {
+    "recordings": (
+        Annotated[list[Path], typer.Argument(metavar="DIR|FILE...", help=_RECORDINGS_HELP)],
+        Parameter.empty,
+    )
+}
+READING = (
+    option(
+        *("rank_from", str | None, None),
+        "Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank.",
         metavar="REGEX",
-        help="Pattern of the rank in file names, such as 'rank(\\d+)', for recordings that do not name their rank.",
-    ),
-]
-JobsOption = Annotated[int | None, typer.Option("--jobs", min=1, help="Number of processes.", show_default="all cores")]
-DaskOption = Annotated[
-    str | None,
-    typer.Option(
-        "--dask",
+    )
+    | option("jobs", int | None, None, "Number of processes.", min=1, show_default="all cores")
+    | option(
+        *("dask", str | None, None),
+        "Read on the workers of this Dask scheduler, which must reach the recordings: an address, a scheduler file, or "
+        "local.",
         metavar="ADDRESS",
-        help="Read on the workers of this Dask scheduler, which must reach the recordings: an address, a scheduler "
-        "file, or local.",
         envvar="DASK_SCHEDULER_ADDRESS",
-    ),
-]
-PerStepOption = Annotated[
-    str | None,
-    typer.Option(
-        "--per-step",
-        metavar="TEXT",
-        help="What one step of the whole job processes, such as '4096 tokens' or '256 images'; gives throughput.",
-    ),
-]
-SaveOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--save",
-        metavar="FOLDER",
-        help="Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them.",
-    ),
-]
+    )
+)
+PER_STEP = option(
+    *("per_step", str | None, None),
+    "What one step of the whole job processes, such as '4096 tokens' or '256 images'; gives throughput.",
+    metavar="TEXT",
+)
+SAVE = option(
+    *("save", Path | None, None),
+    "Also write the job's frames, one Parquet file each; 'tcprof ranks FOLDER' reads them.",
+    metavar="FOLDER",
+)
+_FEW = 16  # ranks that are listed
+LIMIT = limit_to(_FEW, "Number of ranks to show, the slowest first; 0 for all.")
 
 
 @app.command(epilog="Examples:\n\ntcprof ranks run/\n\ntcprof ranks job-*.tcprof -o job.html")
-def ranks(
-    recordings: RecordingsArgument,
-    rank_from: RankFromOption = None,
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
-    per_step: PerStepOption = None,
-    save: SaveOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, help="Number of ranks to show, the slowest first; 0 for all.")
-    ] = RANKS_SHOWN,
-    output_format: TableFormatOption = None,
-    output: OutputOption = None,
-    wide: WideOption = False,
-    force: ForceOption = False,
-) -> None:
+@takes(RECORDINGS, READING, PER_STEP, SAVE, LIMIT, TABLE, WIDE)
+def ranks(asked: Asked) -> None:
     """Show which rank of a job holds the others up, and why.
 
     It also says what the job would save without that delay. Rank numbers come from the variables that the launcher set,
     never from the order of the files. Each recording is reduced where it is stored; saved analyses (.tcprof) of 1,024
     ranks take a few hundred megabytes. '-o NAME.html' writes a page with every rank in every step.
     """
-    chosen, job = show_job(
-        recordings, output_format, output, limit or None, (rank_from, jobs, dask), per_step, wide=wide, force=force
-    )
-    if save is not None:
+    chosen, job = show_job(asked, asked.recordings, asked.limit or None)
+    if asked.save is not None:
         from tcprof.ranks.store import write_job
 
-        write_job(job, save)
-        tell_path(save, chosen)
+        write_job(job, asked.save)
+        print_path(asked.save, chosen)
 
 
-def show_job(
-    recordings: Sequence[Path],
-    output_format: str | None,
-    output: Path | None,
-    limit: int | None = RANKS_SHOWN,
-    reading: tuple[str | None, int | None, str | None] = (None, None, None),
-    per_step: str | None = None,
-    *,
-    wide: bool,
-    force: bool,
-) -> tuple[str, "Job"]:
+def show_job(asked: Asked, paths: Sequence[Path], limit: int | None = _FEW) -> tuple[str, "Job"]:
     """Show the job of some recordings, or write its page; returns the format and the job."""
-    from tcprof.ranks.job import join_ranks
     from tcprof.views.job import view_job
 
-    chosen, file, page = choose_outputs(output_format, output, tuple(recordings), force=force)
-    amount = _parse_per_step(per_step)
-    job = join_ranks(*_read(recordings, *reading), amount)
-    print_document(view_job(job, limit), chosen, file, wide=wide)
+    chosen, file, page = asked.choose_outputs(*paths, has_page=True)
+    job = _join(paths, asked)
+    print_document(view_job(job, limit), chosen, file, wide=asked.wide)
     if page is not None:
-        _write_page(job, page, recordings)
-        tell_path(page, chosen)
+        _write_page(job, page, paths)
+        print_path(page, chosen)
     return chosen, job
 
 
 def report_job(folder: Path, page: Path, options: PageOptions) -> None:
     """Write the page of the job whose recordings lie in a folder, and print its verdict."""
-    from tcprof.ranks.job import join_ranks
     from tcprof.ranks.verdict import judge_job
 
-    job = join_ranks(*_read([folder], None, None, None))
+    job = _join([folder])
     _write_page(job, page, [folder], options)
     print_lines(judge_job(job)[:2])
 
 
 def as_jobs(paths: Sequence[Path], sides: Sequence["Side"] = ()) -> list["Job"]:
-    """The sides as jobs, if one of them is: a job's folder, or recordings that are each of another rank."""
+    """Read the sides as jobs, if one of them is: a job's folder, or recordings that are each of another rank."""
     from tcprof.ranks.job import join_ranks
     from tcprof.ranks.reduce import reduce_analysis
     from tcprof.sources.registry import is_job
 
     if any(is_job(path) for path in paths):
-        return [join_ranks(*_read([path], None, None, None)) for path in paths]
+        return [_join([path]) for path in paths]
     if not any(map(_has_ranks, sides)):
         return []
-    return [join_ranks([rank for each in side.recordings for rank in reduce_analysis(each)]) for side in sides]
+    return [join_ranks([rank for analysis in side.recordings for rank in reduce_analysis(analysis)]) for side in sides]
 
 
 def _has_ranks(side: "Side") -> bool:
-    known = [each.recording.identity.rank for each in side.recordings]
-    return len(known) > 1 and len({rank.rank for rank in known if rank}) == len(known)
+    ranks = [analysis.recording.identity.rank for analysis in side.recordings]
+    return len(ranks) > 1 and len({rank.rank for rank in ranks if rank}) == len(ranks)
 
 
-def _write_page(job: "Job", page: Path, given: Sequence[Path], options: PageOptions = USUAL) -> None:
+def _write_page(job: "Job", page: Path, paths: Sequence[Path], options: PageOptions = USUAL) -> None:
     """Write the page of a job, with links to the reports on its ranks that lie beside it or beside the recordings."""
     from tcprof.ranks.gather import find_files
-    from tcprof.render.html.page import write_page
     from tcprof.sources.registry import is_job
     from tcprof.views.job import view_job
 
-    with progress(f"Writing {page.name}"):
-        files = find_files(each for each in given if not is_job(each))
-        links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
-        of_ranks = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
-        write_page(view_job(job, links=of_ranks if any(of_ranks) else ()), page, options)
+    files = find_files(path for path in paths if not is_job(path))
+    links = {file.name: find_reports(page, file, [file.name])[0] for file in files}
+    reports = [links.get(name, "") for name in job.ranks.sort_values("rank")["file"]]
+    write_page(view_job(job, links=reports if any(reports) else ()), page, options)
 
 
 def _parse_per_step(text: str | None) -> "PerStep | None":
@@ -176,24 +138,33 @@ def _parse_per_step(text: str | None) -> "PerStep | None":
     return PerStep(int(match[1].replace(",", "").replace("_", "")), match[2].strip())
 
 
+def _join(paths: Sequence[Path], asked: Asked | None = None) -> "Job":
+    """Read the ranks of jobs in folders, and of recordings, and join them."""
+    from tcprof.ranks.job import join_ranks
+
+    names = ("rank_from", "jobs", "dask", "per_step")
+    rank_from, jobs, dask, per_step = (getattr(asked, name, None) for name in names)
+    amount = _parse_per_step(per_step)
+    return join_ranks(*_read(paths, rank_from, jobs, dask), amount)
+
+
 def _read(
-    given: Sequence[Path], rank_from: str | None, jobs: int | None, dask: str | None
+    paths: Sequence[Path], rank_from: str | None, jobs: int | None, dask: str | None
 ) -> tuple[list["ReducedRank"], list["Failure"]]:
-    """The ranks of jobs in folders, and of recordings; and what gave none."""
-    from tcprof.ranks import executors
-    from tcprof.ranks.gather import check_ranks, find_files, gather
+    """Read the ranks; and the recordings that gave none."""
+    from tcprof.ranks import gather
     from tcprof.ranks.store import read_job
     from tcprof.sources.registry import is_job
 
-    stored = [rank for each in given if is_job(each) for rank in read_job(each)]
-    files = find_files(each for each in given if not is_job(each))
+    stored = [rank for path in paths if is_job(path) for rank in read_job(path)]
+    files = gather.find_files(path for path in paths if not is_job(path))
     if rank_from is None and not dask:
         with progress("Reading which ranks these are"):
-            check_ranks(files)
+            gather.check_ranks(files)
     workers = max(1, min(jobs or os.cpu_count() or 1, len(files)))
-    start = executors.processes(workers)
+    start = gather.start_processes(workers)
     if dask:
-        start, workers = executors.dask(dask)
+        start, workers = gather.connect_dask(dask)
     with progress_of("Reading", len(files)) as on_done:
-        reduced, failures = gather(files, start, workers, rank_from, on_done)
+        reduced, failures = gather.gather(files, start, workers, rank_from, on_done)
     return [*stored, *reduced], failures

@@ -27,7 +27,7 @@ def make_session(
     job: str,
     is_draft: bool,
 ) -> "Session":
-    """The recordings to make, and a note where the program's Python is not tcprof's own."""
+    """Plan the recordings to make, and note where the program's Python is not tcprof's own."""
     from tcprof.record.program import choose_python
     from tcprof.record.recording import Session
 
@@ -43,7 +43,7 @@ def check_targets(session: "Session", *, force: bool, redact: bool) -> None:
     from tcprof.outputs import check_target
 
     session.check_reports(force)
-    for report in (each.report for files in session.reports for each in (files, *files.captures())):
+    for report in (run_files.report for files in session.reports for run_files in (files, *files.captures())):
         check_target(report.with_suffix(".html"), (), force=force)
         for saved in (report.with_suffix(SAVED_SUFFIX), *((name_copy(report),) if redact else ())):
             check_target(saved, (), force=force, for_recording=True)
@@ -79,7 +79,7 @@ def record_all(
                 written += _show(report, analysis, redact=redact, in_full=is_only, wide=wide)
             except KeyboardInterrupt as stop:
                 unread = run.reports[run.reports.index(report) :]
-                commands = "; ".join(f"tcprof report {each}" for each in unread)
+                commands = "; ".join(f"tcprof report {path}" for path in unread)
                 whole = "It is whole" if len(unread) == 1 else "These are whole"
                 raise StoppedError(f"Stopped while {report} was read.", f"{whole}: {commands}") from stop
             except TcprofError as error:
@@ -102,10 +102,10 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     from tcprof.views.recording.show import view_recording, view_verdict_in_short
 
     page, findings = report.with_suffix(".html"), analysis.findings
-    shown = view_recording(analysis, findings) if in_full else view_verdict_in_short(analysis, findings)
-    print_document(shown, TEXT, wide=wide, notes=not in_full)
+    document = view_recording(analysis, findings) if in_full else view_verdict_in_short(analysis, findings)
+    print_document(document, TEXT, wide=wide, notes=not in_full)
     if in_full:  # where the program was run once more for it
-        print_notes(each.text for each in find_recording_cost(analysis))
+        print_notes(cost.text for cost in find_recording_cost(analysis))
     with progress(f"Writing {page.name}"):
         write_page(view_recording(analysis, findings), page, PageOptions(origin=origin_of(report)))
     written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]

@@ -1,4 +1,4 @@
-"""The only place where the command line meets its streams: what is shown, and what happens when nobody reads it.
+"""The only place where the command line meets its streams: what it prints, and what happens when nobody reads it.
 
 On a terminal, characters that it acts upon are replaced in whatever came from a recording, a file name or another
 program. A character that the stream's encoding lacks becomes a question mark.
@@ -43,8 +43,8 @@ def open_streams() -> None:
 
 
 @contextmanager
-def shown(*, styled: bool = False) -> Iterator[Writer]:
-    """The output, to write to in the block: as it is unless it is a terminal.
+def stdout_writer(*, styled: bool = False) -> Iterator[Writer]:
+    """Give the output to write to, through a filter of control characters where it is a terminal.
 
     Args:
         styled: Whether the text is made for a terminal: its names are printable, and it has colours.
@@ -76,14 +76,14 @@ class _Printable:
 
 
 def echo(text: str) -> None:
-    """Write text to the output, see ``shown``."""
-    with shown() as stream:
+    """Write text to the output, see ``stdout_writer``."""
+    with stdout_writer() as stream:
         stream.write(text)
 
 
 def echo_path(path: Path) -> None:
     """Write the path of a file that was written on a line of its own; for other programs with the bytes of its name."""
-    with shown() as stream:
+    with stdout_writer() as stream:
         if sys.stdout.isatty():
             stream.write(f"{path}\n")
         else:
@@ -124,7 +124,7 @@ def _discard(stream: TextIO) -> None:
 
 
 @contextmanager
-def ended_in_order() -> Iterator[None]:
+def raise_on_signal() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise SystemExit, and SIGINT KeyboardInterrupt, until the block has ended."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread can
         yield
@@ -163,7 +163,7 @@ def _set_alarm(after_s: int) -> None:
 
 
 def _is_handled(error: BaseException | None) -> bool:
-    """Whether the block that runs now handles an exception, or one that was raised while it was handled."""
+    """Tell whether the block that runs now handles an exception, or one that was raised while it was handled."""
     handled = sys.exc_info()[1]
     while handled is not None and handled is not error:
         handled = handled.__context__

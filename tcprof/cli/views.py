@@ -1,58 +1,43 @@
-"""The commands that only show: a recording in one view or another, or this machine."""
+"""The commands that show a recording in one view or another."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.look import EVERY, NAMES, PEAK, PRINT, ROWS, WARM_UP, WIDE, WINDOW, Look, limit_to, look
 from tcprof.cli.options import (
-    LIST_FORMATS,
-    ForceOption,
-    ListFormatOption,
-    NcuOption,
-    NsysOption,
-    OutputOption,
-    ScreenLimitOption,
-    choose_format,
+    EVERY,
+    NAMES,
+    PEAK,
+    PRINT,
+    RECORDING,
+    ROWS,
+    WARM_UP,
+    WIDE,
+    WINDOW,
+    Asked,
+    limit_to,
+    option,
     select_rows,
+    takes,
 )
-from tcprof.cli.output import print_document, progress
 from tcprof.cli.streams import echo
-from tcprof.errors import UsageError
+from tcprof.errors import InputError, UsageError
 from tcprof.views import ROWS_SHOWN, Order
 
-NOT_READY = 3
-
-
-@app.command(epilog="Examples:\n\ntcprof doctor\n\ntcprof doctor --format json")
-def doctor(
-    nsys: NsysOption = None,
-    output_format: ListFormatOption = None,
-    output: OutputOption = None,
-    force: ForceOption = False,
-) -> None:
-    """Check whether this machine can record GPU metrics.
-
-    If not, it says why and what to do. Checks nsys, its importer, GPUs, permission to read counters, other profilers,
-    disk and Python; then samples the GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is
-    possible, otherwise 3.
-    """
-    from tcprof.record.doctor import check_up
-    from tcprof.views.commands import is_ready, view_checks
-
-    chosen = choose_format(output_format, output, formats=LIST_FORMATS, force=force)
-    with progress("Checking this machine"):
-        checks = check_up(Path.cwd(), nsys)
-    print_document(view_checks(checks), chosen, output)
-    if not is_ready(checks):
-        raise typer.Exit(NOT_READY)
+SCREEN_LIMIT = option(
+    "limit", int | None, None, "Number of rows in each table; by default up to 5, so that all fits on 30 lines.", min=1
+)
+NCU = option(
+    *("ncu", str | None, None),
+    "Print only the Nsight Compute command that profiles the longest matching kernel.",
+    metavar="REGEX",
+)
 
 
 @app.command(epilog="Example:\n\ntcprof show run.nsys-rep")
-@look(WINDOW, WARM_UP, PRINT, WIDE)
-def show(asked: Look, limit: ScreenLimitOption = None) -> None:
+@takes(RECORDING, SCREEN_LIMIT, WINDOW, WARM_UP, PRINT, WIDE)
+def show(asked: Asked) -> None:
     """Show a recording, or a job in a folder, on one screen.
 
     The verdict, what to do first, and what loses most; for a job, what 'tcprof ranks' shows.
@@ -62,16 +47,15 @@ def show(asked: Look, limit: ScreenLimitOption = None) -> None:
     if asked.recording.is_dir():
         from tcprof.cli.ranks import show_job
 
-        given = asked.given
-        show_job([asked.recording], given["output_format"], given["output"], wide=given["wide"], force=given["force"])
+        show_job(asked, [asked.recording])
         return
     analysis = asked.read()
-    asked.output(view_recording(analysis, analysis.findings, limit, asked.notes))
+    asked.show(view_recording(analysis, analysis.findings, asked.limit, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof advise run.nsys-rep")
-@look(WARM_UP, PRINT)
-def advise(asked: Look) -> None:
+@takes(RECORDING, WARM_UP, PRINT)
+def advise(asked: Asked) -> None:
     """Say what to do first, and how much time it saves.
 
     Each finding comes with its likely saving per step, the least and the most, and code to paste; --notes adds the
@@ -80,13 +64,13 @@ def advise(asked: Look) -> None:
     from tcprof.views.recording.advice import view_advice
 
     analysis = asked.read()
-    asked.output(view_advice(analysis, analysis.findings, asked.notes))
+    asked.show(view_advice(analysis, analysis.findings, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
-@look(WINDOW, WARM_UP, PEAK, ROWS, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
+@takes(RECORDING, WINDOW, WARM_UP, PEAK, ROWS, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
 def ranges(
-    asked: Look,
+    asked: Asked,
     kernels: Annotated[
         bool,
         typer.Option(
@@ -107,19 +91,27 @@ def ranges(
     from tcprof.views.recording.ranges import view_ranges
 
     analysis = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
-    rows, findings = asked.select(analysis.ranges), judge(analysis, asked.given["gpu"])
-    asked.output(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
+    rows, findings = asked.select(analysis.ranges), judge(analysis, asked.gpu)
+    asked.show(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
-@look(NAMES, limit_to(15, "Number of kernels to show, longest first; 0 for all."), WARM_UP, PEAK, PRINT, WIDE)
+@takes(
+    RECORDING,
+    NCU,
+    NAMES,
+    limit_to(15, "Number of kernels to show, longest first; 0 for all."),
+    WARM_UP,
+    PEAK,
+    PRINT,
+    WIDE,
+)
 def kernels(
-    asked: Look,
+    asked: Asked,
     by: Annotated[
         Literal["kernel", "path"],
         typer.Option("--by", help="One row per kernel and launch geometry, or one per path as well."),
     ] = "kernel",
-    ncu: NcuOption = None,
 ) -> None:
     """Show Tensor Active of every kernel.
 
@@ -129,22 +121,30 @@ def kernels(
     from tcprof.findings.ncu import find_command
     from tcprof.views.recording.kernels import view_kernels
 
-    if ncu is not None and (asked.given["output_format"] or asked.given["output"]):
+    if asked.ncu is not None and (asked.output_format or asked.output):
         raise UsageError("--ncu prints a command: it has no format and goes to no file.", "Leave out --format and -o.")
     analysis = asked.read()
-    if ncu is not None:
-        matching = select_rows(asked.select(analysis.kernels, "name"), None, ncu, None, "name")
+    if asked.ncu is not None:
+        matching = select_rows(asked.select(analysis.kernels, "name"), None, asked.ncu, None, "name")
         echo("".join(f"{line}\n" for line in find_command(analysis, matching)))
         return
     by_path = by == "path"
     rows = asked.select(analysis.kernels_by_path if by_path else analysis.kernels, "name")
-    asked.output(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
+    asked.show(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
-@look(ROWS, limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all."), WARM_UP, PEAK, PRINT, WIDE)
+@takes(
+    RECORDING,
+    ROWS,
+    limit_to(ROWS_SHOWN, "Number of rows to show, most time first; 0 for all."),
+    WARM_UP,
+    PEAK,
+    PRINT,
+    WIDE,
+)
 def modules(
-    asked: Look,
+    asked: Asked,
     sort: Annotated[
         Order,
         typer.Option("--sort", help="Order of sibling modules: by first call, by time, or by time lost to the peak."),
@@ -157,20 +157,19 @@ def modules(
     Tensor Active is the mean over these kernels' own time, from the fit. Lost time is the kernel time less what the
     FLOP would take at the chip's peak. JSON and CSV have all rows and columns.
     """
-    from tcprof.errors import InputError
     from tcprof.views.recording.modules import NONE, view_modules
 
     analysis = asked.read()
     if analysis.modules.empty:
         raise InputError(f"{asked.recording}: {NONE}", analysis.recording.remedies.modules)
     rows = asked.select(analysis.modules, "module")
-    asked.output(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
+    asked.show(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
-@look(ROWS, WARM_UP, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
+@takes(RECORDING, ROWS, WARM_UP, limit_to(ROWS_SHOWN), EVERY, PRINT, WIDE)
 def timeline(
-    asked: Look,
+    asked: Asked,
     step: Annotated[
         str | None,
         typer.Option(
@@ -191,5 +190,5 @@ def timeline(
     from tcprof.views.recording.time import view_timeline
 
     analysis = asked.read(step=step)
-    rows, gpu = asked.select(analysis.timeline), asked.given["gpu"]
-    asked.output(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))
+    rows, gpu = asked.select(analysis.timeline), asked.gpu
+    asked.show(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))

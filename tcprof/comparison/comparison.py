@@ -122,7 +122,7 @@ def _step_path(typical: tuple[Analysis, Analysis], renamings: tuple[Renaming, Re
 
 
 def shared_recordings(base: Side, new: Side) -> list[tuple[str, str]]:
-    """The files of both sides that hold the same recording, all of it: one may be a copy, or saved, or redacted."""
+    """List the files of both sides that hold the same whole recording: one may be a copy, saved or redacted."""
     return [
         (one.recording.file, other.recording.file)
         for one in base.recordings

@@ -62,7 +62,7 @@ class Trend:
 
     @property
     def wanted(self) -> int:
-        """Recordings of the newest program that would decide about the candidate."""
+        """Return how many recordings of the newest program would decide about the candidate."""
         return 0 if self.candidate is None else LEAST
 
 
@@ -95,20 +95,20 @@ class _Series:
 
     @property
     def is_known(self) -> bool:
-        """Whether its noise is known."""
+        """Tell whether the noise is known."""
         return len(self.held) >= (2 * LEAST if self.repeats[1] >= FEWEST_REPEATS else FEWEST)
 
     def best_place(self, first: int, last: int) -> int:
-        """Where E-divisive splits a stretch; -1 for nowhere."""
+        """Find the cut of E-divisive in a stretch; -1 for none."""
         if (first, last) not in self._best:
-            places = np.arange(first + LEAST, last - LEAST + 1)
-            energy = np.where(self.between[places], _energies(self.held[first:last]), -np.inf)
-            place = int(places[np.argmax(energy)])
-            self._best[first, last] = place if self.between[place] else -1
+            candidates = np.arange(first + LEAST, last - LEAST + 1)
+            energy = np.where(self.between[candidates], _energies(self.held[first:last]), -np.inf)
+            best = int(candidates[np.argmax(energy)])
+            self._best[first, last] = best if self.between[best] else -1
         return self._best[first, last]
 
     def in_unit(self, value: float) -> float:
-        """What was tested, as it was given."""
+        """Convert a tested value back into the unit that it was given in."""
         return float(np.exp(value)) if self.is_log else float(value)
 
 
@@ -119,12 +119,12 @@ class _Noise:
     freedom: float
 
     def of_mean(self, count: int) -> float:
-        """Variance of the mean of so many neighbours."""
+        """Compute the variance of the mean of so many neighbours."""
         lag = np.arange(1, count)
         return self.variance / count * float(1 + 2 * ((1 - lag / count) * self.correlation**lag).sum())
 
     def score(self, shift: float, before: int, after: int) -> float:
-        """How many deviations of a normal value that means of so many neighbours differ by; of Student's t in truth."""
+        """Score a shift of means in deviations of a normal value, from Student's t."""
         error = np.sqrt(self.of_mean(before) + self.of_mean(after))
         if abs(shift) <= ROUNDING or error == 0:
             return 0.0 if abs(shift) <= ROUNDING else np.inf
@@ -132,19 +132,19 @@ class _Noise:
 
 
 def find_trends(series: Sequence[tuple[Floats, Sequence[object] | None, Sequence[int]]]) -> list[Trend]:
-    """The levels of several series, of all steps claimed at most 3 % false (Benjamini and Hochberg, 1995).
+    """Find the levels of several series; at most 3 % of all steps are false (Benjamini and Hochberg, 1995).
 
     Args:
         series: Of each the values in order of time, the commit of each if known, and where accepted levels begin.
     """
-    tested = [_Series.of(*each) for each in series]
-    strongest = [min(_splits(each, each.fixed), default=(1.0, 0))[0] for each in tested if each.is_known]
+    tested = [_Series.of(*one) for one in series]
+    strongest = [min(_splits(one, one.fixed), default=(1.0, 0))[0] for one in tested if one.is_known]
     level = largest_rejected(np.array(strongest), FALSE_ALARMS)
-    return [_find_trend(each, level) for each in tested]
+    return [_find_trend(one, level) for one in tested]
 
 
 def largest_rejected(p_values: Floats, rate: float) -> float:
-    """The p value up to which claims hold, so that at most that rate of them is false."""
+    """Compute the p value up to which claims hold, so that at most that rate of them is false."""
     count = max(len(p_values), 1)
     bounds = rate * np.arange(1, count + 1) / count
     met = bounds[: len(p_values)][np.sort(p_values) <= bounds[: len(p_values)]]
@@ -153,8 +153,8 @@ def largest_rejected(p_values: Floats, rate: float) -> float:
 
 def _find_trend(series: _Series, level: float) -> Trend:
     cuts = list(series.fixed)
-    while series.is_known and (found := _find_steps(series, cuts, level)):
-        cuts = sorted([*cuts, *found])
+    while series.is_known and (new_cuts := _find_steps(series, cuts, level)):
+        cuts = sorted([*cuts, *new_cuts])
     while loose := [(p, cut) for cut in cuts if cut not in series.fixed and (p := _test(series, cuts, cut)) > level]:
         cuts.remove(max(loose)[1])
     stretches = np.split(series.held, cuts)
@@ -176,7 +176,7 @@ def _find_trend(series: _Series, level: float) -> Trend:
 
 
 def _find_steps(series: _Series, cuts: Sequence[int], level: float) -> tuple[int, ...]:
-    """The next step; or two, as each end of a spell hides the other one while it counts as noise."""
+    """Find the next step; or two, as each end of a spell hides the other one while it counts as noise."""
     splits = sorted(_splits(series, cuts))
     if splits and splits[0][0] <= level:
         return (splits[0][1],)
@@ -189,20 +189,20 @@ def _find_steps(series: _Series, cuts: Sequence[int], level: float) -> tuple[int
 
 
 def _splits(series: _Series, cuts: Sequence[int]) -> list[tuple[float, int]]:
-    """The best place for a step in each stretch between the known ones, with its p value."""
-    found = []
+    """Find the best cut in each stretch between the given ones, with its p value."""
+    splits = []
     for first, last in pairwise([0, *cuts, len(series.held)]):
-        if last - first >= 2 * LEAST and (place := series.best_place(first, last)) >= 0:
-            found.append((_test(series, cuts, place), place))
-    return found
+        if last - first >= 2 * LEAST and (cut := series.best_place(first, last)) >= 0:
+            splits.append((_test(series, cuts, cut), cut))
+    return splits
 
 
 def _energies(values: Floats) -> Floats:
-    """Matteson and James' statistic with exponent 1 of each split that leaves LEAST values on both sides."""
+    """Compute Matteson and James' statistic, exponent 1, of each split with LEAST values on both sides."""
     count, values = len(values), values - np.median(values)
     ordered = np.sort(values)
-    place, sums = np.searchsorted(ordered, values), np.append(0, ordered.cumsum())
-    to_all = sums[-1] - 2 * sums[place] + (2 * place - count) * values  # sum of each one's distances from all
+    rank, sums = np.searchsorted(ordered, values), np.append(0, ordered.cumsum())
+    to_all = sums[-1] - 2 * sums[rank] + (2 * rank - count) * values  # sum of each one's distances from all
     left = np.arange(LEAST, count - LEAST + 1)
     right, inner, upto = count - left, 2 * _earlier(values).cumsum()[left - 1], to_all.cumsum()[left - 1]
     within = inner / (left * (left - 1)) + (to_all.sum() - 2 * upto + inner) / (right * (right - 1))
@@ -210,31 +210,31 @@ def _energies(values: Floats) -> Floats:
 
 
 def _earlier(values: Floats) -> Floats:
-    """The sum of each value's distances from those before it, by blocks of rows that stay in the CPU's cache."""
-    found = np.empty(len(values))
+    """Sum each value's distances from those before it, by blocks of rows that stay in the CPU's cache."""
+    sums = np.empty(len(values))
     for first in range(0, len(values), _BLOCK):
         some = values[first : first + _BLOCK]
-        found[first : first + len(some)] = np.abs(some[:, None] - values[:first]).sum(axis=1)
+        sums[first : first + len(some)] = np.abs(some[:, None] - values[:first]).sum(axis=1)
         inner = np.abs(some[:, None] - some) * _LOWER[: len(some), : len(some)]
-        found[first : first + len(some)] += inner.sum(axis=1)
-    return found
+        sums[first : first + len(some)] += inner.sum(axis=1)
+    return sums
 
 
-def _test(series: _Series, cuts: Sequence[int], place: int) -> float:
-    """The p value of a step, as the best of all places between its neighbours."""
-    every = sorted({*cuts, place})
-    borders = [0, *every, len(series.held)]
-    at = borders.index(place, 1)
+def _test(series: _Series, cuts: Sequence[int], cut: int) -> float:
+    """Compute the p value of a step, as the best of all cuts between its neighbours."""
+    all_cuts = sorted({*cuts, cut})
+    borders = [0, *all_cuts, len(series.held)]
+    at = borders.index(cut, 1)
     first, last = borders[at - 1], borders[at + 1]
-    if min(place - first, last - place) < 1:
+    if min(cut - first, last - cut) < 1:
         return 1.0
-    shift = series.held[place:last].mean() - series.held[first:place].mean()
-    score = _measure_noise(series, every).score(shift, place - first, last - place)
+    shift = series.held[cut:last].mean() - series.held[first:cut].mean()
+    score = _measure_noise(series, all_cuts).score(shift, cut - first, last - cut)
     return _best_of_all(score, last - first)
 
 
 def _best_of_all(score: float, count: int) -> float:
-    """How often the best of all splits of so many values has such a score: Bonferroni's bound, or a closer one."""
+    """Estimate how often the best of all splits of so many values scores so high: Bonferroni or a closer bound."""
     if not 1.5 < score < np.inf or count < 2 * LEAST:
         return float(np.clip(2 * max(count - 2 * LEAST + 1, 1) * special.ndtr(-score), 0, 1))
     density = np.exp(-(score**2) / 2) / np.sqrt(2 * np.pi)
@@ -243,7 +243,7 @@ def _best_of_all(score: float, count: int) -> float:
 
 
 def _measure_noise(series: _Series, cuts: Sequence[int]) -> _Noise:
-    """Noise around the levels; no less than between recordings of one commit."""
+    """Measure the noise around the levels; no less than between recordings of one commit."""
     stretches = [part for part in np.split(series.held, cuts) if len(part)]
     rest = [part - part.mean() for part in stretches]
     count, levels = len(series.held), len(stretches)
@@ -265,23 +265,23 @@ def _measure_noise(series: _Series, cuts: Sequence[int]) -> _Noise:
 
 
 def _find_candidate(series: _Series, cuts: Sequence[int], noise: _Noise, level: float) -> int | None:
-    """The first of the last recordings that are too few for a level of their own, but off the one before them."""
+    """Find the first of the last recordings that are too few for a level, but off the one before them."""
     first, last = (cuts[-1] if cuts else 0), len(series.raw)
     scores = {
-        place: noise.score(
-            float(series.raw[place:].mean() - series.held[first:place].mean()), place - first, last - place
+        index: noise.score(
+            float(series.raw[index:].mean() - series.held[first:index].mean()), index - first, last - index
         )
-        for place in range(max(last - LEAST + 1, first + LEAST), last)
-        if series.between[place]
+        for index in range(max(last - LEAST + 1, first + LEAST), last)
+        if series.between[index]
     }
-    place = max(scores, key=lambda each: scores[each], default=None)
-    if place is None or 2 * (LEAST - 1) * special.ndtr(-scores[place]) > level:
+    index = max(scores, key=lambda index: scores[index], default=None)
+    if index is None or 2 * (LEAST - 1) * special.ndtr(-scores[index]) > level:
         return None
-    return place
+    return index
 
 
 def _hold_outliers(values: Floats) -> Floats:
-    """Values, those far from the median of their neighbours brought nearer to it.
+    """Bring values that are far from the median of their neighbours nearer to it.
 
     At both ends neighbours are the outermost of which most make a level: fewer that are off must not pass for one.
     """

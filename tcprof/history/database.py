@@ -23,13 +23,13 @@ _FORMS = "Give sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE."
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO)
 
 
-def find_url(given: str | None) -> URL:
-    """The store that is meant: the one that is given, that of ``TCPROF_STORE``, or the file of the project.
+def find_url(address: str | None) -> URL:
+    """Find the store: the one that is given, that of ``TCPROF_STORE``, or the file of the project.
 
     Raises:
         UsageError: It is no address of a database that tcprof uses.
     """
-    named = given or os.environ.get(VARIABLE, "")
+    named = address or os.environ.get(VARIABLE, "")
     if not named:
         here = Path.cwd()
         root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
@@ -44,7 +44,7 @@ def find_url(given: str | None) -> URL:
     return url.set(drivername=_KINDS[backend])
 
 
-class Database:
+class StoreDatabase:
     """A store's database, whose tables are there and of this tcprof's form.
 
     Args:
@@ -85,13 +85,13 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A connection whose statements see one state of the store."""
+        """Open a connection whose statements see one state of the store."""
         with self._in_words(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """The only connection that writes; all of it is done, or nothing."""
+        """Open the only connection that writes; all of it is done, or nothing."""
         with self._in_words(), self._engine.execution_options(writes=True).begin() as connection:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
@@ -137,7 +137,7 @@ class NoStoreError(NoRunError):
 
 
 def no_store(name: str) -> NoStoreError:
-    """The error of a store that is not there."""
+    """Make the error of a store that is not there."""
     return NoStoreError(f"There is no store {name} yet.", "Add a first run: tcprof history add RECORDING --keep")
 
 

@@ -31,12 +31,12 @@ _KEY = ["scope", "subject", "gpu", "metric"]
 
 
 def list_points(analysis: Analysis) -> pd.DataFrame:
-    """What is known of the recording: its series and their values, without the number of a run.
+    """List the points of a recording: its series and their values, without the number of a run.
 
     GPUs are counted among those with work: which of a machine's a program gets does not matter.
     """
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
-    order = {gpu: place for place, gpu in enumerate(sorted(captures["gpu"]))}
+    order = {gpu: number for number, gpu in enumerate(sorted(captures["gpu"]))}
     parts = [*_of_kinds(analysis), *_of_ranges(analysis), *_of_modules(analysis)]
     if not parts:
         return pd.DataFrame(columns=_COLUMNS)
@@ -49,14 +49,14 @@ def list_points(analysis: Analysis) -> pd.DataFrame:
     return points.assign(gpu=points["gpu"].map(order), unit=units, **ends)[_COLUMNS].reset_index(drop=True)
 
 
-def _rows(metric: str, scope: str, places: pd.DataFrame, centers: Centers) -> pd.DataFrame:
-    """Points of one metric; ``places`` has their subjects and GPUs."""
+def _rows(metric: str, scope: str, keys: pd.DataFrame, centers: Centers) -> pd.DataFrame:
+    """Make the points of one metric; ``keys`` has their subjects and GPUs."""
     ends = {"value": centers.value, "low": centers.low, "high": centers.high, "n": centers.count}
-    return places[["subject", "gpu"]].assign(metric=metric, scope=scope, **ends)
+    return keys[["subject", "gpu"]].assign(metric=metric, scope=scope, **ends)
 
 
 def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
-    """Step time, Tensor Active and GPU idle of each kind of steps, as ``tcprof show`` has them."""
+    """List step time, Tensor Active and GPU idle of each kind of steps, as ``tcprof show`` has them."""
     kinds = analysis.kinds
     if kinds.empty:
         return []
@@ -71,15 +71,16 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
     times = find_medians(at, length, size, FEWEST_STEP_TIMES)
     parts = [_rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy()))]
     first = analysis.step_summary.assign(kind=0).set_index(["gpu", "kind"]).reindex(index)
-    for metric, column, own in (
+    for metric, column, rounded_ends in (
         (HEADLINE.name, "tensor_active_mean_pct", HEADLINE_INTERVAL),
         ("gpu_idle_pct", "idle_pct", ()),
     ):
         share = steps[column].to_numpy()
         low, high = bootstrap_interval(at, np.nan_to_num(share * length), np.where(np.isnan(share), 0, length), size)
-        if own:  # which rounding widens
+        if rounded_ends:  # which rounding widens
             low, high = (
-                np.where(first[name].notna(), first[name], end) for name, end in zip(own, (low, high), strict=True)
+                np.where(first[name].notna(), first[name], end)
+                for name, end in zip(rounded_ends, (low, high), strict=True)
             )
         count = kinds["step_count"].to_numpy()
         parts.append(_rows(metric, STEP, kinds, Centers(count, kinds[metric].to_numpy(), low, high, times.constant)))
@@ -87,19 +88,21 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
 
 
 def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
-    """Time and Tensor Active of ranges, as ``tcprof compare`` and ``tcprof ranges`` have them.
+    """List time and Tensor Active of ranges, as ``tcprof compare`` and ``tcprof ranges`` have them.
 
     FLOP/s are those of the steps alone, or of the captures where nothing iterates.
     """
-    places = list_path_keys([analysis.ranges])
-    centers = measure(analysis, places, Renaming()).centers[MEDIAN]
-    ranges = places.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
+    keys = list_path_keys([analysis.ranges])
+    centers = measure(analysis, keys, Renaming()).centers[MEDIAN]
+    ranges = keys.merge(analysis.ranges, on=KEYS, how="left", validate="one_to_one").assign(
         subject=lambda rows: rows["path"]
     )
     iterates = set(analysis.steps["path"])
-    shown = ~ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]) & (ranges["depth"] > 0)
-    chosen = ranges[shown].sort_values("gpu_window_ns", ascending=False, kind="stable").groupby("gpu").head(MOST).index
-    known = np.isin(np.arange(len(ranges)), chosen)
+    is_shown = ~ranges["domain"].isin([OPS_DOMAIN, KERNEL_ORDER_DOMAIN]) & (ranges["depth"] > 0)
+    chosen = (
+        ranges[is_shown].sort_values("gpu_window_ns", ascending=False, kind="stable").groupby("gpu").head(MOST).index
+    )
+    is_listed = np.isin(np.arange(len(ranges)), chosen)
     is_step = ranges["path"].isin(iterates).to_numpy() & (ranges["depth"] > 0).to_numpy()
     is_capture = ((ranges["depth"] == 0) & ~ranges["gpu"].isin(analysis.steps["gpu"])).to_numpy()
     count, value, low, high = (
@@ -107,7 +110,7 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
     )
     active = Centers(count, value, low, high, np.zeros(len(ranges), dtype=bool))
     parts = []
-    for scope, rows in ((RANGE, known), (CAPTURE, is_capture)):
+    for scope, rows in ((RANGE, is_listed), (CAPTURE, is_capture)):
         for metric, of_metric in (("gpu_window_ns", centers["gpu_window_ns"]), (HEADLINE.name, active)):
             parts.append(_rows(metric, scope, ranges, of_metric)[rows])
         for metric in ("tensor_tflops", "hfu_pct"):
@@ -117,17 +120,17 @@ def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
 
 
 def _of_modules(analysis: Analysis) -> list[pd.DataFrame]:
-    """Kernel time per step and Tensor Active of modules, layers of a list together."""
+    """List kernel time per step and Tensor Active of modules, layers of a list together."""
     if analysis.modules.empty:
         return []
     modules = fold_layers(analysis.modules)
-    places = modules[["gpu", "module", "phase"]].drop_duplicates(ignore_index=True)
-    found = measure_modules(analysis, modules, pd.MultiIndex.from_frame(places))
-    named = (places["phase"] == ALL) & (places["module"] != "")
-    time = pd.Series(found.time.centers.value)[named].sort_values(ascending=False, kind="stable")
-    chosen = places.loc[time.index].groupby("gpu").head(MOST).index
-    rows = places.assign(subject=places["module"])
+    keys = modules[["gpu", "module", "phase"]].drop_duplicates(ignore_index=True)
+    measured = measure_modules(analysis, modules, pd.MultiIndex.from_frame(keys))
+    named = (keys["phase"] == ALL) & (keys["module"] != "")
+    time = pd.Series(measured.time.centers.value)[named].sort_values(ascending=False, kind="stable")
+    chosen = keys.loc[time.index].groupby("gpu").head(MOST).index
+    rows = keys.assign(subject=keys["module"])
     return [
-        _rows(metric, MODULE, rows, known.centers).loc[chosen]
-        for metric, known in (("kernel_ns", found.time), ("tensor_active_pct", found.active))
+        _rows(metric, MODULE, rows, figures.centers).loc[chosen]
+        for metric, figures in (("kernel_ns", measured.time), ("tensor_active_pct", measured.active))
     ]

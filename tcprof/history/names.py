@@ -18,14 +18,14 @@ _OF_COMMIT = re.compile(r"commit:(?P<commit>[0-9a-fA-F]{4,64})(?::(?P<program>.+
 _LISTED = 8
 
 
-def names_runs(given: Path) -> bool:
-    """Whether a name is one of runs; a file or a folder of that name goes first."""
-    text = str(given)
-    return bool(_OF_BRANCH.fullmatch(text) or _OF_COMMIT.fullmatch(text)) and not given.exists()
+def is_run_reference(path: Path) -> bool:
+    """Tell whether a name means runs; a file or a folder of that name goes first."""
+    text = str(path)
+    return bool(_OF_BRANCH.fullmatch(text) or _OF_COMMIT.fullmatch(text)) and not path.exists()
 
 
 def find_runs(store: "Store", name: str) -> "pd.DataFrame":
-    """The runs that a name means, oldest first: ``tcprof.frames.HISTORY_RUNS``.
+    """Find the runs that a name means, oldest first: ``tcprof.frames.HISTORY_RUNS``.
 
     ``BRANCH@latest`` and ``BRANCH@-N`` mean one run, ``BRANCH@-N..`` that one and those after it, of the same facts
     that split series. ``commit:HASH`` means all runs of a commit, by the first digits of its hash.
@@ -37,17 +37,17 @@ def find_runs(store: "Store", name: str) -> "pd.DataFrame":
     """
     from tcprof.history.run import SPLITTING
 
-    if found := _OF_COMMIT.fullmatch(name):
-        return _of_one_program(_of_commit(store, found["commit"]), name, found["program"])
-    found = _OF_BRANCH.fullmatch(name)
-    assert found is not None  # see ``names_runs``
-    runs = _of_one_program(_of_branch(store, found["branch"]), name, found["program"])
+    if match := _OF_COMMIT.fullmatch(name):
+        return _of_one_program(_of_commit(store, match["commit"]), name, match["program"])
+    match = _OF_BRANCH.fullmatch(name)
+    assert match is not None  # see ``is_run_reference``
+    runs = _of_one_program(_of_branch(store, match["branch"]), name, match["program"])
     facts = list(SPLITTING)
     alike = runs[facts].fillna(-1).eq(runs[facts].iloc[-1].fillna(-1)).all(axis=1)
-    runs, back = runs[alike], int(found.group("back") or 1)
-    if back > len(runs) and not found["on"]:
-        raise InputError(f"{name}: {found['branch']} has {len(runs)} such runs.", "Give a smaller number.")
-    return runs.iloc[-back:] if found["on"] else runs.iloc[-back : len(runs) - back + 1]
+    runs, back = runs[alike], int(match.group("back") or 1)
+    if back > len(runs) and not match["on"]:
+        raise InputError(f"{name}: {match['branch']} has {len(runs)} such runs.", "Give a smaller number.")
+    return runs.iloc[-back:] if match["on"] else runs.iloc[-back : len(runs) - back + 1]
 
 
 def write_runs(store: "Store", name: str, folder: Path) -> Path:
@@ -85,23 +85,25 @@ def _of_commit(store: "Store", commit: str) -> "pd.DataFrame":
 
 def _of_branch(store: "Store", branch: str) -> "pd.DataFrame":
     runs = store.runs()
-    found = runs[runs["branch"] == branch]
-    if found.empty:
-        known = [one_line(each, 40) for each in runs["branch"].unique()[:_LISTED] if each]
-        others = f"It has runs of {', '.join(known)}. " if known else ""
+    chosen = runs[runs["branch"] == branch]
+    if chosen.empty:
+        branches = [one_line(text, 40) for text in runs["branch"].unique()[:_LISTED] if text]
+        hint = f"It has runs of {', '.join(branches)}. " if branches else ""
         raise NoRunError(
             f"{store.name} has no run of {one_line(branch, 80)} yet.",
-            f"{others}Add one: tcprof history add RECORDING --branch {one_line(branch, 80)} --keep",
+            f"{hint}Add one: tcprof history add RECORDING --branch {one_line(branch, 80)} --keep",
         )
-    return found
+    return chosen
 
 
 def _of_one_program(runs: "pd.DataFrame", name: str, program: str | None) -> "pd.DataFrame":
-    known = runs["program"].unique().tolist()
+    programs = runs["program"].unique().tolist()
     if program is not None:
         runs = runs[runs["program"] == program]
     if runs["program"].nunique() != 1:
-        listed = ", ".join(one_line(each, 40) for each in known[:_LISTED])
+        listed = ", ".join(one_line(text, 40) for text in programs[:_LISTED])
         what = "has no such program" if program is not None else "is of several programs"
-        raise InputError(f"{name} {what}: {listed}.", f"Name one of them, such as {name.partition(':')[0]}:{known[0]}")
+        raise InputError(
+            f"{name} {what}: {listed}.", f"Name one of them, such as {name.partition(':')[0]}:{programs[0]}"
+        )
     return runs

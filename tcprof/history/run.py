@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+import os
+import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +40,7 @@ NO_FACTS = Facts()
 
 
 def describe_run(analysis: Analysis, facts: Facts) -> dict[str, Any]:
-    """A row of the runs."""
+    """Make the row of a run."""
     recording, side = analysis.recording, Side("", (analysis,))
     identity, rank = recording.identity, recording.identity.rank
     program = facts.program or identity.program
@@ -73,29 +76,89 @@ def describe_run(analysis: Analysis, facts: Facts) -> dict[str, Any]:
 
 
 def fingerprint_of(run: Mapping[str, Any]) -> str:
-    """The facts of a run that split series."""
+    """Join the facts of a run that split series."""
     return json.dumps({name: run[name] for name in SPLITTING}, ensure_ascii=False)
 
 
 def signed(marks: Marks) -> Any:
-    """Marks as databases hold them, smallest first."""
+    """Convert marks to signed integers, as databases hold them."""
     return marks.astype("<u8").view("<i8")
 
 
 def clean(text: str) -> str:
-    """A text as databases take it: PostgreSQL no NUL, both no half of a character."""
+    """Remove what databases refuse in a text: PostgreSQL NUL, all of them lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "�")
 
 
 def to_utc(time: str) -> str:
-    """A time in UTC to the second; empty for one that is none."""
+    """Convert a time to UTC, to the second; empty for what is no time."""
     try:
-        known = datetime.fromisoformat(time)
+        parsed = datetime.fromisoformat(time)
     except ValueError:
         return ""
-    return known.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if known.tzinfo else f"{known:%Y-%m-%dT%H:%M:%S}Z"
+    return parsed.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if parsed.tzinfo else f"{parsed:%Y-%m-%dT%H:%M:%S}Z"
 
 
 def now() -> str:
-    """The time in UTC to the second."""
+    """Return the time in UTC to the second."""
     return to_utc(datetime.now(UTC).isoformat())
+
+
+# Which branch a build is of, where it has checked out a commit alone.
+_BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME")
+_WAIT_S = 30
+
+
+def add_commit(facts: Facts) -> tuple[Facts, tuple[str, ...]]:
+    """Add commit, its time and branch from git where they are not given; returns notes for the user, too.
+
+    A given commit has the branch that is checked out only if that holds it.
+
+    Raises:
+        UsageError: The time is not in ISO 8601, or lacks its offset from UTC.
+    """
+    commit, commit_utc, branch = facts.commit, facts.commit_utc, facts.branch
+    shown_commit = _ask(
+        "show", "--no-patch", "--format=%H %cI", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}"
+    ).split()
+    if not shown_commit and commit:
+        when = "" if commit_utc else "; its run is sorted by the time of its recording: --commit-time gives another"
+        return facts, (f"{commit} is not a commit of this repository{when}.",)
+    if shown_commit:
+        if not branch and (not commit or _ask("merge-base", "HEAD", shown_commit[0]) == shown_commit[0]):
+            branch = current_branch()
+        commit, commit_utc = shown_commit[0], commit_utc or shown_commit[1]
+    note = "" if branch else "the run has no branch, so BRANCH@latest does not find it: --branch names one."
+    return replace(facts, commit=commit, commit_utc=commit_utc, branch=branch), (note,) if note else ()
+
+
+def current_branch() -> str:
+    """Find the branch that is checked out, or that the build is of; empty where neither is known."""
+    return _ask("symbolic-ref", "--short", "--quiet", "HEAD") or next(
+        (name for name in map(os.environ.get, _BRANCH_VARIABLES) if name), ""
+    )
+
+
+def _ask(*words: str) -> str:
+    """Ask git; empty where there is no git, no repository or no answer."""
+    try:
+        done = subprocess.run(["git", *words], cwd=Path.cwd(), capture_output=True, text=True, timeout=_WAIT_S)
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError, ValueError):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def parse_config(pairs: list[str]) -> dict[str, str]:
+    """Parse the KEY=VALUE pairs of ``--config``.
+
+    Raises:
+        UsageError: A pair has no equals sign, no key, or a key is given twice.
+    """
+    config: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (equals and key) or key in config:
+            what = f"gives {key} twice" if key in config else "has no key, an equals sign and a value"
+            raise UsageError(f"--config {pair!r} {what}", "Write --config batch=64 --config precision=bf16.")
+        config[key] = value
+    return config

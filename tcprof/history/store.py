@@ -17,7 +17,7 @@ from tcprof.errors import UsageError
 from tcprof.files import temporary_folder
 from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES, Schema
 from tcprof.history import tables
-from tcprof.history.database import Database, find_url
+from tcprof.history.database import StoreDatabase, find_url
 from tcprof.history.figures import METRICS, list_points
 from tcprof.history.run import NO_FACTS, Facts, clean, describe_run, fingerprint_of, now, signed
 from tcprof.saved import save
@@ -39,7 +39,7 @@ class Added:
 class Store:
     """Runs, their series and points; see ``open_store``."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StoreDatabase) -> None:
         self._database = database
         self.name = database.name  # where it is, without a password
 
@@ -60,20 +60,20 @@ class Store:
         points, fingerprint = list_points(analysis), fingerprint_of(run)
         saved = _save(analysis) if keep else None
         with self._database.write() as connection:
-            found = _find_copy(connection, run["content"], marks)
-            run_id = _insert(connection, tables.RUN, run) if found is None else found
+            copy_id = _find_copy(connection, run["content"], marks)
+            run_id = _insert(connection, tables.RUN, run) if copy_id is None else copy_id
             notes: list[str] = []
-            if found is None:
+            if copy_id is None:
                 first = [{"mark": mark, "run_id": run_id} for mark in signed(marks)[:_FIRST_MARKS].tolist()]
                 if first:
                     connection.execute(insert(tables.MARK), first)
                 notes = _add_points(connection, points, fingerprint, run_id)
             if saved and not connection.scalar(select(exists().where(tables.BLOB.c.run_id == run_id))):
                 connection.execute(insert(tables.BLOB), {"run_id": run_id, "saved": saved})
-        return Added(run_id, found is None, tuple(notes))
+        return Added(run_id, copy_id is None, tuple(notes))
 
     def runs(self, branch: str | None = None) -> pd.DataFrame:
-        """The runs of a branch, or all, in order of time: ``tcprof.frames.HISTORY_RUNS``."""
+        """Read the runs of a branch, or all, in order of time: ``tcprof.frames.HISTORY_RUNS``."""
         run = tables.RUN
         kept = exists().where(tables.BLOB.c.run_id == run.c.run_id).label("kept")
         query = select(*(column for column in run.c if column.name != "marks"), kept)
@@ -81,13 +81,13 @@ class Store:
         return _conform(HISTORY_RUNS, frame.assign(ordered_utc=_order(frame)), ["ordered_utc", "run_id"])
 
     def series(self) -> pd.DataFrame:
-        """All series: ``tcprof.frames.SERIES``."""
+        """Read all series: ``tcprof.frames.SERIES``."""
         table = tables.SERIES
         query = select(*(column for column in table.c if column.name != "key"))
         return _conform(SERIES, self._frame(query), ["series_id"])
 
     def points(self, series_ids: Iterable[int] | None = None, run_ids: Iterable[int] | None = None) -> pd.DataFrame:
-        """The points of some series and runs, or of all, each series' in the order of ``runs``.
+        """Read the points of some series and runs, or of all, each series' in the order of ``runs``.
 
         Returns:
             ``tcprof.frames.POINTS``.
@@ -109,21 +109,21 @@ class Store:
         return _conform(POINTS, frame.assign(order=frame["run_id"].map(order)), ["series_id", "order"])
 
     def accept(self, commit: str, why: str) -> None:
-        """Acknowledge the change that came with a commit: the new level is the baseline."""
+        """Store that the change that came with a commit is intended: the new level is the baseline."""
         row = {"commit": clean(commit), "why": clean(why), "added_utc": now()}
         with self._database.write() as connection:
             connection.execute(insert(tables.ACCEPTED), row)
 
     def accepted(self) -> pd.DataFrame:
-        """What was acknowledged, in that order: ``tcprof.frames.ACCEPTED``."""
+        """Read the accepted commits, in that order: ``tcprof.frames.ACCEPTED``."""
         return _conform(ACCEPTED, self._frame(select(tables.ACCEPTED)), ["accepted_id"])
 
     def blob(self, run_id: int) -> bytes | None:
-        """The saved analysis of a run; None where it was not kept."""
+        """Read the saved analysis of a run; None where it was not kept."""
         with self._database.read() as connection:
             query = select(tables.BLOB.c.saved).where(tables.BLOB.c.run_id == run_id)
-            found: bytes | None = connection.scalar(query)
-        return found
+            saved: bytes | None = connection.scalar(query)
+        return saved
 
     def remove(self, run_id: int) -> None:
         """Take a run out, with its points and its saved analysis, and the series that it leaves empty.
@@ -141,14 +141,14 @@ class Store:
 
     def _frame(self, query: Select[Any]) -> pd.DataFrame:
         with self._database.read() as connection:
-            found = connection.execute(query)
-            assert found.cursor is not None  # whose rows are those of a result, in half the time
-            names, columns = list(found.keys()), list(zip(*found.cursor.fetchall(), strict=True))
+            result = connection.execute(query)
+            assert result.cursor is not None  # whose rows are those of a result, in half the time
+            names, columns = list(result.keys()), list(zip(*result.cursor.fetchall(), strict=True))
         return pd.DataFrame(dict(zip(names, columns, strict=True)) if columns else {name: [] for name in names})
 
 
 def open_store(url: str | None = None, *, create: bool = True) -> Store:
-    """The store at an SQLAlchemy URL; None: that of ``TCPROF_STORE``, else ``.tcprof/history.db`` of the project.
+    """Open the store at an SQLAlchemy URL; None: ``TCPROF_STORE``, else ``.tcprof/history.db`` of the project.
 
     Args:
         create: Whether one is made where there is none.
@@ -159,21 +159,21 @@ def open_store(url: str | None = None, *, create: bool = True) -> Store:
         OutputError: It cannot be reached.
         UsageError: The URL is of no database that tcprof uses.
     """
-    return Store(Database(find_url(url), create=create))
+    return Store(StoreDatabase(find_url(url), create=create))
 
 
 def _order(runs: pd.DataFrame) -> "pd.Series[str]":
-    """The times by which runs are in order: no commit is later than when it was added, whatever its clock says."""
+    """Return the times that order runs: no commit is later than when it was added, whatever its clock says."""
     first = runs["commit_utc"].where(runs["commit_utc"] != "", runs["recorded_utc"])
     return first.where((first != "") & (first < runs["added_utc"]), runs["added_utc"])
 
 
 def _find_copy(connection: Connection, content: str, marks: Marks) -> int | None:
-    """The run that the same recording is, or a redacted or shortened copy of it."""
+    """Find the run of the same recording, or of a redacted or shortened copy of it."""
     run = tables.RUN
-    found: int | None = connection.scalar(select(run.c.run_id).where(run.c.content == content))
-    if found is not None:
-        return found
+    same_content: int | None = connection.scalar(select(run.c.run_id).where(run.c.content == content))
+    if same_content is not None:
+        return same_content
     like = select(tables.MARK.c.run_id).where(tables.MARK.c.mark.in_(signed(marks)[:_FIRST_MARKS].tolist()))
     for run_id, stored in connection.execute(select(run.c.run_id, run.c.marks).where(run.c.run_id.in_(like))):
         if is_same_recording(np.frombuffer(stored, dtype="<u8"), marks):
@@ -186,8 +186,8 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
     notes, table = [], tables.SERIES
     rows = [{**row, "subject": clean(row["subject"]), "fingerprint": fingerprint} for row in points.to_dict("records")]
     keyed = {_key(row): row for row in rows}
-    known = _find_series(connection, keyed)
-    new = [{"key": key, **{name: row[name] for name in _FACTS}} for key, row in keyed.items() if key not in known]
+    series_ids = _find_series(connection, keyed)
+    new = [{"key": key, **{name: row[name] for name in _FACTS}} for key, row in keyed.items() if key not in series_ids]
     for row in new:
         same = [table.c[name] == row[name] for name in _FACTS if name != "unit"]
         if other := connection.scalar(select(table.c.unit).where(*same)):
@@ -195,29 +195,29 @@ def _add_points(connection: Connection, points: pd.DataFrame, fingerprint: str, 
             notes.append(f"{title} of {row['subject']} was in {other} and is in {row['unit']}: a new series begins.")
     if new:
         connection.execute(insert(table), new)
-        known |= _find_series(connection, [row["key"] for row in new])
-    found = [
-        {"series_id": known[key], "run_id": run_id, "n": int(row["n"]), "value": float(row["value"]),
+        series_ids |= _find_series(connection, [row["key"] for row in new])
+    point_rows = [
+        {"series_id": series_ids[key], "run_id": run_id, "n": int(row["n"]), "value": float(row["value"]),
          **{end: None if np.isnan(row[end]) else float(row[end]) for end in ("low", "high")}}
         for key, row in keyed.items()
     ]  # fmt: skip
-    if found:
-        connection.execute(insert(tables.POINT), found)
+    if point_rows:
+        connection.execute(insert(tables.POINT), point_rows)
     return notes
 
 
 def _find_series(connection: Connection, keys: Iterable[str]) -> dict[str, int]:
-    """The numbers of series that are there, by their keys."""
+    """Find the numbers of stored series by their keys."""
     table = tables.SERIES
-    known: dict[str, int] = {}
-    for some in _split(keys):
-        query = select(table.c.key, table.c.series_id).where(table.c.key.in_(some))
-        known |= {each.key: each.series_id for each in connection.execute(query)}
-    return known
+    series_ids: dict[str, int] = {}
+    for part in _split(keys):
+        query = select(table.c.key, table.c.series_id).where(table.c.key.in_(part))
+        series_ids |= {row.key: row.series_id for row in connection.execute(query)}
+    return series_ids
 
 
 def _key(row: Mapping[str, Any]) -> str:
-    """What is one series: texts of any length in one that a database can look up."""
+    """Hash what identifies a series, so that a database can look it up."""
     facts = [row[name] for name in ("metric", "scope", "subject", "unit", "fingerprint")]
     return hashlib.sha256(json.dumps([*facts, int(row["gpu"])]).encode()).hexdigest()
 

@@ -14,8 +14,7 @@ from tcprof.errors import InputError, TcprofError, UsageError
 from tcprof.files import SAVED_SUFFIX, temporary_folder
 from tcprof.history.change_points import FALSE_ALARMS, Change, Trend, find_trends
 from tcprof.history.figures import METRICS, STEP
-from tcprof.history.git import current_branch
-from tcprof.history.run import SPLITTING
+from tcprof.history.run import SPLITTING, current_branch
 from tcprof.history.store import Store
 from tcprof.saved.reading import load
 
@@ -39,21 +38,21 @@ class SeriesTrend:
     trend: Trend
 
     @property
-    def shown(self) -> tuple[Change, ...]:
-        """The steps, without accepted commits at which this series does not change."""
-        return tuple(each for each in self.trend.changes if not each.accepted or each.p_value <= FALSE_ALARMS)
+    def visible_changes(self) -> tuple[Change, ...]:
+        """Return the changes, without accepted commits at which this series does not change."""
+        return tuple(step for step in self.trend.changes if not step.accepted or step.p_value <= FALSE_ALARMS)
 
     def around(self, change: Change) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The points of the levels before and after a step."""
-        borders = [0, *(each.index for each in self.trend.changes), len(self.points)]
-        place = borders.index(change.index, 1)
-        return self.points[borders[place - 1] : change.index], self.points[change.index : borders[place + 1]]
+        """Return the points of the levels before and after a step."""
+        borders = [0, *(other.index for other in self.trend.changes), len(self.points)]
+        number = borders.index(change.index, 1)
+        return self.points[borders[number - 1] : change.index], self.points[change.index : borders[number + 1]]
 
 
 def read_trends(
     store: Store, branch: str | None = None, program: str | None = None, metrics: Sequence[str] = ()
 ) -> list[SeriesTrend]:
-    """The trends of the series that the newest run of a branch and program is in, those of steps first.
+    """Find the trends of the series that the newest run of a branch and program is in, those of steps first.
 
     All of them are tested together, and then those of ``metrics`` chosen.
 
@@ -64,16 +63,16 @@ def read_trends(
         UsageError: There is no such branch, program or metric.
     """
     check_metrics(metrics)
-    found = _join_points(store, _choose_runs(store, branch, program))
+    joined = _join_points(store, _choose_runs(store, branch, program))
     accepted = set(store.accepted()["commit"])
-    trends = find_trends(
+    levels = find_trends(
         [
             (points["value"].to_numpy(), points["commit"].tolist(), _find_accepted(points, accepted))
-            for _, points in found
+            for _, points in joined
         ]
     )
-    together = [SeriesTrend(*each, trend) for each, trend in zip(found, trends, strict=True)]
-    wanted = [each for each in together if not metrics or each.series["metric"] in metrics]
+    together = [SeriesTrend(*series, trend) for series, trend in zip(joined, levels, strict=True)]
+    wanted = [trend for trend in together if not metrics or trend.series["metric"] in metrics]
     return sorted(wanted, key=_order)
 
 
@@ -90,8 +89,8 @@ def _choose_runs(store: Store, branch: str | None, program: str | None) -> pd.Da
         raise UsageError(f"The store has no run of the branch {branch!r}.", "'tcprof history list' lists the runs.")
     chosen = runs if program is None else runs[runs["program"] == program]
     if program is not None and chosen.empty:
-        known = ", ".join(dict.fromkeys(runs["program"]))
-        raise UsageError(f"The store has no run of the program {program!r}.", f"Programs: {known}.")
+        programs = ", ".join(dict.fromkeys(runs["program"]))
+        raise UsageError(f"The store has no run of the program {program!r}.", f"Programs: {programs}.")
     if chosen.empty:
         raise InputError(f"The store {store.name} is empty.", "Add a run: tcprof history add RECORDING")
     return chosen
@@ -114,7 +113,7 @@ def check_metrics(metrics: Sequence[str]) -> None:
 
 
 def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[object]", pd.DataFrame]]:
-    """The series of the newest run, each with its points in those runs."""
+    """Join the series of the newest run with their points in those runs."""
     newest = runs.iloc[-1]
     facts = {name: None if pd.isna(newest[name]) else newest[name] for name in SPLITTING}
     series = store.series()
@@ -128,43 +127,43 @@ def _join_points(store: Store, runs: pd.DataFrame) -> list[tuple["pd.Series[obje
 
 
 def _find_accepted(points: pd.DataFrame, accepted: set[str]) -> list[int]:
-    """Where the levels begin that came with accepted commits."""
+    """Find where the levels begin that came with accepted commits."""
     is_first = points["commit"].isin(accepted) & (points["commit"] != points["commit"].shift())
-    return [place for place in points.index[is_first] if place]
+    return [index for index in points.index[is_first] if index]
 
 
-def find_commit(store: Store, given: str) -> str:
-    """The commit of a store's runs that is meant: its whole name, or how it begins.
+def find_commit(store: Store, name: str) -> str:
+    """Find a commit of a store's runs by its whole name, or how it begins.
 
     Raises:
         UsageError: There is none, or several.
     """
     commits = [commit for commit in dict.fromkeys(store.runs()["commit"]) if commit]
-    found = [commit for commit in commits if commit == given] or [
-        commit for commit in commits if len(given) >= _SHORTEST_COMMIT and commit.startswith(given)
+    matches = [commit for commit in commits if commit == name] or [
+        commit for commit in commits if len(name) >= _SHORTEST_COMMIT and commit.startswith(name)
     ]
-    if len(found) != 1:
-        what = f"runs of {len(found)} commits that begin with" if found else "no run of a commit that begins with"
-        raise UsageError(f"The store has {what} {given!r}.", "'tcprof history list' lists the commits.")
-    return str(found[0])
+    if len(matches) != 1:
+        what = f"runs of {len(matches)} commits that begin with" if matches else "no run of a commit that begins with"
+        raise UsageError(f"The store has {what} {name!r}.", "'tcprof history list' lists the commits.")
+    return str(matches[0])
 
 
 def find_circumstances(before: pd.DataFrame, after: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """What else changed between the last run before a step and the first one after it: which column, from, and to."""
+    """List what else changed from the last run before a step to the first one after it: column, from, to."""
     last, first = before.iloc[-1], after.iloc[0]
-    found = [
+    changed = [
         (name, str(last[name]), str(first[name]))
         for name in CIRCUMSTANCES
         if last[name] and first[name] and last[name] != first[name]
     ]
     clocks = before["clock_hz"].median(), after["clock_hz"].median()
     if abs(clocks[1] / clocks[0] - 1) > _CLOCK_DIFFERS:  # not where either is unknown
-        found.append(("clock_hz", units.format_hz(clocks[0]), units.format_hz(clocks[1])))
-    return found
+        changed.append(("clock_hz", units.format_hz(clocks[0]), units.format_hz(clocks[1])))
+    return changed
 
 
 def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, ...]:
-    """What a comparison of the saved analyses on both sides says; empty where a side has none that can be read."""
+    """Compare the saved analyses on both sides; empty where a side has none that can be read."""
     from tcprof.comparison import Side, compare  # here, since most trends have no step to explain
     from tcprof.findings.compared import judge_comparison
 
@@ -183,7 +182,7 @@ def explain_step(store: Store, before: pd.DataFrame, after: pd.DataFrame) -> tup
 
 
 def load_run(store: Store, run_id: int, folder: Path) -> Analysis:
-    """The saved analysis of a run that is kept, whose frames are read from the folder when they are asked for."""
+    """Load the saved analysis of a run that is kept; its frames are read from the folder when they are needed."""
     path = folder / f"run-{run_id}{SAVED_SUFFIX}"
     path.write_bytes(store.blob(run_id) or b"")
     return load(path)

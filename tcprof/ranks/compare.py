@@ -16,17 +16,17 @@ QUANTITIES = (*TIMES, "tensor_active_pct")
 
 
 def compare_jobs(base: Job, new: Job) -> pd.DataFrame:
-    """How the steps of two jobs differ, see ``tcprof.frames.JOB_COMPARISON``.
+    """Compare the steps of two jobs, see ``tcprof.frames.JOB_COMPARISON``.
 
     Raises:
         InputError: A job has no step that all its ranks have.
     """
-    found = compare_runs(((_measure(base),), (_measure(new),)))
-    return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **found}))
+    changes = compare_runs(((_measure(base),), (_measure(new),)))
+    return JOB_COMPARISON.conform(pd.DataFrame({"quantity": QUANTITIES, **changes}))
 
 
 def _measure(job: Job) -> RunEstimate:
-    """The median step, with its interval, and how much another run is assumed to differ from this one."""
+    """Measure the median step, with its interval, and how much another run is assumed to differ."""
     steps = job.rank_steps
     common = steps[steps.groupby("step")["rank"].transform("size") == len(job.ranks)].groupby("step")
     means = common[[*TIMES, "tensor_active_ns"]].mean()
@@ -41,7 +41,7 @@ def _measure(job: Job) -> RunEstimate:
 
 
 def _deviations(typical: dict[str, Floats]) -> Floats:
-    """Standard deviation between runs of the logarithm of each quantity, as assumed of the steps of one GPU."""
+    """Estimate the deviation between runs of each quantity's logarithm, as of the steps of one GPU."""
     none, idle = np.zeros(1), typical["idle_ns"] + typical["between_ns"]
     whole = combine_deviations(typical["compute_ns"], typical["copy_ns"] + typical["communication_ns"], none, idle)[0]
     single = {"compute_ns": WORK, "communication_ns": COPYING, "copy_ns": COPYING}

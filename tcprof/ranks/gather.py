@@ -4,9 +4,18 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,21 +34,21 @@ _DIED = "The worker that read it died, such as for lack of memory; alone in a se
 _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 
-def find_files(given: Iterable[Path]) -> list[Path]:
-    """The recordings that are meant: files, and folders with those of a job, in subfolders too.
+def find_files(paths: Iterable[Path]) -> list[Path]:
+    """Find the recordings of files, and of folders with those of a job, in subfolders too.
 
     Raises:
         InputError: A folder has none.
     """
     files: list[Path] = []
-    for each in given:
-        if not each.is_dir():
-            files += find_recordings(each)
+    for path in paths:
+        if not path.is_dir():
+            files += find_recordings(path)
             continue
-        inside = [file for folder in _list_folders(each) for file in list_folder(folder)]
-        if not inside:
-            raise explain_folder(each)
-        files += inside
+        files_below = [file for folder in _list_folders(path) for file in list_folder(folder)]
+        if not files_below:
+            raise explain_folder(path)
+        files += files_below
     return list(dict.fromkeys(files))
 
 
@@ -49,14 +58,14 @@ def check_ranks(files: Iterable[Path]) -> None:
     Raises:
         InputError: One does not.
     """
-    given = list(files)
-    reports = [file for file in given if file.suffix in REPORT_SUFFIXES][1:]  # the first one, exported, stands for all
-    if unknown := [file.name for file in given if file not in reports and not _may_know_rank(file)]:
+    listed = list(files)
+    reports = [file for file in listed if file.suffix in REPORT_SUFFIXES][1:]  # the first one, exported, stands for all
+    if unknown := [file.name for file in listed if file not in reports and not _may_know_rank(file)]:
         raise explain_unknown_ranks(unknown)
 
 
 def _may_know_rank(file: Path) -> bool:
-    """Whether a recording says which ranks it is of, or what keeps it from being read, which is reported later."""
+    """Tell whether a recording knows its ranks, or cannot be read, which is reported later."""
     with suppress(TcprofError):
         source_type = find_type(file)
         if source_type is SAVED:
@@ -67,12 +76,12 @@ def _may_know_rank(file: Path) -> bool:
     return True
 
 
-def _list_folders(given: Path) -> Iterator[Path]:
-    """A folder and those in it, but hidden ones such as that of a project's store."""
-    yield given
-    for top, folders, _ in os.walk(given):
-        folders[:] = sorted(each for each in folders if not each.startswith("."))
-        yield from (Path(top, each) for each in folders)
+def _list_folders(root: Path) -> Iterator[Path]:
+    """List a folder and those in it, but hidden ones such as that of a project's store."""
+    yield root
+    for top, folders, _ in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(top, name) for name in folders)
 
 
 def gather(
@@ -110,11 +119,11 @@ def gather(
         for file in files
         if outcomes[file] == []
     ]
-    return [_with_rank(each, pattern, len(files)) for each in ranks], [*failures, *empty]
+    return [_with_rank(rank, pattern, len(files)) for rank in ranks], [*failures, *empty]
 
 
 def _run(files: Sequence[Path], start: Callable[[], Executor], at_once: int) -> Generator[tuple[Path, _Outcome]]:
-    """Each file with what became of it, as they are done."""
+    """Reduce each file; yields them as they are done, with what became of them."""
     left, suspects = deque(files), list[Path]()
     while left:
         suspects += yield from _run_until_lost(left, start, at_once)
@@ -164,9 +173,40 @@ def _compile(rank_from: str | None) -> re.Pattern[str] | None:
 
 
 def _with_rank(reduced: ReducedRank, pattern: re.Pattern[str] | None, files: int) -> ReducedRank:
-    """With the rank from the file's name, where that is asked for and the recording does not say."""
+    """Add the rank from the file's name, where that is asked for and the recording does not say."""
     match = pattern.search(reduced.file) if pattern and reduced.rank is None else None
     if match is None or not match[1].isdecimal():
         return reduced
     rank = int(match[1])
     return replace(reduced, rank=Rank(rank, max(files, rank + 1)))
+
+
+LOCAL = "local"  # an address: a cluster of this machine
+
+
+def start_processes(jobs: int) -> Callable[[], Executor]:
+    """Start processes anew, so that none copies the caller's threads; one job stays in this process."""
+    if jobs == 1:
+        return lambda: ThreadPoolExecutor(1)
+    return lambda: ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+
+
+def connect_dask(address: str) -> tuple[Callable[[], Executor], int]:
+    """Connect to a Dask cluster: an address, the path of a scheduler file, or local.
+
+    Returns:
+        What gives an executor, and how many threads the workers have together.
+
+    Raises:
+        UsageError: Dask is not installed, or no scheduler answers.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UsageError("Dask is not installed.", "Install it: pip install 'tcprof[dask]'.") from error
+    where = {} if address == LOCAL else {"scheduler_file" if Path(address).is_file() else "address": address}
+    try:
+        client = Client(**where)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"No Dask scheduler answers at {address}: {error}.", "Check the address.") from error
+    return client.get_executor, max(1, sum(client.nthreads().values()))

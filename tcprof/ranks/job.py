@@ -3,18 +3,28 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from tcprof import units
+from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.arrays import Bools, Floats
 from tcprof.errors import InputError
 from tcprof.frames import COLLECTIVES, JOB, RANK_PARTS, RANK_STEPS, RANKS, Schema
-from tcprof.ranks.causes import Causes
-from tcprof.ranks.prices import Prices, Times, price_ranks, price_together
 from tcprof.ranks.reduce import ReducedRank
-from tcprof.ranks.stragglers import Excess, find_more_compute, find_stragglers
+from tcprof.ranks.stragglers import (
+    Excess,
+    Prices,
+    Times,
+    find_more_compute,
+    find_stragglers,
+    price_ranks,
+    price_together,
+)
 from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_collectives, time_held
+from tcprof.untrusted import one_line
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
 _JUDGED = ("own_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
@@ -64,25 +74,25 @@ def join_ranks(
     """
     if not reduced:
         raise _explain_none(failures)
-    known, warnings = _choose(reduced)
-    numbers = [each.rank.rank for each in known if each.rank]
+    chosen, warnings = _choose(reduced)
+    numbers = [rank.rank.rank for rank in chosen if rank.rank]
     steps, parts, collectives = [
-        join_frames(known, name, schema)
+        join_frames(chosen, name, schema)
         for name, schema in (("steps", RANK_STEPS), ("parts", RANK_PARTS), ("collectives", COLLECTIVES))
     ]
     order = np.array(numbers, dtype=np.int64)
-    group = pd.Series(group_ranks(collectives, order, np.array([each.stage for each in known])), index=order)
+    group = pd.Series(group_ranks(collectives, order, np.array([rank.stage for rank in chosen])), index=order)
     matched = match_collectives(collectives, group)
     waits = exposed_wait(steps, matched)
-    own = steps["step_time_ns"] - np.nan_to_num(waits)
-    steps = steps.assign(wait_ns=waits, own_ns=own, held_ns=time_held(steps, matched))
+    own_ns = steps["step_time_ns"] - np.nan_to_num(waits)
+    steps = steps.assign(wait_ns=waits, own_ns=own_ns, held_ns=time_held(steps, matched))
     described = pd.DataFrame({"rank": order, "group": group.to_numpy()})
-    described = described.assign(**{name: [getattr(each, name) for each in known] for name in _DESCRIBED})
+    described = described.assign(**{name: [getattr(rank, name) for rank in chosen] for name in _DESCRIBED})
     ranks = pd.concat([_judge(rows, steps, matched, parts) for _, rows in described.groupby("group")])
-    world = max((each.rank.world_size or each.rank.rank + 1 for each in known if each.rank), default=0)
+    world = max((rank.rank.world_size or rank.rank.rank + 1 for rank in chosen if rank.rank), default=0)
     warnings += _list_missing(world, numbers) + _compare_steps(steps, ranks)
     return Job(
-        tuple(known),
+        tuple(chosen),
         _measure_whole(ranks, per_step),
         per_step,
         RANKS.conform(ranks.sort_values("rank")),
@@ -90,16 +100,16 @@ def join_ranks(
         parts,
         matched,
         align_clocks(matched),
-        max(world, len(known)),
+        max(world, len(chosen)),
         tuple(failures),
         tuple(warnings),
     )
 
 
 def join_frames(ranks: Sequence[ReducedRank], name: str, schema: Schema) -> pd.DataFrame:
-    """One frame of all ranks, which name theirs so, each row with its rank."""
-    frames = [getattr(each, name) for each in ranks]
-    numbers = np.array([each.rank.rank if each.rank else -1 for each in ranks], dtype=np.int64)
+    """Join the frames of one name of all ranks, and give each row its rank."""
+    frames = [getattr(rank, name) for rank in ranks]
+    numbers = np.array([rank.rank.rank if rank.rank else -1 for rank in ranks], dtype=np.int64)
     return schema.conform(schema.concat(frames).assign(rank=np.repeat(numbers, [len(frame) for frame in frames])))
 
 
@@ -122,7 +132,7 @@ def _list_missing(world: int, numbers: Sequence[int]) -> list[str]:
 
 
 def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
-    """That ranks of a group have different numbers of steps."""
+    """Warn where ranks of a group have different numbers of steps."""
     count = steps.groupby("rank").size()
     least, most = (getattr(count.groupby(ranks.set_index("rank")["group"]), name)() for name in ("min", "max"))
     if (least == most).all():
@@ -135,7 +145,7 @@ def _compare_steps(steps: pd.DataFrame, ranks: pd.DataFrame) -> list[str]:
 
 
 def explain_unknown_ranks(files: Sequence[str]) -> InputError:
-    """What to do about recordings that do not say which ranks they are of."""
+    """Explain what to do about recordings that do not say which ranks they are of."""
     do = "does not say which rank it is of" if len(files) == 1 else "do not say which ranks they are of"
     return InputError(
         f"{list_some(files)} {do}.",
@@ -145,79 +155,81 @@ def explain_unknown_ranks(files: Sequence[str]) -> InputError:
 
 
 def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str]]:
-    """The ranks, each once, in order; and what was left out."""
+    """Choose one recording of each rank, in order; returns what was left out, too."""
     warnings = []
-    unknown = sorted({each.file for each in reduced if each.rank is None})
+    unknown = sorted({rank.file for rank in reduced if rank.rank is None})
     if unknown:
         raise explain_unknown_ranks(unknown)
-    jobs = Counter(each.job for each in reduced if each.job)
+    jobs = Counter(rank.job for rank in reduced if rank.job)
     if len(jobs) > 1:
         usual = jobs.most_common(1)[0][0]
-        other = sorted({each.file for each in reduced if each.job not in ("", usual)})
+        other = sorted({rank.file for rank in reduced if rank.job not in ("", usual)})
         warnings.append(f"Left out, since another job recorded it: {list_some(other)}.")
-        reduced = [each for each in reduced if each.job in ("", usual)]
+        reduced = [rank for rank in reduced if rank.job in ("", usual)]
     chosen: dict[int, ReducedRank] = {}
-    for each in sorted(reduced, key=lambda one: (one.rank.rank if one.rank else -1, one.file)):
-        before = chosen.setdefault(each.rank.rank if each.rank else -1, each)
-        if before is not each:
-            why = "holds the same recording as" if before.content == each.content else "is of the same rank as"
-            warnings.append(f"Left out: {each.file} {why} {before.file}.")
+    for rank in sorted(reduced, key=lambda rank: (rank.rank.rank if rank.rank else -1, rank.file)):
+        before = chosen.setdefault(rank.rank.rank if rank.rank else -1, rank)
+        if before is not rank:
+            why = "holds the same recording as" if before.content == rank.content else "is of the same rank as"
+            warnings.append(f"Left out: {rank.file} {why} {before.file}.")
     for what, name in (("programs", "program"), ("GPUs", "gpu_name")):
-        kinds = Counter(getattr(each, name) for each in chosen.values())
+        kinds = Counter(getattr(rank, name) for rank in chosen.values())
         if len(kinds) > 1:
             warnings.append(f"The ranks have different {what}: {', '.join(sorted(map(str, kinds)))}.")
     return list(chosen.values()), warnings
 
 
 def list_some(items: Sequence[object], most: int = 8) -> str:
-    """The first of them, and how many more there are."""
-    shown = ", ".join(map(str, items[:most]))
-    return shown if len(items) <= most else f"{shown} and {len(items) - most:,} more"
+    """List the first of them, and how many more there are."""
+    listed = ", ".join(map(str, items[:most]))
+    return listed if len(items) <= most else f"{listed} and {len(items) - most:,} more"
 
 
 def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
-    """The figures of the ranks of one group, over the steps that all of them have."""
-    mine = steps[steps["rank"].isin(rows["rank"])]
-    waited = mine[mine["wait_ns"].notna()]  # without a single collective that matches, nobody can be judged
-    usable = mine if waited.empty else waited
+    """Judge the ranks of one group over the steps that all of them have."""
+    group_steps = steps[steps["rank"].isin(rows["rank"])]
+    waited = group_steps[
+        group_steps["wait_ns"].notna()
+    ]  # without a single collective that matches, nobody can be judged
+    usable = group_steps if waited.empty else waited
     common = usable[usable.groupby("step")["rank"].transform("size") == len(rows)]
     common = common.assign(busy_ns=common["own_ns"] - common["idle_ns"] - common["between_ns"])
-    own, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
-    judged = rows.assign(step_count=own.shape[1])
+    own_ns, cpu, busy, compute, held = (_arrange(common, rows["rank"], name) for name in _JUDGED)
+    judged = rows.assign(step_count=own_ns.shape[1])
     means = common.groupby("rank").mean(numeric_only=True).reindex(rows["rank"])
     for name in ("step_time_ns", *TIMES, "input_ns", "untraced_ns", "cpu_ns", "wait_ns", "own_ns", "clock_hz"):
         judged[name] = means[name].to_numpy()
     judged = judged.assign(**_rates(common, rows["rank"]))
     last = matched[matched["rank"].isin(rows["rank"])].groupby("rank")["is_last"].mean()
     judged["last_pct"] = 100 * last.reindex(rows["rank"]).to_numpy()
-    found, times = find_stragglers(own if len(waited) else own[:, :0]), Times(own, cpu, busy, held)
-    longer = find_more_compute(found, compute, held)
-    judged = judged.assign(**_name_ends("excess", found), **_name_ends("compute_excess", longer, longer.stands_out))
+    excess, times = find_stragglers(own_ns if len(waited) else own_ns[:, :0]), Times(own_ns, cpu, busy, held)
+    longer = find_more_compute(excess, compute, held)
+    judged = judged.assign(**_name_ends("excess", excess), **_name_ends("compute_excess", longer, longer.stands_out))
     if longer.stands_out.any():  # how much of it the CPU's pace hides is not known
-        found, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
-    slow = found.stands_out
-    judged = judged.assign(straggler=slow, **_name_ends("saves", price_ranks(times, found)))
+        excess, times = longer, Times(compute, np.full_like(cpu, np.nan), compute, held)
+    slow = excess.stands_out
+    judged = judged.assign(straggler=slow, **_name_ends("saves", price_ranks(times, excess)))
     if slow.any():
-        judged = judged.assign(**_name_ends("saves_together", price_together(times, found), slow))
+        judged = judged.assign(**_name_ends("saves_together", price_together(times, excess), slow))
     causes = Causes(judged, parts) if slow.any() else None
     slow_ranks = zip(judged["rank"].tolist(), slow, strict=True)
     return judged.assign(cause=[causes.explain(rank) if causes and is_slow else "" for rank, is_slow in slow_ranks])
 
 
-def _name_ends(name: str, found: Excess | Prices, known: Bools | bool = True) -> dict[str, Floats]:
-    """Columns of a value and the ends of its interval."""
-    ends = {"": found.value, "low_": found.low, "high_": found.high}
-    return {f"{name}_{end}ns": np.where(known, values, np.nan) for end, values in ends.items()}
+def _name_ends(name: str, estimate: Excess | Prices, where: Bools | bool = True) -> dict[str, Floats]:
+    """Name the columns of a value and of the ends of its interval."""
+    ends = {"": estimate.value, "low_": estimate.low, "high_": estimate.high}
+    return {f"{name}_{end}ns": np.where(where, values, np.nan) for end, values in ends.items()}
 
 
 def _arrange(common: pd.DataFrame, ranks: "pd.Series[int]", name: str) -> Floats:
-    """A row for each rank, a column for each step."""
+    """Arrange times by a row for each rank and a column for each step."""
     table = common.pivot_table(index="rank", columns="step", values=name, dropna=False).reindex(ranks)
     return np.asarray(table.to_numpy(np.float64))
 
 
 def _rates(common: pd.DataFrame, ranks: "pd.Series[int]") -> dict[str, Floats]:
-    """Figures of a step per time of it, over the steps in which each is known."""
+    """Divide figures by the time of the steps in which they are known."""
     time = common["step_time_ns"]
     amounts = {
         "tensor_active_pct": 100 * common["tensor_active_ns"],
@@ -225,9 +237,9 @@ def _rates(common: pd.DataFrame, ranks: "pd.Series[int]") -> dict[str, Floats]:
         "useful_tflops": common["useful_flop"] / 1e3,
         "mfu_pct": common["mfu_pct"] * time,
     }
-    of_rank = common["rank"]
+    rank = common["rank"]
     rates = {
-        name: amount.groupby(of_rank).sum(min_count=1) / time.where(amount.notna()).groupby(of_rank).sum()
+        name: amount.groupby(rank).sum(min_count=1) / time.where(amount.notna()).groupby(rank).sum()
         for name, amount in amounts.items()
     }
     return {name: rate.reindex(ranks).to_numpy(np.float64) for name, rate in rates.items()}
@@ -246,3 +258,150 @@ def _measure_whole(ranks: pd.DataFrame, per_step: PerStep | None) -> pd.DataFram
         "throughput": per_step.count / step_ns * 1e9 if per_step else np.nan,
     }
     return JOB.conform(pd.DataFrame([row]))
+
+
+_EXPLAINS = 0.5  # of a longer compute time: what explains this much of it is its cause
+_NOTABLE = 0.005  # of FLOP, of launches or of a step: less goes unmentioned
+_NAMED = 2  # named of those with most of the difference
+_REASONS = {
+    "copy": "its copies take longer",
+    "input": "its GPU waits for input",
+    "transfer": "its transfers take longer once all ranks have arrived: a slower link",
+}
+_OTHER_WORK = "another program runs on its GPU, or work that was not traced"
+_CLASSES = {"tensor_kernel": "matrix", "memory_bound": "memory-bound"}
+
+
+@dataclass(frozen=True)
+class _RankTimes:
+    """Time in ns of each module, kernel or path, as rows, on each rank; and the median over the usual ranks."""
+
+    times: pd.DataFrame
+    usual: "pd.Series[float]"
+
+    def differences(self, rank: float) -> "pd.Series[float]":
+        """Return how much longer than usual each takes on a rank, in ns, longest first; positive ones."""
+        more = (self.times[rank] - self.usual).sort_values(ascending=False)
+        return more[more > 0]
+
+    def ratios(self, rank: float) -> dict[str, float]:
+        """Return the ratio of each time to the usual one."""
+        ratio = self.times[rank] / self.usual
+        return {str(name): float(value) for name, value in ratio.items() if np.isfinite(value)}
+
+
+class Causes:
+    """The ranks of one group beside the median of those that do not stand out, arranged once for all that do."""
+
+    def __init__(self, ranks: pd.DataFrame, parts: pd.DataFrame) -> None:
+        """Take the judged ranks of a group, and the parts of a job, also those of other groups."""
+        self._ranks = ranks.assign(starved_ns=ranks["idle_ns"] + ranks["between_ns"] - ranks["input_ns"])
+        self._usual = self._ranks[~self._ranks["straggler"]]
+        self._usual_means = self._usual.median(numeric_only=True)
+        self._parts = parts[parts["rank"].isin(ranks["rank"])]
+        self._kernels = self._parts[self._parts["kernel"] != ""]
+
+    @cached_property
+    def _by_module(self) -> "_RankTimes":
+        return self._arrange(self._kernels, "module")
+
+    @cached_property
+    def _by_kernel(self) -> "_RankTimes":
+        return self._arrange(self._kernels, "kernel")
+
+    @cached_property
+    def _by_class(self) -> "_RankTimes":
+        return self._arrange(self._kernels, "time_class")
+
+    @cached_property
+    def _idle_by_path(self) -> "_RankTimes":
+        return self._arrange(self._parts[self._parts["time_class"] == "idle"], "path")
+
+    @cached_property
+    def _launches(self) -> "pd.Series[float]":
+        counts = self._kernels.groupby("rank")["launch_count"].sum()
+        return counts.reindex(self._ranks["rank"].unique(), fill_value=0)  # a rank may have none
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        return [str(path) for path in self._parts["path"].unique()]
+
+    def _arrange(self, parts: pd.DataFrame, key: str) -> "_RankTimes":
+        times = parts.pivot_table(index=key, columns="rank", values="time_ns", aggfunc="sum", fill_value=0.0)
+        times = times.reindex(columns=self._ranks["rank"].unique(), fill_value=0.0)  # a rank may have none
+        return _RankTimes(times, times[self._usual["rank"]].median(axis=1))
+
+    def explain(self, rank: int) -> str:
+        """Explain in one sentence why a rank's own time, or its compute, is longer than that of the others."""
+        row, usual = self._ranks[self._ranks["rank"] == rank].iloc[0], self._usual_means
+        if row["compute_excess_ns"] > 0:
+            return self._explain_compute(row, usual)
+        more = {
+            name: float(row[f"{name}_ns"] - usual[f"{name}_ns"]) for name in ("compute", "copy", "input", "starved")
+        }
+        more["transfer"] = float(
+            (row["communication_ns"] - row["wait_ns"]) - (usual["communication_ns"] - usual["wait_ns"])
+        )
+        largest = max(more, key=lambda name: more[name])
+        if largest == "compute":
+            reason = self._explain_compute(row, usual)
+        elif largest == "starved":  # of launches
+            is_other = row["untraced_ns"] - usual["untraced_ns"] >= _EXPLAINS * more["starved"]
+            reason = f"{_OTHER_WORK}, while its own work is not running" if is_other else self._explain_cpu(row)
+        else:
+            reason = _REASONS[largest]
+        return f"{reason} ({units.format_signed_ns(more[largest])} a step)"
+
+    def _explain_compute(self, row: "pd.Series[float]", usual: "pd.Series[float]") -> str:
+        rank, longer = row["rank"], row["compute_ns"] / usual["compute_ns"] - 1
+        where = _name_largest(self._by_module.differences(rank), self._by_kernel.differences(rank))
+        more_launches = self._launches[rank] / self._launches.reindex(self._usual["rank"]).median() - 1
+        flop = [side["tensor_tflops"] * side["step_time_ns"] for side in (row, usual)]
+        more_flop = flop[0] / flop[1] - 1 if flop[1] > 0 else np.nan
+        slower_clock = usual["clock_hz"] / row["clock_hz"] - 1
+        if max(more_launches, np.nan_to_num(more_flop)) >= _EXPLAINS * longer:
+            amounts = [
+                f"{units.format_pct(100 * more)} more {what}"
+                for what, more in (("FLOP", more_flop), ("kernel launches", more_launches))
+                if more >= _NOTABLE
+            ]
+            return f"it has more work: {', '.join(amounts)}{where}"
+        if slower_clock >= _EXPLAINS * longer:
+            return f"its SM clock is {_describe_clock(row)}, that of the others {_describe_clock(usual)}"
+        by_class = self._by_class.ratios(rank)
+        slowest = max(by_class, key=lambda name: by_class[name], default="")
+        beside = f", {_CLASSES[slowest]} kernels most" if slowest in _CLASSES else ""
+        clock = " at the same clock" if np.isfinite(slower_clock) else ""
+        # Beside its kernels other work cannot be seen; between them it can.
+        least_ns = max(_EXPLAINS * row["idle_ns"], _NOTABLE * row["step_time_ns"])
+        is_other = row["untraced_ns"] - usual["untraced_ns"] >= least_ns
+        why = _OTHER_WORK if is_other else "look for another program on its GPU, or a GPU that is slower"
+        return f"the same kernels take {units.format_pct(100 * longer)} longer{clock}{beside}{where}: {why}"
+
+    def _explain_cpu(self, row: "pd.Series[float]") -> str:
+        idle = self._idle_by_path.differences(row["rank"])
+        idle_path = str(idle.index[0]) if len(idle) else ""
+        if not idle_path:
+            return "its GPU waits for the CPU"
+        reason = f"its GPU waits for the CPU, mostly in {one_line(idle_path)}"
+        if any(path.startswith(f"{idle_path}{SEPARATOR}") for path in self._paths):
+            reason += " outside of the ranges in it: for input, or for what else the program does there"
+        return reason
+
+
+def _describe_clock(row: "pd.Series[float]") -> str:
+    power = f" at {RANKS['power_w'].format(row['power_w'])}" if row["power_w"] > 0 else ""
+    return f"{units.format_hz(row['clock_hz'])}{power}"
+
+
+def _name_largest(modules: "pd.Series[float]", kernels: "pd.Series[float]") -> str:
+    """Name what has most of a difference: modules where they are known, else kernels."""
+    named = modules[modules.index != ""]
+    chosen, what = (named, "modules") if named.sum() > modules.sum() / 2 else (kernels, "kernels")
+    listed = [
+        f"{one_line(str(name))[:60]} {units.format_signed_ns(more)}" for name, more in chosen.head(_NAMED).items()
+    ]
+    if not listed:
+        return ""
+    is_most = chosen.head(_NAMED).sum() >= _EXPLAINS * chosen.sum()
+    return f", mostly in {' and '.join(listed)}" if is_most else f", spread over its {what}, most in {listed[0]}"

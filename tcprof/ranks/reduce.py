@@ -50,7 +50,7 @@ class ReducedRank:
 
 @plain_texts()
 def reduce_file(path: str) -> list[ReducedRank]:
-    """The ranks of one recording or saved analysis: one for each GPU that steps ran on.
+    """Reduce a recording or saved analysis to its ranks: one for each GPU that steps ran on.
 
     Raises:
         InputError: The file is absent, damaged, or not a recording.
@@ -62,15 +62,15 @@ def reduce_file(path: str) -> list[ReducedRank]:
     export = source_type.find(file)
 
     def reduce_content(content: str) -> list[ReducedRank]:
-        return [replace(each, content=content) for each in reduce_analysis(analyze(source_type.open(export)))]
+        return [replace(rank, content=content) for rank in reduce_analysis(analyze(source_type.open(export)))]
 
     return read_unchanged(export, reduce_content)
 
 
 def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
-    """The ranks of a recording: one for each GPU that steps ran on, by the process that kept it busy longest."""
+    """Reduce a recording to its ranks: one for each GPU that steps ran on, of the process that used it most."""
     recording, identity = analysis.recording, analysis.recording.identity
-    by_process = {each.process: each for each in identity.ranks}
+    by_process = {process_rank.process: process_rank for process_rank in identity.ranks}
     names, power = analysis.gpus.set_index("gpu")["name"], analysis.step_summary.set_index("gpu")["power_w"]
     reduced = []
     for gpu in sorted(analysis.steps["gpu"].unique().tolist()):
@@ -128,7 +128,7 @@ def _measure_steps(analysis: Analysis, gpu: int, steps: pd.DataFrame) -> tuple[p
 
 
 def _rate_useful(analysis: Analysis, launched: pd.DataFrame, step: Ints, length: Ints) -> dict[str, "pd.Series[float]"]:
-    """Useful FLOP of each step, and MFU, where the sizes of operands were recorded."""
+    """Rate the useful FLOP of each step, and MFU, where the sizes of operands were recorded."""
     if not analysis.kernel_instances["useful_flop"].notna().any():
         return {}
     sums = useful_of_launches(launched, analysis.kernels).groupby(step).sum().reindex(range(len(length)), fill_value=0)
@@ -136,14 +136,14 @@ def _rate_useful(analysis: Analysis, launched: pd.DataFrame, step: Ints, length:
 
 
 def _last_ends(begin: Ints, end: Ints, low: Ints, high: Ints) -> Ints:
-    """When the last activity that begins in a step ends; what reaches into the next step counts up to that."""
+    """Find when the last activity that begins in a step ends; what reaches into the next counts up to that."""
     order = np.argsort(begin, kind="stable")
     reach = np.maximum.accumulate(end[order])
     return np.asarray(np.clip(reach[np.searchsorted(begin[order], high) - 1], low, high))
 
 
 def _sum_classes(timeline: StepFunction, low: Ints, high: Ints) -> dict[str, Floats]:
-    """How long each part of a step took, by the columns of ``RANK_STEPS``."""
+    """Sum the time of each part of a step, by the columns of ``RANK_STEPS``."""
     step, piece, length = timeline.overlaps(low, high)
     part = np.array([_PART_OF_CLASS.get(name, "compute_ns") for name in TIME_CLASSES])
     of_piece = part[timeline.value[piece].astype(np.int64)]
@@ -154,7 +154,7 @@ def _sum_classes(timeline: StepFunction, low: Ints, high: Ints) -> dict[str, Flo
 
 
 def _wait_for_input(analysis: Analysis, begin: Ints, end: Ints, low: Ints, high: Ints) -> Floats:
-    """How long nothing ran on the GPU while the program was in a range that gets its next batch."""
+    """Measure how long the GPU was idle while the program was in a range that gets its next batch."""
     ranges = analysis.nvtx_ranges
     rows = ranges[ranges["name"].astype(str).str.lower().isin(INPUT_RANGES)]
     waits = open_times(*(rows[name].to_numpy() for name in ("start_ns", "end_ns")))
@@ -168,15 +168,15 @@ def _time_untraced(analysis: Analysis, gpu: int, activities: pd.DataFrame, low: 
     samples = rows_of_gpu(analysis.samples, gpu)
     if samples.empty:
         return np.full(len(low), np.nan)
-    mine, _, beyond = find_busy_beyond(samples, activities)
-    begin = mine["start_ns"].to_numpy()
+    rows, _, beyond = find_busy_beyond(samples, activities)
+    begin = rows["start_ns"].to_numpy()
     step = np.searchsorted(low, begin, "right") - 1
     inside = (step >= 0) & (begin < high[step])
     return np.asarray(np.bincount(step[inside], beyond[inside], len(low)), dtype=np.float64)
 
 
 def _time_cpu(analysis: Analysis, activities: pd.DataFrame, low: Ints, high: Ints) -> Floats:
-    """How long the CPU does not wait for the GPU, from the launch of a step's first activity to that of the next."""
+    """Measure how long the CPU works, from the launch of a step's first activity to that of the next."""
     launch = launches_of(analysis.api_calls, activities)
     started = activities["start_ns"].to_numpy()
     order = np.argsort(started, kind="stable")

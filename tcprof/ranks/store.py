@@ -19,37 +19,37 @@ _FRAMES = {"steps": RANK_STEPS, "collectives": COLLECTIVES, "parts": RANK_PARTS}
 
 def write_job(job: Job, folder: Path) -> None:
     """Write a job's frames and what they were made from; other files of the folder stay."""
-    ranks = [(each, each.rank) for each in job.recordings if each.rank]
+    ranks = [(reduced, reduced.rank) for reduced in job.recordings if reduced.rank]
     recordings = pd.DataFrame(
         {
             "rank": [rank.rank for _, rank in ranks],
             "world_size": [rank.world_size for _, rank in ranks],
             "local_rank": [-1 if rank.local_rank is None else rank.local_rank for _, rank in ranks],
-            **{name: [getattr(each, name) for each, _ in ranks] for name in RANK_RECORDINGS.names[3:]},
+            **{name: [getattr(reduced, name) for reduced, _ in ranks] for name in RANK_RECORDINGS.names[3:]},
         }
     )
     frames = {RANKS.name: job.ranks, RANK_RECORDINGS.name: RANK_RECORDINGS.conform(recordings)}
     for name, schema in _FRAMES.items():
-        frames[schema.name] = join_frames([each for each, _ in ranks], name, schema)
+        frames[schema.name] = join_frames([reduced for reduced, _ in ranks], name, schema)
     with replace_folder(folder, JOB_FILE) as staged:
         for name, frame in frames.items():
             (staged / f"{name}.parquet").write_bytes(as_parquet(frame.sort_values("rank", kind="stable")))
 
 
 def read_job(folder: Path) -> list[ReducedRank]:
-    """The ranks of a job in a folder, to be judged anew; anyone may have written it."""
+    """Read the ranks of a job in a folder, which anyone may have written, to judge them anew."""
     recordings = _read(folder, RANK_RECORDINGS)
     frames = {name: dict(list(_read(folder, schema).groupby("rank"))) for name, schema in _FRAMES.items()}
     ranks = []
     for row in recordings.to_dict("records"):
         facts = {"job": row["job"], "host": row["host"], "gpu_0": row["gpu_alias"], "program": row["program"]}
-        known = Identity.from_facts(facts)
+        identity = Identity.from_facts(facts)
         local = row["local_rank"]
         ranks.append(
             ReducedRank(
                 Rank(row["rank"], row["world_size"], None if local < 0 else local),
-                *(row["file"], row["content"], known.job, known.host, known.gpus.get(0, "")),
-                *(row["gpu_name"], known.program),
+                *(row["file"], row["content"], identity.job, identity.host, identity.gpus.get(0, "")),
+                *(row["gpu_name"], identity.program),
                 **{name: frames[name].get(row["rank"], schema.empty()) for name, schema in _FRAMES.items()},
                 stage=row["stage"],
                 power_w=row["power_w"],

@@ -13,13 +13,13 @@ _MOST_DESCRIBED = 8  # ranks of a group that stand out
 
 
 def judge_job(job: Job) -> tuple[str, ...]:
-    """The verdict: a sentence on the job as a whole, then for each group of ranks what holds it up."""
+    """Judge the job as a whole in a sentence, then what holds up each group of ranks."""
     groups = [rows for _, rows in job.ranks.groupby("group")]
     return (describe_job(job), *(line for rows in groups for line in _judge_group(rows, alone=len(groups) == 1)))
 
 
 def describe_job(job: Job) -> str:
-    """The first line of all outputs: step time, Tensor Active, FLOP/s, and how many steps of how many ranks."""
+    """Write the first line of all outputs: step time, Tensor Active, FLOP/s, steps and ranks."""
     ranks, whole = job.ranks, job.whole.iloc[0]
     steps = int(ranks["step_count"].min())
     facts = [f"step time {format_ns(whole['step_time_ns'])}"]
@@ -97,7 +97,7 @@ def _share(time_ns: float, rows: pd.DataFrame) -> str:
 
 
 def _why_unknown(rows: pd.DataFrame) -> str:
-    """Why no rank of a group can be said to hold the others up; empty where one can."""
+    """Explain why no rank of a group can be called slow; empty where one can."""
     if len(rows) == 1:
         return "There is a single rank, and nothing to compare it with."
     if rows["wait_ns"].isna().any():
@@ -114,7 +114,7 @@ def _why_unknown(rows: pd.DataFrame) -> str:
 
 
 def describe_base(job: Job) -> tuple[str, ...]:
-    """What the figures are of, and how clocks were aligned, with the error that is left."""
+    """Describe what the figures are of, and how clocks were aligned, with the error that is left."""
     lines = [
         "Own time is the step time without waiting in collectives: a rank waits for as long as a collective takes "
         "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "

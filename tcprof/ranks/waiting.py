@@ -16,7 +16,7 @@ _TOGETHER = ["group", "partners", "name", "nth", "step"]
 
 
 def group_ranks(collectives: pd.DataFrame, ranks: Ints, stages: Floats) -> Ints:
-    """The group of each rank: ranks of one pipeline stage whose steps hold the same collectives in the same order.
+    """Group the ranks of one pipeline stage whose steps hold the same collectives in the same order.
 
     Stages, or experts, have other work by design. Stages that only some ranks know are not used: then only the
     collectives distinguish them. Ranks without any collective are one group.
@@ -24,17 +24,17 @@ def group_ranks(collectives: pd.DataFrame, ranks: Ints, stages: Floats) -> Ints:
     steps = collectives.groupby("rank")["step"].nunique()
     in_steps = collectives.groupby(["rank", "name"])["step"].nunique().reset_index()
     usual = in_steps[in_steps["step"] > in_steps["rank"].map(steps) / 2]  # not what only the first steps do
-    names = usual.groupby("rank")["name"].agg(lambda of_rank: " ".join(sorted(of_rank)))
+    names = usual.groupby("rank")["name"].agg(lambda mark_of_rank: " ".join(sorted(mark_of_rank)))
     count = collectives.groupby(["rank", "step"]).size().groupby(level="rank").median()
     marks = pd.Series(list(zip(names, count[names.index], strict=True)), index=names.index, dtype=object)
-    of_rank = marks.reindex(ranks).map(lambda mark: mark if isinstance(mark, tuple) else ("", 0.0))
-    known = np.zeros(len(ranks)) if np.isnan(stages).any() else stages
-    codes: Ints = pd.factorize(pd.Series(list(zip(known, of_rank, strict=True)), dtype=object))[0]
+    mark_of_rank = marks.reindex(ranks).map(lambda mark: mark if isinstance(mark, tuple) else ("", 0.0))
+    stage_of_rank = np.zeros(len(ranks)) if np.isnan(stages).any() else stages
+    codes: Ints = pd.factorize(pd.Series(list(zip(stage_of_rank, mark_of_rank, strict=True)), dtype=object))[0]
     return codes
 
 
 def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.DataFrame:
-    """The collectives that several ranks of a group take part in together, and all of these have.
+    """Match the collectives that several ranks of a group take part in together, and all of these have.
 
     Args:
         collectives: See ``COLLECTIVES``.
@@ -48,11 +48,11 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
     rows = rows.assign(group=rows["rank"].map(group), nth=rows.groupby(["rank", "step", "name"]).cumcount())
     rows, size = rows.assign(partners=-1), pd.Series(0, rows.index)
     for number, ranks in group.groupby(group):
-        known: list[Ints] = []
-        for _, own in rows[rows["group"] == number].groupby(["name", "nth"]):
-            partners = pd.Series(_find_partners(own, ranks.index, known), ranks.index)
-            rows.loc[own.index, "partners"] = own["rank"].map(partners)
-            size.loc[own.index] = own["rank"].map(partners.map(partners.value_counts()))
+        partner_sets: list[Ints] = []
+        for _, collective in rows[rows["group"] == number].groupby(["name", "nth"]):
+            partners = pd.Series(_find_partners(collective, ranks.index, partner_sets), ranks.index)
+            rows.loc[collective.index, "partners"] = collective["rank"].map(partners)
+            size.loc[collective.index] = collective["rank"].map(partners.map(partners.value_counts()))
     together = rows.groupby(_TOGETHER, sort=False)["duration_ns"]
     complete = (together.transform("size") == size).to_numpy() & (size > 1).to_numpy()
     rows = rows.assign(wait_ns=rows["duration_ns"] - together.transform("min"))[complete].sort_index()
@@ -60,8 +60,8 @@ def match_collectives(collectives: pd.DataFrame, group: "pd.Series[int]") -> pd.
     return rows.assign(is_last=rows.index.isin(first))
 
 
-def _find_partners(own: pd.DataFrame, ranks: "pd.Index[int]", known: list[Ints]) -> Ints:
-    """The first of the ranks with which each rank of a group takes part in one collective of its steps.
+def _find_partners(collective: pd.DataFrame, ranks: "pd.Index[int]", partner_sets: list[Ints]) -> Ints:
+    """Find the first of the ranks with which each rank of a group takes part in one collective.
 
     These leave it at the same time, so from step to step the same time passes for them. They are all ranks but in jobs
     that are parallel in several dimensions, where each of several equal sets has its own.
@@ -74,13 +74,15 @@ def _find_partners(own: pd.DataFrame, ranks: "pd.Index[int]", known: list[Ints])
     all_together = np.full(len(ranks), ranks.min())
     if len(ranks) < 4:
         return all_together
-    some = own[own["step"].isin(np.unique(own["step"])[:_MOST_STEPS])]
-    ends = (some["start_ns"] + some["duration_ns"]).to_numpy(np.float64)
-    table = pd.DataFrame({"rank": some["rank"].to_numpy(), "step": some["step"].to_numpy(), "end_ns": ends})
+    first_steps = collective[collective["step"].isin(np.unique(collective["step"])[:_MOST_STEPS])]
+    ends = (first_steps["start_ns"] + first_steps["duration_ns"]).to_numpy(np.float64)
+    table = pd.DataFrame(
+        {"rank": first_steps["rank"].to_numpy(), "step": first_steps["step"].to_numpy(), "end_ns": ends}
+    )
     periods = np.diff(table.pivot(index="rank", columns="step", values="end_ns").reindex(ranks).dropna(axis=1), axis=1)
     if periods.shape[1] < 2:
         return all_together
-    for sets in (all_together, *known):
+    for sets in (all_together, *partner_sets):
         if (_distance(periods, periods[np.searchsorted(ranks, sets)]) <= _APART_NS).all():
             return sets
     left, sets = np.arange(len(ranks)), all_together.copy()
@@ -91,24 +93,24 @@ def _find_partners(own: pd.DataFrame, ranks: "pd.Index[int]", known: list[Ints])
     sizes = np.unique(sets, return_counts=True)[1]
     if sizes.min() < 2 or (sizes % sizes.min()).any():  # sets that leave within as little of each other are one here
         return all_together
-    known.append(sets)
+    partner_sets.append(sets)
     return sets
 
 
-def _distance(periods: Floats, others: Floats) -> Floats:
-    apart: Floats = np.median(np.abs(periods - others), axis=1)
+def _distance(periods: Floats, reference: Floats) -> Floats:
+    apart: Floats = np.median(np.abs(periods - reference), axis=1)
     return apart
 
 
 def exposed_wait(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
-    """Waiting of each row of ``RANK_STEPS`` that nothing else of the rank hides; NaN where no collective matches."""
+    """Return the waiting of each row of ``RANK_STEPS`` that nothing hides; NaN where no collective matches."""
     waited = matched.groupby(["rank", "step"])["wait_ns"].sum()
     of_step = waited.reindex(pd.MultiIndex.from_frame(steps[["rank", "step"]])).to_numpy(np.float64)
     return np.asarray(np.minimum(of_step, steps["communication_ns"].to_numpy()))
 
 
 def time_held(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
-    """What the kernels of each row of ``RANK_STEPS`` took longer, at most, beside collectives that waited, in ns.
+    """Bound how much longer kernels of each row of ``RANK_STEPS`` took beside collectives that waited, in ns.
 
     Work that needs all SMs slows as much as it loses of them.
     """
@@ -121,7 +123,7 @@ def time_held(steps: pd.DataFrame, matched: pd.DataFrame) -> Floats:
 
 
 def align_clocks(matched: pd.DataFrame) -> pd.DataFrame:
-    """How far each rank's clock is ahead of that of the first of its group, by the ends of the collectives.
+    """Align the clocks of each group's ranks with that of its first, by the ends of the collectives.
 
     Ranks leave a collective together, within some microseconds. A rank that takes part in none with the first is
     compared with it by those that take part in some with both.
@@ -141,7 +143,7 @@ def align_clocks(matched: pd.DataFrame) -> pd.DataFrame:
 
 
 def _chain(pairs: dict[tuple[int, int], float]) -> dict[int, float]:
-    """How far each is ahead of the first that it is connected with, from how far the second of each pair is."""
+    """Sum how far each is ahead of the first that it is connected with, from pairs."""
     offsets: dict[int, float] = {}
     while pairs:
         left = {}

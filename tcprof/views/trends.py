@@ -128,7 +128,7 @@ def draw_line(values: Floats) -> str:
 
 def _join_steps(trends: Sequence[SeriesTrend]) -> list[list[Step]]:
     """Steps that may be of one change, since noise moves the place of a step; the newest change first."""
-    steps = sorted(((each, change) for each in trends for change in each.shown), key=_place)
+    steps = sorted(((each, change) for each in trends for change in each.visible_changes), key=_place)
     found: list[list[Step]] = []
     for step in steps:
         if found and _place(step) - _place(found[-1][0]) < LEAST:
@@ -271,7 +271,7 @@ def _describe(each: SeriesTrend) -> dict[str, object]:
             "run_id": int(each.points["run_id"].iloc[change.index]),
             "commit": each.points["commit"].iloc[change.index],
         }
-        for change in each.shown
+        for change in each.visible_changes
     ]
     return {**each.series.to_dict(), **vars(trend), "changes": changes}
 
@@ -362,7 +362,9 @@ def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
         for number, (first, last) in enumerate(pairwise(borders)):
             if np.isnan(levels[first]):
                 continue
-            if (number > 0 and changes[number - 1] in each.shown and changes[number - 1].accepted) == is_accepted:
+            if (
+                number > 0 and changes[number - 1] in each.visible_changes and changes[number - 1].accepted
+            ) == is_accepted:
                 x += [place[first] - 0.5, place[last - 1] + 0.5, None]
                 y += [scale * levels[first], scale * levels[first], None]
         if x:
@@ -389,7 +391,7 @@ def _add_changes(
 ) -> None:
     """Each change with its commit, on a line between the runs before and after it."""
     for is_accepted, name, color in ((False, "change", _CHANGE), (True, "accepted change", _ACCEPTED)):
-        found = [change for change in each.shown if change.accepted == is_accepted]
+        found = [change for change in each.visible_changes if change.accepted == is_accepted]
         texts = []
         for change in found:
             run = each.points.iloc[change.index]
@@ -401,7 +403,7 @@ def _add_changes(
             is_late = change.index > len(each.points) / 2
             figure.add_annotation(
                 text=label(commit.partition(" ")[0], _LABELLED), showarrow=False, x=x, yref="paper",
-                y=1 - _STAGGERED * (each.shown.index(change) % 2),
+                y=1 - _STAGGERED * (each.visible_changes.index(change) % 2),
                 yanchor="top", xanchor="right" if is_late else "left", xshift=-3 if is_late else 3,
             )  # fmt: skip
             why = accepted.get(str(run["commit"]), "")
@@ -419,7 +421,7 @@ def _add_changes(
 def _add_circumstances(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
     """Where driver, CUDA, torch, tcprof or the clock changed together with the figure."""
     x, y, texts = [], [], []
-    for change in each.shown:
+    for change in each.visible_changes:
         if found := find_circumstances(*each.around(change)):
             x.append(float(each.points["place"].iloc[change.index]) - 0.5)
             y.append(scale * change.before)

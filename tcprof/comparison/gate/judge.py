@@ -81,14 +81,14 @@ class Gate:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all."""
+        """Return the worst verdict of all."""
         verdicts: list[Verdict] = ["pass", *(judgement.verdict for judgement in self.judgements)]
         worst = max(verdicts, key=_SEVERITY.index)
         return "fail" if self.strict and worst == INCONCLUSIVE else worst
 
     @property
     def exit_status(self) -> int:
-        """0 where it passes, 1 where it fails, 5 where it is inconclusive."""
+        """Return 0 where it passes, 1 where it fails, 5 where it is inconclusive."""
         return _STATUSES[self.verdict]
 
 

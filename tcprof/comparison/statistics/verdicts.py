@@ -142,7 +142,7 @@ def _judge(base: Estimate, new: Estimate, change: ChangeEstimate, equal: Bools) 
 
 
 def _hold_none(change: ChangeEstimate, where: Bools) -> ChangeEstimate:
-    """A change whose intervals hold no change where it is inconclusive: ratio, difference and p then say the same."""
+    """Extend inconclusive intervals to no change, so that ratio, difference and p say the same."""
     ends = {"ratio_low": (np.minimum, 1), "ratio_high": (np.maximum, 1)}
     ends |= {"difference_low": (np.minimum, 0), "difference_high": (np.maximum, 0)}
     return replace(

@@ -1,0 +1,84 @@
+"""The commands that take no recording: this machine, what comes with tcprof, and the server for agents."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcprof.cli import app
+from tcprof.cli.options import LIST, LIST_FORMATS, NSYS, TABLE, WIDE, Asked, takes
+from tcprof.cli.output import print_document, progress
+from tcprof.errors import UsageError
+
+_NOT_READY = 3
+
+
+@app.command(epilog="Examples:\n\ntcprof doctor\n\ntcprof doctor --format json")
+@takes(NSYS, LIST)
+def doctor(asked: Asked) -> None:
+    """Check whether this machine can record GPU metrics.
+
+    If not, it says why and what to do. Checks nsys, its importer, GPUs, permission to read counters, other profilers,
+    disk and Python; then samples the GPUs for a moment. Nothing is changed. The exit status is 0 if a recording is
+    possible, otherwise 3.
+    """
+    from tcprof.record.doctor import check_up
+    from tcprof.views.commands import is_ready, view_checks
+
+    chosen, file, _ = asked.choose_outputs(formats=LIST_FORMATS)
+    with progress("Checking this machine"):
+        checks = check_up(Path.cwd(), asked.nsys)
+    print_document(view_checks(checks), chosen, file)
+    if not is_ready(checks):
+        raise typer.Exit(_NOT_READY)
+
+
+@app.command(epilog="Examples:\n\ntcprof chips\n\ntcprof chips --format json")
+@takes(TABLE, WIDE)
+def chips(asked: Asked) -> None:
+    """List the GPU boards that tcprof knows, with their peaks.
+
+    SMs, clock, memory bandwidth, and the dense peak of each precision (HFU and MFU are shares of it). What no source
+    states, or sources state differently, is unknown (–).
+    """
+    from tcprof.views.commands import view_boards
+
+    asked.show(view_boards())
+
+
+@app.command(epilog="Examples:\n\ntcprof workloads\n\ntcprof workloads --format json")
+@takes(LIST)
+def workloads(asked: Asked) -> None:
+    """List the training scripts that come with tcprof.
+
+    For each, it says what the script shows, and which command records it.
+    """
+    from tcprof.views.commands import view_workloads
+    from tcprof.workloads import find_workloads, read_workloads
+
+    chosen, file, _ = asked.choose_outputs(formats=LIST_FORMATS)
+    folder = find_workloads()
+    print_document(view_workloads(folder, read_workloads(folder, Path.cwd())), chosen, file)
+
+
+@app.command(epilog="Example:\n\ntcprof mcp --root runs/")
+def mcp(
+    root: Annotated[
+        list[Path],
+        typer.Option(
+            "--root", metavar="DIR", help="Folder of recordings that agents may read; repeat it for several folders."
+        ),
+    ] = [Path()],  # noqa: B006 - typer copies it
+) -> None:
+    """Serve recordings to agents over the Model Context Protocol.
+
+    An agent starts this command and speaks to it over its standard streams. It has six read-only tools: list, show,
+    advise, table, compare and ranks. They read only below the given folders, start no program and change no recording.
+    """
+    try:
+        from tcprof.api.serving import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mcp":
+            raise
+        raise UsageError("The MCP SDK is not installed.", "Install it: pip install 'tcprof[mcp]'.") from error
+    serve(root)
