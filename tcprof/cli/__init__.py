@@ -25,7 +25,7 @@ from tcprof.version import __version__
 # it show, in more detail, did a change help, pass it on.
 GROUPS = {
     "Record": {"doctor": "tools", "profile": "profile", "workloads": "tools", "chips": "tools"},
-    "Look": {
+    "Inspect": {
         "show": "views",
         "advise": "views",
         "report": "files",

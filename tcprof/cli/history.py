@@ -30,7 +30,7 @@ app.add_typer(history, rich_help_panel="Compare")
 
 @history.callback()
 def explain(ctx: typer.Context) -> None:
-    """Keep runs in a store: add, list and export them."""
+    """Track runs over time and detect regressions."""
     if ctx.invoked_subcommand is None:
         echo(f"{ctx.get_help()}\n")
 
@@ -204,7 +204,7 @@ def accept(
     why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Why the change is intended.")],
     asked: Asked,
 ) -> None:
-    """Accept the change that came with a commit: its level is the baseline from there on."""
+    """Accept the change that came with a commit: use its level as the new baseline."""
     from tcprof.history.trends import find_commit
 
     store = open_existing(asked.store)

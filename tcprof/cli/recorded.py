@@ -61,8 +61,7 @@ def record_all(
     from tcprof.views.commands import describe_capture
 
     written: list[Path] = []
-    failed = 0
-    count = len(session.reports)
+    failed, count = 0, len(session.reports)
     for number, files in enumerate(session.reports, start=1):
         if count > 1:
             echo_error(f"run {number} of {count}")

@@ -87,27 +87,20 @@ def compare(
     base, new = count_once(base), count_once(new)
     check_mapping(base.recordings, mapping)
     base, new = share_steps(join_kinds(base), join_kinds(new), mapping)
-    renamings = find_renamings(base.recordings, new.recordings, mapping)
-    path_keys = list_path_keys(
-        [
-            rename_paths(recording.ranges, renaming)
-            for side, renaming in zip((base, new), renamings, strict=True)
-            for recording in side.recordings
-        ]
-    )
+    sides = base.recordings, new.recordings
+    renamings = find_renamings(*sides, mapping)
+    renamed = [rename_paths(run.ranges, names) for side, names in zip(sides, renamings, strict=True) for run in side]
     typical = base.typical, new.typical
-    matching = match_kernels(*typical, mapping)
-    measured = bool(is_measured(len(base.recordings), len(new.recordings)))
-    path = _step_path(typical, renamings)
+    matching, path = match_kernels(*typical, mapping), _step_path(typical, renamings)
     return kind(
         base=base,
         new=new,
-        rows=list_rows(base.recordings, new.recordings, path_keys, renamings),
+        rows=list_rows(*sides, list_path_keys(renamed), renamings),
         step_path=path,
         matching=matching,
-        modules=compare_modules(base.recordings, new.recordings, iterate=bool(path)),
+        modules=compare_modules(*sides, iterate=bool(path)),
         waterfall=explain_changes(*typical, matching),
-        spread=MEASURED if measured else ASSUMED,
+        spread=MEASURED if is_measured(*map(len, sides)) else ASSUMED,
         unmapped=find_unmapped(new.recordings, mapping),
         renamings=renamings,
     )

@@ -54,8 +54,7 @@ def compare_runs(
 
     ``slacks`` bound how far rounding or lost samples moved each side; ``instances`` are for the test of ranks.
     """
-    within, wide, change, assumed = _assume(sides)
-    base, new = wide
+    within, (base, new), change, assumed = _assume(sides)
     measured = is_measured(base.recordings, new.recordings)
     if measured.any():
         repeats = compare_repeats(*([run.centers for run in side] for side in sides))
@@ -81,8 +80,9 @@ def compare_runs(
     survives = np.where(measured, np.nan, 100 * np.fmax(survived_spread(within, slack), assumed))
     return {
         **values_of_sides(base.value, new.value),
-        **{f"base_{end}": getattr(base, end) for end in ("low", "high")},
-        **{f"new_{end}": getattr(new, end) for end in ("low", "high")},
+        **{
+            f"{name}_{end}": vars(side)[end] for name, side in (("base", base), ("new", new)) for end in ("low", "high")
+        },
         **vars(change),
         "survives_spread_pct": np.where(np.isin(verdict, (HIGHER, LOWER)), survives, np.nan),
         "assumed_spread_pct": np.where(measured, np.nan, 100 * assumed),
