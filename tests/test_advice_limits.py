@@ -23,7 +23,7 @@ def steps_of_copies(copy: int, nccl: bool = False) -> TraceBuilder:
         if nccl:
             builder.kernel("ncclDevKernel_SendRecv", at, at + copy, launched=queued + 1)
         else:
-            builder.copy("host to device", at, at + copy, launched=queued + 1)
+            builder.copy("host to device", at, at + copy, launched=queued + 1, srcKind=1, dstKind=2)
         builder.kernel(GEMM, at + copy, at + MS, launched=queued + 2)
     return builder
 

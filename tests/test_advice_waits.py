@@ -7,6 +7,7 @@ from builders import FIXTURES, MS, US, TraceBuilder
 
 import tcprof
 from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
+from tcprof.analysis.replay import Waits
 from tcprof.findings.advise import share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
 from tcprof.findings.pricing.builders import about_step, are_pinned, make_advice, tell_guess
@@ -84,7 +85,7 @@ def test_a_wait_is_the_scalers_where_it_reads_what_it_found(
 
 OF_DEVICE = "no wait for the whole device"
 PIN, DO_NOT_BLOCK, KEEP = (
-    "copies from pinned memory, which do not block",
+    "pinned memory",
     "copies that do not block",
     "keep results on the GPU",
 )
@@ -123,10 +124,17 @@ def test_a_call_that_waits_for_a_copy_is_that_copys(
 ) -> None:
     step, advice = read(builder, tmp_path)
     assert [str(name).partition("_v")[0] for name in step.host.waits.index] == [waited]
-    found = advice["synchronizing-calls"]
+    found = advice["pageable-copies" if title == PIN else "synchronizing-calls"]
     assert [option.title for option in found.options] == [title]
-    assert f"{waited}: " in found.evidence[0]
+    assert (f"{waited}: " in found.evidence[0]) == (title != PIN)
     assert any("infers" in line for line in found.evidence) == (waited == "copies to the GPU")
+
+
+def test_a_copy_from_pageable_memory_is_one_finding(tmp_path: Path) -> None:
+    """Its wait and what the CPU does in between are in its price: 225 of 1000 us, less 10 of a launch."""
+    _, advice = read(copying("host to device", srcKind=0, dstKind=2), tmp_path)
+    assert not {"synchronizing-calls", "cpu-work", "exposed-copies"} & advice.keys()
+    assert 150 * US < advice["pageable-copies"].gain.likely_ns < 230 * US
 
 
 def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path: Path) -> None:
@@ -172,7 +180,7 @@ def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Pa
         builder.range("step", began, at)
     step, advice = read(builder, tmp_path)
     assert step.replay is not None
-    lost = step.replay.length_ns() - step.replay.length_ns(waits=False)
+    lost = step.replay.length_ns() - step.replay.length_ns(waits=Waits.NONE)
     gain = advice["synchronizing-calls"].gain
     assert gain.likely_ns <= lost
     assert gain.high_ns > 1.5 * lost  # with a CPU that is as fast as is assumed without recording

@@ -25,6 +25,7 @@ GALLERY = {
     "low-clock": "mlp_tf32_4097",
     "main-kernel": "wmma",
     "mixed-precision-overhead": "mlp_fp16",
+    "pageable-copies": "net_amp",
     "no-steps": "wmma",
     "small-grid": "inference_fp32",
     "synchronizing-calls": "mlp_fp16",
@@ -35,6 +36,7 @@ GALLERY = {
 STEP = {"small-grid": "batch 16 / step"}  # of those with several kinds
 NEEDS = {
     "exposed-communication": "several GPUs: one alone copies what it sends to itself",
+    **dict.fromkeys(("loop-in-module", "loop-over-tensors", "recurrent-cell"), "a program that loops"),
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
     "uneven-gpus": "several GPUs",
 }

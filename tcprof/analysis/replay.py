@@ -6,16 +6,18 @@ pace, but for waits, which end with the activities that they wait for. Durations
 
 import math
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.host import LAUNCH_THAT_BLOCKS, OF_QUEUE, Pair, list_waits
+from tcprof.analysis.host import FROM_MEMORY, LAUNCH_THAT_BLOCKS, OF_QUEUE, TO_GPU, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.step_summary import are_followed
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
+from tcprof.frames import PAGEABLE
 from tcprof.untrusted import one_line
 
 _MOST = 20_000  # activities that are played: as many steps as fit
@@ -25,6 +27,14 @@ _QUEUED_NS = 2_000  # an activity launched so long before the one before it ende
 _GAP_NS = 1_500.0
 _PAST = -1e18
 _MISPLAYED = 0.03  # of a step: steps played again that differ by more are not understood
+
+
+class Waits(Enum):
+    """Which waits of the CPU a replay keeps."""
+
+    ALL = auto()
+    BUT_FOR_COPIES = auto()  # to the GPU, from memory that is not pinned
+    NONE = auto()
 
 
 @dataclass(frozen=True)
@@ -41,20 +51,23 @@ class Replay:
     waited_ns: Floats  # how long the CPU was at work when it began to wait
     last: Ints  # of each wait, the last activity that it waited for; -1 for none
     returned_ns: Floats  # from the end of that activity to that of the wait
+    for_copies: Bools  # whether it waited for a copy to the GPU alone
     steps: Pair  # first activity of each step, and of the one that follows at once
     recorded_ns: float  # mean length of these steps as they were recorded
-    _played: dict[tuple[float, bool, float], float] = field(default_factory=dict, init=False)  # rules ask for the same
+    # Rules ask for the same.
+    _played: dict[tuple[float, Waits, float], float] = field(default_factory=dict, init=False)
 
-    def length_ns(self, cpu: float = 1.0, waits: bool = True, gpu: float = 1.0) -> float:
-        """Predict the mean time from step to step if CPU and GPU take so many times as long, with waits or without."""
+    def length_ns(self, cpu: float = 1.0, waits: Waits = Waits.ALL, gpu: float = 1.0) -> float:
+        """Predict the mean time from step to step if CPU and GPU take so many times as long, with some of the waits."""
         if (cpu, waits, gpu) not in self._played:
             start = np.array(self._play(cpu, waits, gpu))
             self._played[cpu, waits, gpu] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
         return self._played[cpu, waits, gpu]
 
-    def _play(self, cpu: float, is_waiting: bool, gpu: float) -> list[float]:
+    def _play(self, cpu: float, kept: Waits, gpu: float) -> list[float]:
         columns = (self.waited_ns, self.last, self.returned_ns)
-        waits = iter(zip(*(column.tolist() for column in columns), strict=True) if is_waiting else ())
+        is_kept = ~self.for_copies if kept is Waits.BUT_FOR_COPIES else np.full(len(self.last), kept is Waits.ALL)
+        waits = iter(zip(*(column[is_kept].tolist() for column in columns), strict=True))
         gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()
         latencies = np.where(self.queued, self.latency_ns, self.after_ns).tolist()
         starts: list[float] = []
@@ -108,6 +121,8 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
     after = np.maximum(0, start - np.where(queued, before, np.maximum(launched, before))).astype(np.float64)
     waited = open_times(waits["start_ns"].to_numpy(np.int64), waits["end_ns"].to_numpy(np.int64))
     began, ended = waited.start, waited.end
+    index = np.searchsorted(began, waits["start_ns"].to_numpy(np.int64), side="right") - 1
+    for_others = ~waits["name"].isin([TO_GPU, FROM_MEMORY[PAGEABLE]]).to_numpy(bool)
     last = np.searchsorted(reach, ended, side="right") - 1
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
@@ -121,6 +136,7 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
         latency_ns=float(np.median(after[on_idle])) if on_idle.any() else 0.0,
         waited_ns=_subtract_waits(began, ended, began),
         last=last,
+        for_copies=np.bincount(index[for_others], minlength=len(began)) == 0,
         returned_ns=(ended - np.maximum(began, done)).clip(0).astype(np.float64),
         steps=steps,
         recorded_ns=float((start[steps[1]] - start[steps[0]]).mean()),

@@ -80,9 +80,9 @@ def share_idle_time(step: Step, found: Sequence[Advice]) -> list[Advice]:
     left = [100 * max(0.0, 1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
     idle = {each.rule: rules[each.rule].idle for each in found if each.gain.is_known}
     spared = [each for each in found if idle.get(each.rule) is IdleTime.LAUNCHES]
-    sharing = [each for each in found if idle.get(each.rule) in (IdleTime.SHARED, IdleTime.REST)]
+    sharing = [each for each in found if idle.get(each.rule) in (IdleTime.FIRST, IdleTime.SHARED, IdleTime.REST)]
     shared: dict[str, Advice] = {}
-    for advice in sorted(sharing, key=lambda each: (idle[each.rule] is IdleTime.REST, -each.gain.likely_ns)):
+    for advice in sorted(sharing, key=lambda each: (idle[each.rule].value, -each.gain.likely_ns)):
         others = [*shared]
         for one in spared if idle[advice.rule] is IdleTime.REST else ():
             left = [max(0.0, most - saved) for most, saved in zip(left, one.gain.shares_pct, strict=True)]

@@ -17,6 +17,7 @@ class IdleTime(Enum):
     """What a rule's prices have of the idle time, which is in no two prices."""
 
     NONE = auto()
+    FIRST = auto()  # before the others: its cause is known
     SHARED = auto()  # with the others: the highest is left as it is
     LAUNCHES = auto()  # time of launches that are spared, which is not in the price of the rest
     REST = auto()  # what all the others leave

@@ -70,7 +70,7 @@ def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
         gains = [replace(each.gain, low_pct=min(0.0, each.gain.low_pct)) for each in advice.options]
         return advice.with_gains(gains, _SENDING)
     waits = {gpu: time - min(times.values()) for gpu, time in times.items()}
-    is_idle = rules[advice.rule].idle in (IdleTime.SHARED, IdleTime.REST)
+    is_idle = rules[advice.rule].idle in (IdleTime.FIRST, IdleTime.SHARED, IdleTime.REST)
     gains, limits = [], []
     for option in advice.options:
         saved = {gpu: _saved(step, gpu, advice, option, found, is_idle) + wait for gpu, wait in waits.items()}

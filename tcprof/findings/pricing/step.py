@@ -15,7 +15,7 @@ from tcprof.analysis.host import LAUNCHES, WORK, Host, Pair, find_host, launchin
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.kernels.names import parse_name
 from tcprof.analysis.kernels.patterns import count_blocks, read_traits
-from tcprof.analysis.replay import Replay, find_windows, make_replay
+from tcprof.analysis.replay import Replay, Waits, find_windows, make_replay
 from tcprof.analysis.time.account import Exposure, find_exposure
 from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
@@ -168,19 +168,18 @@ class Step:
         shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
         return self._play(left) if self.replay else shorter
 
-    def _play(self, cpu: float, gpu: float = 1.0, waits: bool = True) -> float:
+    def _play(self, cpu: float, gpu: float = 1.0, waits: Waits = Waits.ALL) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
         assert self.replay is not None
         return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
 
-    def price_kernels(self, saved_ns: Levels, cpu: Levels = ALL, spared_ns: Levels = NONE, waits: bool = True) -> Gain:
+    def price_kernels(self, saved_ns: Levels, cpu: Levels = ALL, spared_ns: Levels = NONE) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
             saved_ns: Exposed time of kernels; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
             spared_ns: CPU time, as recorded, that is saved: what idle time it makes is saved, too.
-            waits: Whether the CPU still waits for the GPU.
         """
         saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
@@ -188,7 +187,7 @@ class Step:
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
             limit = self.cpu_ns * left
             if self.replay and not math.isnan(saved_ns[level]):
-                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits)
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
             spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
             return float(alone - max(alone - saved_ns[level] - spared, limit))
 
@@ -234,17 +233,36 @@ class Step:
 
         return self._price(gain)
 
-    def price_waits(self, shares: Levels, cpu: Levels = ALL) -> Gain:
+    def price_waits(self, shares: Levels, cpu: Levels = ALL, but_for_copies: bool = False) -> Gain:
         """What a CPU wins that does not wait, by the shares of waits that can be removed; unpriced without a replay."""
         replay = self.replay
         if replay is None:
             return UNPRICED
+        before = Waits.BUT_FOR_COPIES if but_for_copies else Waits.ALL
 
         def gain(level: int, tracing: float, _: float) -> float:
-            won = replay.length_ns(tracing) - replay.length_ns(tracing * cpu[level], waits=False)
-            return float(shares[level] * max(0.0, won))
+            saved = replay.length_ns(tracing, before) - replay.length_ns(tracing * cpu[level], Waits.NONE)
+            return float(shares[level] * max(0.0, saved))
 
         return self._price(gain)
+
+    def price_copies(self, shares: Levels, saved_ns: Levels, spared_ns: float) -> Gain:
+        """What copies that no longer block win: their time, the waits for them, and what the CPU does in between.
+
+        Args:
+            shares: The shares of all that, at low, likely and high.
+            saved_ns: Exposed time of the copies.
+            spared_ns: CPU time, as recorded, of their calls.
+        """
+        if self.replay is None:
+            return self.price_kernels(saved_ns)
+
+        def gain(level: int, tracing: float, alone: float) -> float:
+            cpu = tracing * max(0.0, 1 - spared_ns / max(self.cpu_ns, 1.0))
+            gpu = max(0.0, 1 - saved_ns[level] / self.busy_ns)
+            return float(shares[level] * max(0.0, alone - self._play(cpu, gpu, Waits.BUT_FOR_COPIES)))
+
+        return self._price(gain).because("the step waits for the CPU")
 
     @cached_property
     def replay(self) -> Replay | None:

@@ -16,6 +16,7 @@ from tcprof.analysis.host import (
     WAITS,
     WORK,
 )
+from tcprof.analysis.replay import Waits
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import (
     HIGH,
@@ -40,7 +41,7 @@ from tcprof.findings.pricing.builders import (
 )
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import ALL, NONE, Step
-from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE, PINNED
+from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE
 from tcprof.untrusted import one_line
 
 _LEAST_PCT = 5.0
@@ -178,12 +179,10 @@ _RESULTS = (
     "total += loss.detach()  # stays on the GPU: no .item() or print in each step",
     "if step % 100 == 0: print(total.item() / 100)",
 )
-_PAGEABLE = (
-    "loader = DataLoader(dataset, batch_size, pin_memory=True)",
-    "inputs = inputs.pin_memory()  # of data that no loader makes",
+_PINNED = (
+    "inputs = inputs.pin_memory()  # of data that no loader pins",
     "inputs = inputs.to(device, non_blocking=True)",
 )
-_PINNED = ("inputs = inputs.to(device, non_blocking=True)  # its memory is pinned",)
 _SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
 _NO_SCALER = ("# or bfloat16, which needs no scaler:", 'with torch.autocast("cuda", dtype=torch.bfloat16): ...')
 _OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
@@ -199,11 +198,13 @@ def synchronizing_calls(step: Step) -> list[Advice]:
     idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
     if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < NOTABLE_PCT:
         return []
-    waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE])]
-    gain = _price(step, idle)
+    is_pageable = not are_pinned(step)  # waits for these are in the price of pageable-copies
+    of_copies = [TO_GPU, FROM_MEMORY[PAGEABLE]] if is_pageable else []
+    waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE, *of_copies])]
+    gain = _price(step, idle, is_pageable)
     if step.replay is None or not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
         return []
-    lost = step.replay.length_ns() - step.replay.length_ns(waits=False)
+    lost = _lost(step, 1.0, is_pageable)
     said = (
         "Synchronize less",
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.tell_length()}",
@@ -214,21 +215,26 @@ def synchronizing_calls(step: Step) -> list[Advice]:
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
-    evidence += tell_guess(step) * (TO_GPU in waits.index)
     return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
 
 
-def _price(step: Step, idle: float) -> Gain:
+def _lost(step: Step, cpu: float, but_for_copies: bool) -> float:
+    """How much shorter a step is without waits, by its replay."""
+    assert step.replay is not None
+    before = Waits.BUT_FOR_COPIES if but_for_copies else Waits.ALL
+    return step.replay.length_ns(waits=before) - step.replay.length_ns(cpu, Waits.NONE)
+
+
+def _price(step: Step, idle: float, but_for_copies: bool) -> Gain:
     """What the waits cost; likely less than that where other work of the CPU may set the pace."""
     low, likely, high = MEASURED["assumed"]["waits"]
     cpu = np.maximum(0.0, 1 - MEASURED["assumed"]["looping"] * _time_loops(step) / step.cpu_ns)
     paced = step.host.idle_ns[WORK] > idle
-    gain = step.price_waits(np.array([0.0 if paced else low, likely, high]), cpu)
+    gain = step.price_waits(np.array([0.0 if paced else low, likely, high]), cpu, but_for_copies)
     most = [step.share_pct(idle)] * paced
     if step.replay and not step.is_timed_alone:
         # That waits are longer with a faster CPU is assumed, so high alone has it.
-        lost = step.replay.length_ns() - step.replay.length_ns(cpu[1], waits=False)
-        most.append(100 * likely * max(0.0, lost) / gain.step_ns)
+        most.append(100 * likely * max(0.0, _lost(step, cpu[1], but_for_copies)) / gain.step_ns)
     return gain.with_shares((gain.low_pct, min(gain.likely_pct, *most), gain.high_pct)) if most else gain
 
 
@@ -244,15 +250,13 @@ def _time_loops(step: Step) -> float:
 
 def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     """What makes the calls needless, those first that wait longest; the gain is that of all."""
-    guess = PINNED if TO_GPU in waits.index and are_pinned(step) else PAGEABLE
-    memory = {kind: waits.index.isin([name, TO_GPU][: 1 + (kind == guess)]) for kind, name in FROM_MEMORY.items()}
+    of_copies = waits.index.isin([TO_GPU, *FROM_MEMORY.values()])
     of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith("cudaDeviceSynchronize")
-    of_results = ~of_scaler & ~of_device & ~memory[PAGEABLE] & ~memory[PINNED]
+    of_results = ~of_scaler & ~of_device & ~of_copies
     fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
     groups = [
         (of_scaler, *fused),
-        (memory[PAGEABLE], "copies from pinned memory, which do not block", _PAGEABLE),
-        (memory[PINNED], "copies that do not block", _PINNED),
+        (of_copies, "copies that do not block", _PINNED),
         (of_device, "no wait for the whole device", _OF_DEVICE),
         (of_results, _KEEP, _RESULTS),
     ]

@@ -1,9 +1,13 @@
 """Rules on what is moved: copies, and communication between GPUs."""
 
+import numpy as np
+import pandas as pd
+
 from tcprof import units
-from tcprof.analysis.host import LAUNCHES, find_launching_ranges
+from tcprof.analysis.host import BLOCKED_NS, FROM_MEMORY, LAUNCHES, TO_GPU, find_launching_ranges
+from tcprof.analysis.ranges.projection import launches_of
 from tcprof.findings.pricing import MEASURED
-from tcprof.findings.pricing.advice import MEDIUM, Advice, Option, rule
+from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import (
     about_ranges,
     are_pinned,
@@ -15,7 +19,9 @@ from tcprof.findings.pricing.builders import (
 )
 from tcprof.findings.pricing.multi_gpu import find_sent, times_of_communication, waiting_ns
 from tcprof.findings.pricing.step import Step
-from tcprof.frames import HOST_TO_DEVICE
+from tcprof.frames import HOST_TO_DEVICE, PAGEABLE
+
+_LEAST_PCT = 3.0  # of a step
 
 _PIN = ("loader = DataLoader(dataset, batch_size, pin_memory=True, num_workers=2)",)
 _BESIDE = (
@@ -30,29 +36,65 @@ _LESS = (
 
 @rule("exposed-copies")
 def exposed_copies(step: Step) -> list[Advice]:
-    """Copies to the GPU with nothing beside them."""
-    copies = step.copies[(step.copies["name"] == HOST_TO_DEVICE) & (step.copies["exposed_ns"] > 0)]
+    """Copies to the GPU from pinned memory with nothing beside them."""
+    copies = _find_copies(step)
     time = time_of(copies) / step.count
-    if not step.name or step.share_pct(time) < 3.0:
+    if not step.name or step.share_pct(time) < _LEAST_PCT or not are_pinned(step):
         return []
-    count = units.format_things(len(copies) / step.count, "copy", "copies")
-    is_pinned = are_pinned(step)
-    said = (
+    text = (
         "Overlap copies",
         f"Copies to the GPU with nothing else running take {step.tell_share(time)}",
-        "They come from pinned memory: on a stream of their own they can run beside kernels."
-        if is_pinned
-        else "From pinned memory they can run beside kernels.",
+        "They come from pinned memory: on a stream of their own they can run beside kernels.",
     )
-    evidence = [f"{count} in a step, {units.format_ns(time)}", *tell_guess(step)]
-    shares = MEASURED["assumed"]["copies" if is_pinned else "copies_pageable"]
-    gain = step.price_kernels(hide(step, shares, time), waits=is_pinned)
-    about = about_ranges(step, find_launching_ranges(step.analysis, copies))
-    options = [Option("copies beside kernels", _BESIDE if is_pinned else _PIN + _BESIDE, gain)]
+    gain = step.price_kernels(hide(step, MEASURED["assumed"]["copies"], time))
+    return [_advise_copies(step, "exposed-copies", text, copies, Option("copies beside kernels", _BESIDE, gain))]
+
+
+@rule("pageable-copies", idle=IdleTime.FIRST)
+def pageable_copies(step: Step) -> list[Advice]:
+    """Copies to the GPU from memory that is not pinned, for which the CPU waits."""
+    copies = _find_copies(step)
+    if not step.name or copies.empty or are_pinned(step):
+        return []
+    time, on_cpu = time_of(copies) / step.count, _time_calls(step, copies)
+    gain = step.price_copies(
+        MEASURED["assumed"]["copies_pageable"], hide(step, MEASURED["assumed"]["pinned"], time), on_cpu
+    )
+    waits = step.host.waits["time_ns"].reindex([TO_GPU, FROM_MEMORY[PAGEABLE]]).sum()
+    if step.share_pct(time + waits) < _LEAST_PCT or (gain.is_futile and step.share_pct(time) < _LEAST_PCT):
+        return []
+    text = (
+        "Copy from pinned memory",
+        f"Copies to the GPU from pageable memory take {step.tell_share(time)} with nothing else running. The CPU waits "
+        f"for them {units.format_ns(waits + on_cpu)} of each step",
+        "From pinned memory they are faster, and the CPU prepares the next kernels meanwhile.",
+    )
+    return [_advise_copies(step, "pageable-copies", text, copies, Option("pinned memory", _PIN + _BESIDE[1:], gain))]
+
+
+def _find_copies(step: Step) -> pd.DataFrame:
+    return step.copies[(step.copies["name"] == HOST_TO_DEVICE) & (step.copies["exposed_ns"] > 0)]
+
+
+def _time_calls(step: Step, copies: pd.DataFrame) -> float:
+    """CPU time of a step in the calls that start copies, without what is a wait already."""
+    calls = step.analysis.api_calls
+    launch = launches_of(calls, copies)
+    start, returned = (calls[name].to_numpy(np.float64)[launch] for name in ("start_ns", "returned_ns"))
+    begun = np.minimum(copies["start_ns"].to_numpy(), returned)
+    work = returned - np.where(begun - start >= BLOCKED_NS, begun, start)
+    return float(np.nansum(np.where(launch >= 0, work, 0.0).clip(0))) / step.count
+
+
+def _advise_copies(step: Step, name: str, text: tuple[str, str, str], copies: pd.DataFrame, option: Option) -> Advice:
+    time = time_of(copies) / step.count
+    count = units.format_things(len(copies) / step.count, "copy", "copies")
+    evidence, options = [f"{count} in a step, {units.format_ns(time)}", *tell_guess(step)], [option]
     if 2 * time > step.length_ns:
         evidence.append("they take longer than everything else, so most of them have no work to run beside")
         options.append(Option("send less", _LESS))
-    return [make_advice(step, "exposed-copies", said, options, about, evidence, raise_confidence="")]
+    about = about_ranges(step, find_launching_ranges(step.analysis, copies))
+    return make_advice(step, name, text, options, about, evidence, raise_confidence="")
 
 
 _OF_KERNELS = 2.0  # times as long as kernels take
