@@ -22,7 +22,7 @@ from tcprof.analysis import Analysis, analyze
 from tcprof.analysis.host import GPU_SIDE, LAUNCHES, WAITS, WORK
 from tcprof.analysis.replay import Waits
 from tcprof.findings.advise import advise
-from tcprof.findings.pricing.advice import Advice, Rule, name_advice
+from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, Rule, name_advice
 from tcprof.findings.pricing.step import Step, measure_step
 from tcprof.findings.rules import load_rules, rules_of_findings
 from tcprof.render.formats import PLAIN, load_format
@@ -103,6 +103,7 @@ def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> Non
                 assert gain[f"{level}_ns"] == pytest.approx(of_step, abs=1, nan_ok=True)
         if each.gain.is_known:
             saved = f"{units.format_ns(abs(each.gain.likely_ns))} of {units.format_ns(each.gain.step_ns)}"
+            saved = each.gain.of if each.gain.of == PER_SAMPLE else saved
             assert (saved if each.gain.likely_ns else "saves nothing") in name_advice(each)
         bases = {option.gain.step_ns for option in each.options if option.gain.is_known}
         assert len(bases) <= 1

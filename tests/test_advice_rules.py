@@ -10,7 +10,7 @@ import tcprof
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings.advise import advise
 from tcprof.findings.pricing import MEASURED
-from tcprof.findings.pricing.advice import Advice, describe_gain
+from tcprof.findings.pricing.advice import PER_SAMPLE, Advice, describe_gain
 from tcprof.units import format_ns
 from tcprof.views.recording.advice import MOST_SHOWN, split_notable
 
@@ -131,6 +131,29 @@ def test_checkpointing_has_a_price(find: Find) -> None:
     assert "does not show memory use" in advice.consequence
 
 
+CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>"
+COPY = "void at::native::elementwise_kernel<128, 4, direct_copy_kernel_cuda>"
+
+
+@pytest.mark.parametrize(
+    ("kernels", "action"),
+    [
+        ([BF16, CAT], "Preallocate instead of concatenating"),
+        ([BF16, COPY], "Copy less in GPU memory"),
+        ([BF16] * 20 + [CAT], ""),  # little
+        ([BF16] * 6 + [CAT, FUSED], ""),  # a network that is trained, and may need it
+        ([BF16, CAT, FUSED], "Preallocate instead of concatenating"),
+    ],
+)
+def test_copies_within_the_gpus_memory_have_the_price_of_their_kernels(
+    kernels: list[str], action: str, find: Find
+) -> None:
+    advice = find(steps(kernels)).get("copies-on-gpu")
+    assert (advice.action if advice else "") == action
+    if advice:
+        assert advice.gain.high_ns == pytest.approx(20 * US)
+
+
 def test_sms_without_work_are_counted_and_priced() -> None:
     of_batch = tcprof.read(FIXTURES / "inference_fp32.sqlite", step="batch 2 / step")
     (small,) = [each for each in of_batch.advice if each.rule == "small-grid"]
@@ -239,7 +262,10 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
 def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
     priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite")) if each.gain.is_known]
     assert priced
-    assert all(f" of {format_ns(gain.step_ns)}{whole} (" in describe_gain(gain) for gain in priced)
+    assert all(
+        f" of {PER_SAMPLE if gain.of == PER_SAMPLE else format_ns(gain.step_ns) + whole} (" in describe_gain(gain)
+        for gain in priced
+    )
 
 
 # What only looks like the matter of a rule: a name for it, the rule, and a recording in which it must be silent.

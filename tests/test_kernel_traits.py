@@ -27,6 +27,12 @@ NAMES = {
     "distribution_normal_and_transform": {"is_random"},
     "void potrf_cta_lower<double, double, 9>": {"is_solver"},
     "lstm_cell_forward<float>": {"is_recurrent_cell"},
+    f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "is_of_framework", "is_pytorch_native"},
+    f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {
+        "is_plain_copy",
+        "is_of_framework",
+        "is_pytorch_native",
+    },
     "LSTM_elementWise_fp<float>": set(),  # of cuDNN, which has the whole sequence
     f"{NATIVE}vectorized_gather_kernel<16>": {"is_indexed", "is_of_framework", "is_pytorch_native"},
     f"{NATIVE}bfloat16_copy_kernel_cuda": {"is_cast", "is_of_framework", "is_pytorch_native"},

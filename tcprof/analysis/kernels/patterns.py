@@ -152,6 +152,8 @@ _PATTERNS = {
     "is_softmax": r"(?is)^(?!.*log_?softmax).*softmax",  # not that of a loss
     "is_flash_attention_2": r"(?s)^(?!.*sm90).*flash_(?:fwd_kernel|bwd_)",
     "is_solver": r"(?i)getr[fs]|potr[fs]|geqrf|syev|gesvd|gebrd|orm(?:qr|tr)|trs[mv]|cusolver|magma",
+    "is_concatenation": r"CatArrayBatchedCopy",
+    "is_plain_copy": r"elementwise_kernel<(?:(?!LoadWithCast).)*direct_copy_kernel_cuda",
     "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
     "is_random": r"(?:normal|uniform)_and_transform",
     "is_indexed": r"indexFunc|gather|scatter",

@@ -10,6 +10,7 @@ from tcprof.findings.finding import Finding
 
 HIGH, MEDIUM, LOW = "high", "medium", "low"
 ALL_WORK = "all recorded work, warm-up included"  # what savings are of on a GPU without steps
+PER_SAMPLE = "the time per sample"  # what savings of a larger batch are of
 NOTABLE_PCT = 1.0  # of a step: what saves less is folded away
 
 
@@ -159,26 +160,26 @@ class Advice(Finding):
 
 def describe_gain(gain: Gain) -> str:
     """What is saved in words, of how long a step, and the least and the most that are expected."""
-    time = f"{units.format_ns(gain.likely_ns)} of {units.format_ns(gain.step_ns)}{_of_what(gain)}"
-    return f"saves about {time} ({_shares(gain.likely_pct, gain.low_pct, gain.high_pct)})"
+    return f"saves about {_amount(gain, gain.likely_pct, gain.low_pct, gain.high_pct)}"
 
 
 def describe_futile(gain: Gain) -> str:
     """That nothing is saved, or what it costs, and why: what follows on a title."""
     costs = "saves nothing"
     if gain.likely_pct < 0:
-        time = f"{units.format_ns(-gain.likely_ns)} of {units.format_ns(gain.step_ns)}{_of_what(gain)}"
-        costs = f"costs about {time} ({_shares(-gain.likely_pct, -gain.high_pct, -gain.low_pct)})"
+        costs = f"costs about {_amount(gain, -gain.likely_pct, -gain.high_pct, -gain.low_pct)}"
     return f"{costs}, since {gain.reason}" if gain.reason else costs
 
 
-def _of_what(gain: Gain) -> str:
-    return "" if gain.of == "the step" else " of all work"
-
-
-def _shares(likely_pct: float, low_pct: float, high_pct: float) -> str:
-    likely, low, high = (units.format_rough_pct(each) for each in (likely_pct, low_pct, high_pct))
-    return f"{likely}, {low.removesuffix(' %')} to {high}"
+def _amount(gain: Gain, likely_pct: float, low_pct: float, high_pct: float) -> str:
+    """A time and the shares of it; a larger batch has no step to compare times with, so only shares of a sample's."""
+    likely, low, high = (units.format_rough_pct(pct) for pct in (likely_pct, low_pct, high_pct))
+    low = low.removesuffix(" %")
+    if gain.of == PER_SAMPLE:
+        return f"{likely} of {PER_SAMPLE} ({low} to {high})"
+    time = units.format_ns(likely_pct / 100 * gain.step_ns)
+    of_what = "" if gain.of == "the step" else " of all work"
+    return f"{time} of {units.format_ns(gain.step_ns)}{of_what} ({likely}, {low} to {high})"
 
 
 def name_advice(advice: Advice) -> str:

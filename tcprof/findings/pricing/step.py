@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from tcprof.analysis.time.account import Exposure, find_exposure
 from tcprof.arrays import Floats, pick_rows, rows_of_gpu
 from tcprof.chips import Chip, find_chip
 from tcprof.findings.pricing import MEASURED
-from tcprof.findings.pricing.advice import UNPRICED, Gain
+from tcprof.findings.pricing.advice import PER_SAMPLE, UNPRICED, Gain
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.sources.remedies import Remedies
 
@@ -212,7 +212,7 @@ class Step:
             limit = self._play(cpu, gpu / self.busy_ns) if self.replay else cpu * self.cpu_ns
             return float(alone - min(alone, max(gpu, limit + tracing * loading[level] / 2)))
 
-        return self._price(gain)
+        return replace(self._price(gain), of=PER_SAMPLE)
 
     def price_idle(self, saved_ns: Levels) -> Gain:
         """What less idle time wins, as recorded."""

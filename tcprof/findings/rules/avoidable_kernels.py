@@ -5,7 +5,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis.kernels.names import GRAPH
-from tcprof.annotate.steps import RECOMPUTE
+from tcprof.annotate.steps import BACKWARD, RECOMPUTE
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Gain, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import (
@@ -38,7 +38,12 @@ def fusion(step: Step) -> list[Advice]:
     between = attention[~attention["is_product"]]
     of_attention = between.groupby("kernel")["exposed_ns"].sum() / step.count
     # Of what is indexed the places are not known before: a compiler makes these no smaller.
-    is_left = ~kernels["is_looped_optimizer"] & kernels["is_pytorch_native"] & ~kernels["is_indexed"]
+    is_left = (
+        ~kernels["is_looped_optimizer"]
+        & ~kernels.index.isin(find_copies(step).index)
+        & kernels["is_pytorch_native"]
+        & ~kernels["is_indexed"]
+    )
     rows = kernels[is_between & is_left].copy()
     of_loop = _find_looped(step).groupby("kernel")["exposed_ns"].agg(["sum", "size"]).reindex(rows.index).fillna(0.0)
     rows["exposed_ns"] -= of_attention.reindex(rows.index).fillna(0.0) + of_loop["sum"] / step.count
@@ -135,6 +140,76 @@ def layout_changes(step: Step) -> list[Advice]:
     return [make_advice(step, "layout-changes", said, [option], confidence=MEDIUM, rows=rows)]
 
 
+_LEAST_COPIES_PCT = (5.0, 15.0)  # without training, and with: layers of a network copy, too
+_COPIES = {  # by what copies: what to do, what is done, and the call
+    "is_concatenation": (
+        "Preallocate instead of concatenating",
+        "Concatenation copies",
+        "A tensor that grows is copied whole each time; written in place, only what is new moves.",
+        (
+            "cache = torch.empty(batch, heads, longest, width, device=device)  # once",
+            "cache[:, :, position] = new  # instead of torch.cat([cache, new], dim=2)",
+            '# Hugging Face: model.generate(..., cache_implementation="static")',
+        ),
+    ),
+    "is_indexed": (
+        "Index in place instead of copying",
+        "Indexing with tensors copies",
+        "Slices are views; what is indexed in each step can be kept in the order in which it is read.",
+        (
+            "part = cache[:, :length]  # a slice is a view; cache[:, indices] copies",
+            "torch.index_select(cache, 0, order, out=buffer)  # into memory that is kept",
+        ),
+    ),
+    "is_plain_copy": (
+        "Copy less in GPU memory",
+        "Calls such as contiguous, clone and repeat copy",
+        "Views need no copy: expand instead of repeat, and kernels that take strides.",
+        (
+            "x.expand(...)  # instead of x.repeat(...)",
+            "x.transpose(1, 2).reshape(...)  # no contiguous() before it",
+        ),
+    ),
+}
+
+
+def find_copies(step: Step) -> pd.DataFrame:
+    """Kernels that copy within the GPU's memory in each step, as ``Step.kernels``; none where they take little."""
+    kernels = step.kernels
+    trains = kernels["is_pytorch_optimizer"].any() or (step.analysis.modules["phase"].astype(str) == BACKWARD).any()
+    chosen = kernels[list(_COPIES)].any(axis=1) & kernels["is_pytorch_native"]
+    rows = kernels[chosen & (kernels["exposed_ns"] > 0)]
+    is_much = step.name and step.share_pct(time_of(rows)) >= _LEAST_COPIES_PCT[bool(trains)]
+    return rows if is_much else rows[:0]
+
+
+@rule("copies-on-gpu")
+def copies_on_gpu(step: Step) -> list[Advice]:
+    """Copies within the GPU's memory that each step makes of the same tensors."""
+    rows = find_copies(step)
+    if rows.empty:
+        return []
+    kind = max(_COPIES, key=lambda kind: time_of(rows[rows[kind]]))
+    action, what, meaning, code = _COPIES[kind]
+    rows = rows[rows[kind]]
+    time = time_of(rows)
+    launched = step.launches["kernel"].isin(rows.index).mean()
+    option = Option(action.lower(), code, _price_fewer(step, "copies_on_gpu", time, float(launched)))
+    sentence = f"{what} tensors within the GPU's memory in each step: {step.tell_share(time)}"
+    return [
+        make_advice(
+            step,
+            "copies-on-gpu",
+            (action, sentence, meaning),
+            [option],
+            None,
+            describe_bytes(step, rows),
+            MEDIUM,
+            rows=rows,
+        )
+    ]
+
+
 _NONE = (
     "print(torch.cuda.max_memory_allocated() / torch.cuda.mem_get_info()[1])",
     "x = block(x)  # instead of checkpoint(block, x, use_reentrant=False)",
@@ -165,14 +240,14 @@ def recomputation(step: Step) -> list[Advice]:
     size = (f"the GPU has {units.format_bytes(memory)} of memory",) * (memory > 0)
     rows, fewer = kernels_of(step, again), len(again) / len(step.launches)
     options = [
-        Option("no checkpointing", _NONE, _price(step, time, fewer)),
-        Option("checkpointing of every second layer", _SOME, _price(step, time / 2, fewer / 2)),
+        Option("no checkpointing", _NONE, _price_fewer(step, "recomputation", time, fewer)),
+        Option("checkpointing of every second layer", _SOME, _price_fewer(step, "recomputation", time / 2, fewer / 2)),
     ]
     look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
     about = about_launches(step, again["activity"])
     return [make_advice(step, "recomputation", said, options, about, size, MEDIUM, look, rows)]
 
 
-def _price(step: Step, time_ns: float, fewer: float) -> Gain:
-    """What kernels win that are not run again, where the CPU does not launch that share of them either."""
-    return step.price_kernels(MEASURED["recomputation"]["saved"] * time_ns, np.array([1.0, 1 - fewer, 1 - fewer]))
+def _price_fewer(step: Step, kind: str, time_ns: float, fewer: float) -> Gain:
+    """What kernels win that are not run, where the CPU does not launch that share of them either."""
+    return step.price_kernels(MEASURED[kind]["saved"] * time_ns, np.array([1.0, 1 - fewer, 1 - fewer]))

@@ -1,6 +1,7 @@
 """Rules on matrix multiplications and attention that are slower than others of their size."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from tcprof.analysis.kernels.patterns import read_attention
 from tcprof.analysis.kernels.verdicts import MEMORY
 from tcprof.arrays import Floats
 from tcprof.findings.pricing import MEASURED
-from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, Option, rule
+from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, PER_SAMPLE, Advice, Option, rule
 from tcprof.findings.pricing.builders import about_launches, kernels_of, list_kernels, make_advice, time_of
 from tcprof.findings.pricing.products import ATTENTION, SLOW_SHARE, find_attention, is_product, share_of_reached
 from tcprof.findings.pricing.step import Step
@@ -133,16 +134,16 @@ def _are_alone(step: Step) -> "pd.Series[bool]":
 def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice:
     saved = MEASURED["assumed"]["small_grid"] * _time_lost(rows)
     # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
-    gain = step.price_kernels(saved, _HALF) if is_launch_bound else step.price_batch(saved)
+    gain = replace(step.price_kernels(saved, _HALF), of=PER_SAMPLE) if is_launch_bound else step.price_batch(saved)
     said = ("Double the batch", "Matrix multiplications with fewer blocks than the GPU has SMs take")
-    meaning = "A larger batch does more in the same time; the saving is per sample."
+    meaning = "A larger batch does more in the same time."
     return _advise(step, "small-grid", said, meaning, rows, Option("twice the batch", _BATCH, gain))
 
 
 def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
-    gain = step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows))
+    gain = replace(step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows)), of=PER_SAMPLE)
     said = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
-    meaning = "The saving is per sample."
+    meaning = "Sizes whose blocks fill all waves take less time for each sample."
     return _advise(step, "last-wave", said, meaning, rows, Option("other sizes", _SIZES, gain))
 
 
