@@ -16,6 +16,7 @@ from tcprof.analysis.samples.interval_estimates import find_medians
 from tcprof.analysis.time.account import IDLE, classes_of_activities
 from tcprof.arrays import Ints, pick_rows, rows_of_gpu
 
+BETWEEN = "between steps"  # what the time from one step to the next is called
 _KEYS = ["path_id", "module", "time_class", "kernel"]
 
 

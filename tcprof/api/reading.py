@@ -101,7 +101,7 @@ class JudgedAnalysis(Judged, Analysis):
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN
         from tcprof.render.formats.text import render
-        from tcprof.views.recording.report import view_verdict
+        from tcprof.views.recording.show import view_verdict
 
         return render(view_verdict(self, self.findings), PLAIN)
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tcprof.analysis import Analysis
 from tcprof.analysis.intervals import open_times
+from tcprof.analysis.mean_step import BETWEEN
 from tcprof.analysis.steps.step_summary import time_followed_steps
 from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.kernels import HIDDEN, Matching, Spans, compared_gpus, compared_spans
@@ -17,7 +18,6 @@ from tcprof.frames import LARGEST_UNCOVERED_PCT, WATERFALL
 
 TIME, TENSOR_ACTIVE = "time_ns", "tensor_active_pct"
 TOTAL, IDLE, COMMUNICATION, COPIES = "total", "idle", "communication", "copies and memsets"
-BETWEEN = "between steps"
 MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
 IN_GRAPHS = "kernels hidden in whole CUDA graphs"
 _KERNELS = {

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.mean_step import BETWEEN
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
 from tcprof.comparison.statistics.rows import MEAN, WHOLE_GRAPHS, judged_time, of_means, sure_statistics
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER
-from tcprof.comparison.waterfall import BETWEEN, COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
+from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
 from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.steps import find_bound, measure_step_figures
 from tcprof.frames import HEADLINE

@@ -31,7 +31,7 @@ class DrawnPart:
 
 
 def draw_parts(parts: Sequence[Part]) -> tuple[DrawnPart, ...]:
-    """The parts, without sections of which no figure has anything to draw."""
+    """Draw the parts, without empty sections and those of which no figure has anything to draw."""
     return tuple(part for part in map(_draw_part, parts) if part.kind != "Section" or _is_drawn(part.parts))
 
 
@@ -45,7 +45,7 @@ def _draw_part(part: Part) -> DrawnPart:
 def _is_drawn(parts: Sequence[DrawnPart]) -> bool:
     """Whether a section has more than figures with nothing to draw in them."""
     shown = [part for part in parts if part.kind != "Notes"]
-    return not shown or any(part.kind != "Figure" or part.data or part.value.absent for part in shown)
+    return (bool(parts) and not shown) or any(part.kind != "Figure" or part.data or part.value.absent for part in shown)
 
 
 def _draw(part: Part) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tcprof import units
 from tcprof.analysis import Analysis
-from tcprof.analysis.mean_step import MeanStep, measure_mean_step
+from tcprof.analysis.mean_step import BETWEEN, MeanStep, measure_mean_step
 from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.range_folding import shorten
 from tcprof.analysis.ranges.nesting import SEPARATOR
@@ -15,7 +15,7 @@ from tcprof.comparison import Comparison
 from tcprof.comparison.matching.sides import Renaming, gpu_models, rename_paths
 from tcprof.comparison.modules import fold_name
 from tcprof.comparison.statistics.verdicts import EQUAL, INCONCLUSIVE
-from tcprof.comparison.waterfall import BETWEEN, TIME
+from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.compared.verdict import decisive, is_shown, side_names, step_name, time_row
 from tcprof.findings.notes import are_resolved

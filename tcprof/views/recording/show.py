@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -12,22 +12,59 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.gpu_selection import busiest_gpus
 from tcprof.analysis.range_folding import find_alike, fold_alike
 from tcprof.analysis.steps.marked_steps import counted_paths
-from tcprof.arrays import rows_of_gpu
+from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
 from tcprof.findings.advise import advise
+from tcprof.findings.judge import keep_busiest
 from tcprof.findings.notes import describe_peaks, describe_utilization
-from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import from_kernel_order
 from tcprof.frames import HEADLINE, OPS_DOMAIN
+from tcprof.untrusted import one_line
 from tcprof.views import Order
-from tcprof.views.document import Document, Medium, Notes, Only, Part, Section
+from tcprof.views.document import (
+    BASE,
+    SUBTITLE,
+    TITLE,
+    WARNINGS,
+    Chapter,
+    Document,
+    Facts,
+    Figure,
+    Medium,
+    Notes,
+    Only,
+    Part,
+    Section,
+    Timeline,
+)
+from tcprof.views.figures.traces import shown_gpus
 from tcprof.views.paths import keep_largest, path_rows
-from tcprof.views.recording import count_notes, describe_base, head, make_document, make_table
-from tcprof.views.recording.advice import MOST_SHOWN, view_best
-from tcprof.views.recording.kernels import list_kernels
+from tcprof.views.recording import (
+    SOURCE_NOTES,
+    WINDOW_MEANINGS,
+    count_notes,
+    describe_base,
+    describe_date,
+    head,
+    list_provenance,
+    make_document,
+    make_table,
+)
+from tcprof.views.recording.advice import MOST_SHOWN, list_leads, view_best, view_sections
+from tcprof.views.recording.explorer import list_explorer
+from tcprof.views.recording.icicle import EXPLAINED, list_icicles
+from tcprof.views.recording.kernels import describe_fit, list_kernels, list_rooflines
 from tcprof.views.recording.modules import list_modules
 from tcprof.views.recording.ranges import OWN_DOMAINS
-from tcprof.views.recording.time import list_kind_tables
+from tcprof.views.recording.summary import summarize
+from tcprof.views.recording.time import (
+    MEANING,
+    MOST_POINTS,
+    describe_steps,
+    figure_step_strip,
+    list_kind_tables,
+    list_ledger,
+)
 from tcprof.views.tables import Cell, Heading, Table
 
 MOST_ROWS = 5  # of a table, so that all of it is one screen:
@@ -37,6 +74,18 @@ _SMALL = 0.01  # of a step: shorter ranges of libraries are left out
 _END = "\0"  # of a domain before a path
 _MODULE_COLUMNS = ("kernel_ns", "forward_tensor_active_pct", "backward_tensor_active_pct", "tensor_peak_pct", "lost_ns")
 _KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
+_UNDRAWN = "There is nothing to draw: the recording has no samples, no work on a GPU and no ranges."
+_ADVICE = "How to do it, and why"
+_LEDGER = "Ledger: what the figures rest on"
+_STRIP = (
+    "Dashed lines are medians without warm-up, bands their 95 % intervals; arrows at the edge lie above it. A click "
+    "on a step shows it in the timeline."
+)
+_ACCOUNT = (
+    "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
+    "out."
+)
+_NAMES = "“Counter and name” agree where both say that a kernel uses the Tensor Cores."
 
 
 def view_recording(
@@ -51,54 +100,108 @@ def view_recording(
     """
     (gpu,) = busiest_gpus(analysis, 1)
     kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
+    texts, drawn = (
+        partial(_list_texts, analysis, findings, gpu, with_notes),
+        cache(partial(keep_busiest, analysis, findings)),
+    )
     parts = (
-        Only(Medium.SCREEN, partial(_list_screen, analysis, findings, gpu, kernels, limit, with_notes)),
-        Only(Medium.PAGE, partial(_list_page, analysis, findings)),
+        Only(Medium.SCREEN, texts),
+        Only(Medium.PAGE, lambda: _list_titles(analysis)),
+        Only(Medium.PAGE, lambda: summarize(*drawn())),
+        Only(Medium.PAGE, lambda: _list_advice(*drawn())),
+        Only(Medium.PAGE, lambda: _list_pictures(drawn()[0])),
+        Only(Medium.SCREEN, lambda: list_kind_tables(analysis) if with_notes else ()),
+        Only(
+            Medium.SCREEN,
+            lambda: _list_tables(
+                analysis, gpu, kernels, limit, () if limit or with_notes else (Notes(findings.faults), *texts())
+            ),
+        ),
+        Only(Medium.PAGE, lambda: _list_sections(drawn()[0])),
+        Only(Medium.SCREEN, lambda: (_list_rest(analysis, findings, with_notes),)),
+        Only(Medium.PAGE, lambda: _list_sources(drawn()[0])),
     )
     base, rows = describe_base(analysis), analysis.ranges
-    shown = {"ranges": rows, "kernels": kernels}
-    return make_document(analysis, findings, "recording", parts, shown, base=base, rows=rows, remarks=findings.warnings)
+    frames = {"ranges": rows, "kernels": kernels}
+    return make_document(
+        analysis, findings, "recording", parts, frames, base=base, rows=rows, remarks=findings.warnings
+    )
 
 
-def _list_page(analysis: Analysis, findings: Findings) -> tuple[Part, ...]:
-    from tcprof.views.recording.report import list_page_parts  # with its figures, which the screen has not
-
-    return list_page_parts(analysis, findings)
+def _list_titles(analysis: Analysis) -> tuple[Notes, ...]:
+    return Notes((one_line(analysis.recording.file, 160),), TITLE), Notes((describe_date(analysis),), SUBTITLE)
 
 
-def _list_screen(
-    analysis: Analysis, findings: Findings, gpu: int, kernels: pd.DataFrame, limit: int | None, with_notes: bool
-) -> tuple[Part, ...]:
-    """Tables of the busiest GPU alone, and of several its verdict."""
-    advice, base = advise(analysis), describe_base(analysis)
-    texts = _list_texts(analysis, findings, gpu, advice, with_notes)
-    places = _list_places(analysis, gpu, limit or MOST_ROWS)
-    if limit is None and not with_notes:
-        most = _rows_that_fit((Notes(findings.faults), *texts), any(table.hidden for table in places))
-        places = _list_places(analysis, gpu, most)
-        kernels = kernels.head(most)
-    kinds = list_kind_tables(analysis) if with_notes else []
-    more = (*(sentence for each in findings.gpus for sentence in each.details), *describe_utilization(analysis))
-    notes = (*more, *summarize_checks(findings.checks), *base, *describe_peaks(analysis))
+def _list_advice(analysis: Analysis, findings: Findings) -> tuple[Part, ...]:
+    """List what to do first, what makes figures doubtful, and how to do what saves time."""
+    advice = advise(analysis)
+    return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
+    base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     return (
-        *texts,
-        *([Section("kinds", "", tuple(kinds))] if kinds else []),
-        *places,
-        *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels)),
-        Notes(notes if with_notes else (_count_rest(findings, len(base), len(advice)),)),
+        list_leads(analysis, advice),
+        Notes(base, BASE),
+        Notes(tuple(warning for warning in findings.warnings if warning not in findings.remarks), WARNINGS),
+        Section("advice", _ADVICE, view_sections(analysis, advice), chapter=Chapter.VERDICT),
+    )
+
+
+def _list_pictures(analysis: Analysis) -> tuple[Section, ...]:
+    timeline = Timeline(analysis) if shown_gpus(analysis) else Notes((_UNDRAWN,))
+    icicles = _explained(EXPLAINED, list_icicles(analysis))
+    return_freed_memory()
+    return (
+        Section("consists", "What the time consists of", icicles, chapter=Chapter.PICTURE),
+        Section("timeline", "Timeline", (timeline,), chapter=Chapter.PANE),
+    )
+
+
+def _list_tables(
+    analysis: Analysis, gpu: int, kernels: pd.DataFrame, limit: int | None, texts: Sequence[Notes]
+) -> list[Table]:
+    """List what loses most, and the kernels, of one GPU; as many rows as fit below the texts, if there are any."""
+    tables = _list_losses(analysis, gpu, limit or MOST_ROWS)
+    if texts:
+        most = _rows_that_fit(texts, any(table.hidden for table in tables))
+        tables, kernels = _list_losses(analysis, gpu, most), kernels.head(most)
+    return [*tables, *(_cut(table, _KERNEL_COLUMNS) for table in list_kernels(analysis, kernels))]
+
+
+def _list_sections(analysis: Analysis) -> tuple[Section, ...]:
+    """List what a reader explores: the table, the steps and the roofline."""
+    table = list_explorer(analysis, (_about_ranges(analysis), MEANING), _about_kernels(analysis))
+    return (
+        Section("table", "Modules, ranges and kernels", table, "Table"),
+        Section("steps", "Steps", _steps(analysis)),
+        Section("roofline", "Roofline, and time against Tensor Active", list_rooflines(analysis), "Roofline"),
+    )
+
+
+def _list_rest(analysis: Analysis, findings: Findings, with_notes: bool) -> Notes:
+    """List what else there is, or count it."""
+    base = describe_base(analysis)
+    if not with_notes:
+        return Notes((_count_rest(findings, len(base), len(advise(analysis))),))
+    details = (sentence for gpu in findings.gpus for sentence in gpu.details)
+    more = (*details, *describe_utilization(analysis), *summarize_checks(findings.checks))
+    return Notes((*more, *base, *describe_peaks(analysis)))
+
+
+def _list_sources(analysis: Analysis) -> tuple[Section, ...]:
+    ledger = _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger))
+    provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
+    return (
+        Section("ledger", _LEDGER, ledger, "Ledger", Chapter.SOURCES),
+        Section("provenance", "The recording", (Facts(provenance),), chapter=Chapter.SOURCES),
     )
 
 
 def view_verdict_in_short(analysis: Analysis, findings: Findings) -> Document:
     """The sentences that ``view_recording`` begins with, for one of several recordings of a program."""
-    (gpu,), advice = busiest_gpus(analysis, 1), advise(analysis)
-    texts = _list_texts(analysis, findings, gpu, advice, with_notes=False)
+    texts = _list_texts(analysis, findings, busiest_gpus(analysis, 1)[0], with_notes=False)
     return Document("recording", texts, faults=findings.faults, warnings=findings.warnings)
 
 
-def _list_texts(
-    analysis: Analysis, findings: Findings, gpu: int, advice: Sequence[Advice], with_notes: bool
-) -> tuple[Notes, ...]:
+def _list_texts(analysis: Analysis, findings: Findings, gpu: int, with_notes: bool) -> tuple[Notes, ...]:
     """The first lines, the verdict and the best advice; of several GPUs the verdict on the busiest, unless in full."""
     lines, headline = head(analysis, findings).lines, findings.headline
     if not with_notes:
@@ -108,7 +211,7 @@ def _list_texts(
             lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
     if analysis.tensor_source == "none":
         lines = (lines[0], f"No samples of Tensor Active. {analysis.recording.remedies.metrics}", *lines[1:])
-    return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
+    return Notes(lines), Notes(headline), Notes(view_best(analysis, advise(analysis)))
 
 
 def _rows_that_fit(texts: Sequence[Notes], has_hidden: bool) -> int:
@@ -137,7 +240,7 @@ def _name_gpu(table: Table) -> Table:
     return replace(table, title="", first=f"{table.first}, GPU {table.gpu}") if table.title else table
 
 
-def _list_places(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
+def _list_losses(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
     """The modules that lose most, or where none is known the ranges."""
     if len(modules := rows_of_gpu(analysis.modules, gpu)):
         return [_cut(table, _MODULE_COLUMNS) for table in list_modules(analysis, modules, limit, Order.LOST)]
@@ -213,3 +316,45 @@ def _set_ranges(
         analysis, gpu, "Ranges that lose most", f"Range ({what})", headings, rows_shown, hidden=hidden, more=more
     )
     return [_name_gpu(replace(found, is_cut=True))]
+
+
+def _steps(analysis: Analysis) -> tuple[Part, ...]:
+    if not len(analysis.steps):
+        return ()
+    most = int(analysis.steps.groupby("gpu").size().max())
+    step = units.format_count(-(-most // MOST_POINTS))
+    thinned = f"Of every {step} steps the longest is drawn; bands and medians cover all of them."
+    notes = (*describe_steps(analysis), *((thinned,) if most > MOST_POINTS else ()), _STRIP)
+    caption = "GPU window and Tensor Active of each step"
+    strip = Figure("steps", caption, lambda: figure_step_strip(analysis))
+    return strip, *list_kind_tables(analysis), _aside(*notes)
+
+
+def _about_ranges(analysis: Analysis) -> str:
+    interval = " Each mean has its 95 % interval, from five instances on."
+    return (
+        f"Tensor Active and its coverage are taken over {WINDOW_MEANINGS[analysis.window]}. "
+        f"{SOURCE_NOTES[analysis.tensor_source]}{interval if analysis.tensor_source != 'none' else ''} Each time has "
+        f"its share of the GPU's time from first activity to last beside it."
+    )
+
+
+def _about_kernels(analysis: Analysis) -> str:
+    interval = " ± is the larger half of its 95 % interval." if analysis.tensor_source != "none" else ""
+    return f"{describe_fit(analysis)}{interval} Each time has its share of all kernel time beside it. {_NAMES}"
+
+
+def _explained(how: str, parts: Sequence[Part]) -> tuple[Part, ...]:
+    return (*parts, _aside(how)) if parts else ()
+
+
+def _aside(*sentences: str) -> Notes:
+    return Notes(sentences, "aside")
+
+
+def view_verdict(analysis: Analysis, findings: Findings) -> Document:
+    """A recording in some lines: its name, the verdict, the checks, and what is left out."""
+    base = describe_base(analysis)
+    lines = (*head(analysis, findings).lines, *findings.headline, *summarize_checks(findings.checks), *base)
+    parts: tuple[Part, ...] = (Notes(lines),)
+    return Document(kind="recording", parts=parts, faults=findings.faults, base=base)
