@@ -1,6 +1,7 @@
-"""What the command says of a comparison: the verdict, what it rests on, the tables that matter, and the gate."""
+"""A comparison: the verdict, the sides, what changed, the gate, and where the figures come from; one list of parts."""
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -13,17 +14,62 @@ from tcprof.comparison.gate.judge import Gate, Judgement
 from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.verdict import list_gpus
+from tcprof.findings.finding import Severity, texts_of
 from tcprof.untrusted import one_line
 from tcprof.views import ROWS_SHOWN
 from tcprof.views.comparison.changes import list_kernel_changes, list_module_changes
+from tcprof.views.comparison.details import list_details
 from tcprof.views.comparison.gate import view_gate
 from tcprof.views.comparison.quantities import list_quantities, list_range_changes
-from tcprof.views.comparison.sides import describe_recordings, list_left_out, list_sides, measure_sides, name_sides
+from tcprof.views.comparison.sides import (
+    ShownSide,
+    compare_provenance,
+    describe_recordings,
+    list_left_out,
+    list_sides,
+    measure_sides,
+    name_sides,
+    shared_gpus,
+    shown_sides,
+)
+from tcprof.views.comparison.steps import MOST_POINTS, figure_steps
 from tcprof.views.comparison.waterfall import list_parts
-from tcprof.views.document import VERDICT, Document, Medium, Notes, Only, Part
-from tcprof.views.recording import gpu_title_of_several, recording_data
+from tcprof.views.document import (
+    LINKED,
+    VERDICT,
+    WARNINGS,
+    Chapter,
+    Commands,
+    Document,
+    Figure,
+    Medium,
+    Notes,
+    Only,
+    Part,
+    Section,
+    SideName,
+    SideNames,
+    Summary,
+)
+from tcprof.views.recording import SOURCE_NOTES, WINDOW_MEANINGS, gpu_title_of_several, name_gpus, recording_data
 from tcprof.views.tables import Table
 
+_HARD = "What makes these recordings hard to compare"
+_LONGEST_FILE, _LONGEST_TITLE = 80, 160
+_STEPS = (
+    "Each line is a recording, each symbol a step. Open symbols are warm-up, which all figures leave out; arrows lie "
+    "above the axis. Dashed: the side's median, with its 95 % interval as a band. Right: the distribution of the "
+    "steps. Drag to zoom in all strips at once, double-click to see all again."
+)
+_BLOCKS = f"Recordings with more than {units.format_count(MOST_POINTS)} steps are drawn as medians of blocks."
+_NO_STEPS = "The sides have no steps to draw: no range has five instances with work on this GPU."
+_NO_GPU = "– No GPU has steps or ranges on all sides, so there is nothing to draw. “tcprof report” shows each side."
+_MOST_REPORTS = 3  # of a side
+_LONGEST_ARGUMENT = 160
+_COMMANDS = (
+    "This page compares with one baseline. The report on a recording has its timeline, kernels and advice; a report "
+    "that lies beside this page is linked at its top."
+)
 SHOWN_KERNELS, SHOWN_PARTS = 5, 5  # of a GPU, unless everything is asked for
 
 
@@ -50,14 +96,28 @@ def view_comparison(
     judged = gate.judgements if gate else ()
     data = [_data(*each, judged) for each in zip(findings, rows, strict=True)]
     faults, cautions = name_findings(findings)
-    sides = [side for _, side in name_sides(comparisons)]
-    base = tuple(dict.fromkeys(f"{one_line(side.name)}: {text}" for side in sides for text in list_left_out(side)))
+    sides = shown_sides(comparisons)
+    left_out = (f"{one_line(shown.side.name)}: {text}" for shown in sides for text in list_left_out(shown.side))
+    base = tuple(dict.fromkeys(left_out))
+    links = reports or [[""] * len(shown.side.recordings) for shown in sides]
+    pair = (comparisons[0], rows[0]) if len(comparisons) == 1 else None
+    parts = (
+        Only(Medium.PAGE, lambda: (SideNames(tuple(map(_name_side, sides, links))),)),
+        Only(Medium.SCREEN, lambda: (Notes(tuple(_sentences(findings, everything)), VERDICT),)),
+        Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_link_cautions(findings))),
+        Only(Medium.SCREEN, lambda: _list_side_tables(comparisons, set(rows[0]["gpu"]) if pair else None)),
+        Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges) if pair else ()),
+        Only(Medium.PAGE, lambda: _list_sections(sides, comparisons)),
+        Only(Medium.SCREEN, lambda: (Notes(tuple(_describe_rest(*pair, ranges))),) if pair and not everything else ()),
+        Only(Medium.SCREEN, lambda: (Notes((*describe_recordings(comparisons), *base)),) if everything else ()),
+        Only(
+            Medium.PAGE,
+            lambda: (*_list_cautions(sides, findings), *list_commands(sides, links), _view_provenance(sides)),
+        ),
+    )
     return Document(
         kind="comparison",
-        parts=(
-            Only(Medium.SCREEN, partial(_list_screen, findings, rows, base, everything, ranges)),
-            Only(Medium.PAGE, partial(_list_page, findings, reports)),
-        ),
+        parts=parts,
         faults=(*faults, *cautions),
         cautions=cautions,
         base=base,
@@ -69,32 +129,32 @@ def view_comparison(
     )
 
 
-def _list_page(findings: Sequence[ComparedFindings], reports: Sequence[Sequence[str]]) -> tuple[Part, ...]:
-    from tcprof.views.comparison.page import list_page_parts  # with its figures, which the screen has not
-
-    return list_page_parts(findings, reports)
+def _list_side_tables(comparisons: Sequence[Comparison], gpus: set[int] | None) -> list[Table]:
+    return [table for table in list_sides(comparisons) if table.rows and (gpus is None or table.gpu in gpus)]
 
 
-def _list_screen(
-    findings: Sequence[ComparedFindings],
-    rows: Sequence[pd.DataFrame],
-    base: tuple[str, ...],
-    everything: bool,
-    ranges: bool,
-) -> tuple[Part, ...]:
-    comparisons = [each.comparison for each in findings]
-    tables, rest = list_sides(comparisons), Notes(())
-    if len(comparisons) == 1:
-        own = [table for table in tables if table.gpu in set(rows[0]["gpu"])]
-        more = _list_all(comparisons[0], rows[0]) if everything else _list_brief(comparisons[0], rows[0], ranges)
-        tables = [*own, *(replace(table, folded=True) for table in more)]
-        rest = rest if everything else Notes(tuple(_describe_rest(comparisons[0], rows[0], ranges)))
-    notes = Notes((*describe_recordings(comparisons), *base) if everything else ())
-    return (
-        Notes(tuple(_sentences(findings, everything)), VERDICT),
-        *(table for table in tables if table.rows),
-        *(part for part in (rest, notes) if part.lines),
-    )
+def _list_changes(comparison: Comparison, rows: pd.DataFrame, everything: bool, ranges: bool) -> list[Table]:
+    """List the tables of a screen, which a medium that can fold shows folded."""
+    tables = _list_all(comparison, rows) if everything else _list_brief(comparison, rows, ranges)
+    return [replace(table, folded=True) for table in tables if table.rows]
+
+
+def _list_sections(sides: Sequence[ShownSide], comparisons: Sequence[Comparison]) -> list[Part]:
+    """List the times of all sides, and what is said of each against the baseline, with the steps of all."""
+    steps = {gpu: _view_steps(comparisons, gpu) for gpu in shared_gpus(comparisons)}
+    times = [_view_times(comparisons, gpu) for gpu in steps] or [Section("sides", "Sides", (Notes((_NO_GPU,)),))]
+    return [*times, *(steps.values() if len(sides) > 2 else ()), *_view_details(sides[1:], steps)]
+
+
+def _list_all_cautions(findings: Sequence[ComparedFindings]) -> tuple[str, ...]:
+    return texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
+
+
+def _link_cautions(findings: Sequence[ComparedFindings]) -> list[Notes]:
+    """Link to what makes recordings hard to compare, where anything does."""
+    count = len(_list_all_cautions(findings))
+    hard = "1 thing makes" if count == 1 else f"{count} things make"
+    return [Notes((f"{hard} these recordings hard to compare: see below.",), LINKED)] if count else []
 
 
 def title_sides(comparisons: Sequence[Comparison]) -> str:
@@ -195,3 +255,118 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judge
         "new_matched_pct": comparison.matching.new_matched_pct,
         "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
     }
+
+
+def _view_details(others: Sequence[ShownSide], steps: Mapping[int, Section]) -> list[Part]:
+    """What is said of each side against the baseline: of one alone section by section, with the steps of both."""
+    if len(others) > 1:
+        return [
+            Section(
+                f"side-{shown.number}",
+                f"{shown.name} against the baseline",
+                tuple(list_details(shown.comparison, shown.number, shown.name)),
+                linked=shown.name,
+                folded=shown.number > 1,
+            )
+            for shown in others
+        ]
+    of_gpus = list_details(others[0].comparison, others[0].number, steps=steps)
+    return [each for of_gpu in of_gpus for each in ((of_gpu,) if of_gpu.title else of_gpu.parts)]
+
+
+def _name_side(shown: ShownSide, reports: Sequence[str]) -> SideName:
+    recordings = shown.side.recordings
+    gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
+    first = recordings[0].recording
+    facts = (
+        one_line(first.file, _LONGEST_FILE) if len(recordings) == 1 else f"{len(recordings)} recordings",
+        ", ".join(gpus),
+        f"recorded {first.started_utc}" if first.started_utc else "",
+    )
+    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    names = names if len(names) > 1 else ["its report"]
+    links = tuple((name, link) for name, link in zip(names, reports, strict=True) if link)
+    role = "baseline" if shown.role == "base" else "new"
+    return SideName(role, shown.name, shown.color, tuple(filter(None, facts)), links)
+
+
+def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
+    found = []
+    for shown, of_side in zip(sides[1:], findings, strict=True):
+        for each in of_side.gpus:
+            gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
+            title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
+            said = each.verdict
+            found.append(Summary(each.gpu, title, tuple(filter(None, (said.head, said.rest, *said.more)))))
+    return found
+
+
+def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
+    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    tables = tuple(table for table in list_sides(comparisons) if table.gpu == gpu)
+    return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tables)
+
+
+def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
+    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
+    has_blocks = any((each.steps["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
+    caption = "Time and Tensor Active of each step, all sides overlaid"
+    notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_steps, comparisons, gpu)
+    parts = Notes((_STEPS,)), Figure(f"steps-{gpu}", caption, make, notes, _NO_STEPS)
+    return Section(f"steps-of-{gpu}", f"{title}: Steps" if title else "Steps", parts)
+
+
+def _list_cautions(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Section]:
+    """List what makes the sides hard to compare, and what to know of each."""
+    cautions = _list_all_cautions(findings)
+    sections = [Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []
+    found = [findings[0].base, *(each.new for each in findings)]
+    for shown, of_side in zip(sides, found, strict=True):
+        lines = (*list_left_out(shown.side), *texts_of(of_side, Severity.CAUTION))
+        title = f"{_role(shown, len(sides))}: before you trust its figures"
+        if lines:
+            sections.append(Section(f"trust-{shown.number}", title, (Notes(lines, WARNINGS),)))
+    return sections
+
+
+def _role(shown: ShownSide, count: int) -> str:
+    if shown.role == "base":
+        return "Baseline"
+    return "New" if count == 2 else shown.name
+
+
+def _view_provenance(sides: Sequence[ShownSide]) -> Section:
+    """Where the figures come from, and where Tensor Active does, of each side if they differ."""
+    notes = {_role(shown, len(sides)): SOURCE_NOTES[shown.side.first.tensor_source] for shown in sides}
+    sources = set(notes.values())
+    source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
+    window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
+    note = " ".join((window, *source, "The sides differ in what is marked ≠."))
+    facts = compare_provenance(sides)
+    return Section("provenance", "The recordings", (Notes((note,)), facts), chapter=Chapter.SOURCES)
+
+
+def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> list[Section]:
+    """The reports that have no link yet, and the comparisons with each other side as the baseline."""
+    items = []
+    for shown, links in zip(sides, reports, strict=True):
+        missing = [each for each, link in zip(shown.side.recordings, links, strict=True) if not link]
+        items += [
+            (shown.name, ("The report on its recording.",), _command("report", [each.recording.file]))
+            for each in missing[:_MOST_REPORTS]
+        ]
+    given = [shown.side for shown in sides]  # a command calls one of several recordings what they were given as
+    names = [side.first.recording.file if len(side.recordings) == 1 else side.name for side in given]
+    for place in range(1, len(sides)):
+        others = [name for other, name in enumerate(names) if other != place]
+        command = _command("compare", [names[place], *others]) + " -o comparison.html"
+        items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
+    if not items:
+        return []
+    title = "Reports on each side, and other baselines"
+    return [Section("commands", title, (Notes((_COMMANDS,)), Commands(tuple(items))), linked="Reports")]
+
+
+def _command(name: str, arguments: Sequence[str]) -> str:
+    return " ".join(["tcprof", name, *(shlex.quote(one_line(each, _LONGEST_ARGUMENT)) for each in arguments)])
