@@ -10,7 +10,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.comparison import Comparison
-from tcprof.comparison.gate.judge import Gate, Judgement
+from tcprof.comparison.gate.judge import Gate
 from tcprof.comparison.waterfall import TIME
 from tcprof.findings.compared import ComparedFindings
 from tcprof.findings.compared.verdict import list_gpus
@@ -91,29 +91,24 @@ def view_comparison(
         ranges: Whether the ranges are listed in any case.
         reports: For each side and each of its recordings the link to its report, empty for none; empty if all are.
     """
-    comparisons = [each.comparison for each in findings]
-    rows = [each.rows for each in comparisons] if rows is None else rows
-    judged = gate.judgements if gate else ()
-    data = [_data(*each, judged) for each in zip(findings, rows, strict=True)]
+    comparisons = [judged.comparison for judged in findings]
+    rows = [comparison.rows for comparison in comparisons] if rows is None else rows
+    data = [_data(judged, asked, gate) for judged, asked in zip(findings, rows, strict=True)]
     faults, cautions = name_findings(findings)
     sides = shown_sides(comparisons)
-    left_out = (f"{one_line(shown.side.name)}: {text}" for shown in sides for text in list_left_out(shown.side))
-    base = tuple(dict.fromkeys(left_out))
-    links = reports or [[""] * len(shown.side.recordings) for shown in sides]
+    base, links = _describe_base(sides), reports or [[""] * len(side.side.recordings) for side in sides]
     pair = (comparisons[0], rows[0]) if len(comparisons) == 1 else None
     parts = (
         Only(Medium.PAGE, lambda: (SideNames(tuple(map(_name_side, sides, links))),)),
-        Only(Medium.SCREEN, lambda: (Notes(tuple(_sentences(findings, everything)), VERDICT),)),
+        Only(Medium.SCREEN, lambda: (Notes(tuple(_list_sentences(findings, everything)), VERDICT),)),
         Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_link_cautions(findings))),
         Only(Medium.SCREEN, lambda: _list_side_tables(comparisons, set(rows[0]["gpu"]) if pair else None)),
         Only(Medium.SCREEN, lambda: _list_changes(*pair, everything, ranges) if pair else ()),
         Only(Medium.PAGE, lambda: _list_sections(sides, comparisons)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_describe_rest(*pair, ranges))),) if pair and not everything else ()),
         Only(Medium.SCREEN, lambda: (Notes((*describe_recordings(comparisons), *base)),) if everything else ()),
-        Only(
-            Medium.PAGE,
-            lambda: (*_list_cautions(sides, findings), *list_commands(sides, links), _view_provenance(sides)),
-        ),
+        Only(Medium.PAGE, lambda: (*_list_cautions(sides, findings), *list_commands(sides, links))),
+        Only(Medium.PAGE, lambda: (_view_provenance(sides),)),
     )
     return Document(
         kind="comparison",
@@ -125,8 +120,14 @@ def view_comparison(
         rows=_merge(comparisons, rows),
         gate=view_gate(gate, comparisons[0].base.recordings[0].recording.recorder) if gate else None,
         title=title_sides(comparisons),
-        headlines=tuple(each.gpus[0].sentences[0] for each in findings) if len(findings) > 1 else (),
+        headlines=tuple(judged.gpus[0].sentences[0] for judged in findings) if len(findings) > 1 else (),
     )
+
+
+def _describe_base(sides: Sequence[ShownSide]) -> tuple[str, ...]:
+    """Say of each side what its figures leave out."""
+    left_out = ((side.side.name, text) for side in sides for text in list_left_out(side.side))
+    return tuple(dict.fromkeys(f"{one_line(name)}: {text}" for name, text in left_out))
 
 
 def _list_side_tables(comparisons: Sequence[Comparison], gpus: set[int] | None) -> list[Table]:
@@ -172,7 +173,7 @@ def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...]
     return tuple(faults), tuple(warnings)
 
 
-def _sentences(findings: Sequence[ComparedFindings], everything: bool) -> list[str]:
+def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> list[str]:
     """The verdicts, all of the first GPU, and of the others the first sentence alone unless everything is wanted."""
     lines = []
     for found in findings:
@@ -236,7 +237,7 @@ def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> p
     return pd.concat(parts, ignore_index=True)
 
 
-def _data(findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judgement]) -> dict[str, Any]:
+def _data(findings: ComparedFindings, rows: pd.DataFrame, gate: Gate | None) -> dict[str, Any]:
     comparison = findings.comparison
     sides = {"base": comparison.base, "new": comparison.new}
     return {
@@ -253,7 +254,7 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, judged: Sequence[Judge
         "kernels": comparison.matching.changes,
         "base_matched_pct": comparison.matching.base_matched_pct,
         "new_matched_pct": comparison.matching.new_matched_pct,
-        "gate": [{**asdict(each), "condition": each.condition.text} for each in judged],
+        "gate": [{**asdict(one), "condition": one.condition.text} for one in (gate.judgements if gate else ())],
     }
 
 
