@@ -44,7 +44,7 @@ def read_modes(recording: Path) -> dict[str, Analysis]:
         connection.execute("delete from TARGET_INFO_GPU_METRICS where metricName like '% [Sum]'")
         connection.commit()
         connection.close()
-        found = {"cycles": tcprof.read(recording), "percentages": tcprof.read(rounded)}
+        found = {"cycles": tcprof.read(recording).analysis, "percentages": tcprof.read(rounded).analysis}
     if [analysis.tensor_source for analysis in found.values()] != ["cycles", "rounded"]:
         raise SystemExit(f"{recording} has no tensor cycles, or no percentages beside them")
     return found

@@ -104,7 +104,7 @@ def read_programs(folder: Path) -> dict[str, list[Analysis]]:
     for path in sorted(folder.glob("*.sqlite")):
         match = re.fullmatch(r"(.+)[_-]\d+", path.name.split(".")[0])
         if match:
-            found.setdefault(match[1], []).append(tcprof.read(path))
+            found.setdefault(match[1], []).append(tcprof.read(path).analysis)
     return {name: recordings for name, recordings in found.items() if len(recordings) > 1}
 
 
@@ -117,7 +117,7 @@ def splits(name: str, recordings: Sequence[Analysis]) -> Iterator[tuple[str, Sid
         yield "two against the others", Side("base", base), Side("new", others)
     fixture = FIXTURES / f"{name}.sqlite"
     if fixture.exists():
-        base = Side("base", (tcprof.read(fixture),))
+        base = Side("base", (tcprof.read(fixture).analysis,))
         for new in recordings:
             yield "fixture against one", base, Side("new", (new,))
 

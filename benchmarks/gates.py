@@ -88,7 +88,7 @@ def halve(analysis: Analysis, ways: int) -> Iterator[tuple[Analysis, Analysis]]:
 
 def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
     """Kind of comparison, quantity, and what both gates say, for each pair of halves."""
-    analyses: list[Analysis] = [tcprof.read(file) for file in files]
+    analyses: list[Analysis] = [tcprof.read(file).analysis for file in files]
     long_enough = [analysis for analysis in analyses if analysis.steps["counted"].sum() >= FEWEST_STEPS]
     comparisons: list[Comparison] = [compare(analysis, analysis) for analysis in long_enough]
     kept = [comparison for comparison in comparisons if comparison.step_path]
@@ -106,7 +106,7 @@ def of_halves(files: list[Path]) -> Iterator[tuple[str, str, str, str]]:
 def of_real_repeats(pairs: list[tuple[Path, Path]]) -> Iterator[tuple[str, str, str, str]]:
     """The same of programs that were recorded twice, one run a side, of each path that repeats."""
     for files in pairs:
-        base, new = ((tcprof.read(file),) for file in files)
+        base, new = ((tcprof.read(file).analysis,) for file in files)
         renamings = find_renamings(base, new, {})
         places = list_path_keys(
             [rename_paths(one.ranges, renaming) for (one,), renaming in zip((base, new), renamings, strict=True)]

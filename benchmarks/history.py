@@ -28,6 +28,7 @@ from tcprof.history.run import Facts, describe_run, fingerprint_of
 from tcprof.history.store import Store, open_store
 from tcprof.history.trends import explain_step, read_trends
 from tcprof.render.formats import PLAIN, text
+from tcprof.saved import save
 from tcprof.views.trends import view_trends
 
 RUNS, FIGURES = 10_000, 100
@@ -82,13 +83,13 @@ def shift(analysis: Analysis, number: int) -> Analysis:
 
 def main() -> None:
     """Fill a store and print the times, each the median of several calls."""
-    read = tcprof.read(FIXTURES / "llama.sqlite")
+    read = tcprof.read(FIXTURES / "llama.sqlite").analysis
     recordings = [shift(read, number) for number in range(8)]
     with tempfile.TemporaryDirectory() as folder:
         url = sys.argv[1] if len(sys.argv) > 1 else f"sqlite:///{folder}/history.db"
         store, saved = open_store(url), [Path(folder) / f"{number}.tcprof" for number in range(3)]
         for number, path in enumerate(saved):
-            shift(read, 10 + number).save(path)
+            save(shift(read, 10 + number), path)
         fill(store, describe_run(recordings[0], FACTS))
         command, options = [sys.executable, "-m", "tcprof", "history"], ["--store", url]
         measure("a trend of 100 series", [partial(show_trend, store)] * 3)

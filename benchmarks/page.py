@@ -43,9 +43,9 @@ import tcprof
 from tcprof.render.html.page import write_page
 from tcprof.views.recording.show import view_recording
 start = time.perf_counter()
-analysis = tcprof.read(sys.argv[1])
+report = tcprof.read(sys.argv[1])
 read = time.perf_counter()
-write_page(view_recording(analysis, analysis.findings), Path(sys.argv[2]))
+write_page(view_recording(report.analysis, report.findings, report.advice), Path(sys.argv[2]))
 print(read - start, time.perf_counter() - read, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 STEP = """async selector => {

@@ -112,13 +112,13 @@ def read_ncu(path: Path) -> pd.DataFrame:
 
 def read_recording(path: Path) -> pd.DataFrame:
     """The fitted figures of each kernel and launch geometry in a recording, and its overlap mean."""
-    analysis = tcprof.read(path)
-    samples, kernels = analysis.samples, analysis.kernels
+    report = tcprof.read(path)
+    samples, kernels = report.samples, report.kernels
     pipe_rate = samples["pipe_cycles"] / (samples["end_ns"] - samples["start_ns"])
     frame = kernels.assign(
         duration_ns=kernels["total_ns"] / kernels["launch_count"],
-        overlap_mean_pct=overlap_mean(analysis, samples["tensor_active_pct"]),
-        clock_ghz=overlap_mean(analysis, pipe_rate) / pipes(analysis),
+        overlap_mean_pct=overlap_mean(report.analysis, samples["tensor_active_pct"]),
+        clock_ghz=overlap_mean(report.analysis, pipe_rate) / pipes(report.analysis),
     )
     return frame.reindex(columns=COLUMNS)
 

@@ -67,7 +67,7 @@ def _length(path: Path | None) -> float:
     """Length of a step."""
     if path is None:
         return float("nan")
-    analysis = tcprof.read(path)
+    analysis = tcprof.read(path).analysis
     steps = [measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"]]
     return max((step.length_ns for step in steps if step), default=float("nan"))
 

@@ -34,9 +34,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         browser = running.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         page = Path(folder) / "page.html"
-        write_page(view_recording(new, new.findings), page)
+        write_page(view_recording(new.analysis, new.findings, new.advice), page)
         take(browser, page, "report", "light")
-        comparison = compare_sides(Side("eager", (base,)), Side("compiled", (new,)))
+        comparison = compare_sides(Side("eager", (base.analysis,)), Side("compiled", (new.analysis,)))
         write_page(view_comparison([judge_comparison(comparison)]), page)
         take(browser, page, "comparison", "dark")
         browser.close()

@@ -1,9 +1,9 @@
 """tcprof: are the Tensor Cores working, where not, why, and did my change help?
 
 >>> import tcprof
->>> analysis = tcprof.read("run.sqlite")
->>> analysis.verdict, analysis.checks, analysis.faults
->>> analysis.ranges[["path", "tensor_active_mean_pct"]]
+>>> report = tcprof.read("run.sqlite")
+>>> report.verdict, report.checks, report.faults
+>>> report.ranges[["path", "tensor_active_mean_pct"]]
 >>> tcprof.compare("base.sqlite", "new.sqlite").rows
 """
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.reading import Report
     from tcprof.comparison import Side
     from tcprof.history.store import Store
 
@@ -35,7 +35,7 @@ class Recorder:
 
     def record(
         self, program: str | PathLike[str] | Sequence[str], *, repeat: int = 1, **options: Any
-    ) -> "list[JudgedAnalysis]":
+    ) -> "list[Report]":
         """Record a program under Nsight Systems; the test is skipped where this machine cannot.
 
         Args:
@@ -54,7 +54,7 @@ class Recorder:
 
     def check(
         self,
-        run: "JudgedAnalysis | str | PathLike[str] | Sequence[JudgedAnalysis | str | PathLike[str]]",
+        run: "Report | str | PathLike[str] | Sequence[Report | str | PathLike[str]]",
         *requirements: str,
         strict: bool = False,
     ) -> None:
@@ -77,7 +77,8 @@ class Recorder:
         rules = [*rules_of_findings()]
         asked = [parse_requirement(item, rules) for item in requirements]
         several = [run] if isinstance(run, str | PathLike) or not isinstance(run, Sequence) else [*run]
-        new = Side("run", tuple(tcprof.read(item) if isinstance(item, str | PathLike) else item for item in several))
+        reports = (tcprof.read(item) if isinstance(item, str | PathLike) else item for item in several)
+        new = Side("run", tuple(report.analysis for report in reports))
         base = self._find_baseline()
         relative = [item for item in asked if isinstance(item, Condition) and item.scale != "absolute"]
         if base is None:

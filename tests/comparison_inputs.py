@@ -53,7 +53,7 @@ def read_steps(
         at = starts + 20 * US
     for gpu in gpus:
         trace.samples([40, 60, 50, 20] * (at // (40 * US) + 1), period=10 * US, gpu=gpu)
-    return tcprof.read(trace.recorded(duration=at).write(folder, file))
+    return tcprof.read(trace.recorded(duration=at).write(folder, file)).analysis
 
 
 def compare_steps(folder: Path) -> Comparison:

@@ -182,13 +182,13 @@ def _recording_key(path: Any, **options: object) -> object:
     return path.name, hashlib.sha256(path.read_bytes()).digest(), *map(repr, options.values())
 
 
-def _sides_key(base: Any, new: Any, mapping: Any, allow_mismatch: bool, kind: type) -> object:
+def _sides_key(base: Any, new: Any, mapping: Any, allow_mismatch: bool) -> object:
     sides = [side if isinstance(side, Side) else Side("", (side,)) for side in (base, new)]
-    read = {id(analysis) for analysis in ANALYSES.values()}  # these stay, and so nothing else gets their numbers
+    read = {id(report.analysis) for report in ANALYSES.values()}  # these stay, and so nothing else gets their numbers
     numbers = [tuple(map(id, side.recordings)) for side in sides]
     if not read.issuperset(numbers[0] + numbers[1]):
         return None
-    return *(side.name for side in sides), *numbers, tuple(mapping.items()), allow_mismatch, kind
+    return *(side.name for side in sides), *numbers, tuple(mapping.items()), allow_mismatch
 
 
 @pytest.fixture

@@ -142,4 +142,4 @@ class Writer:
 
 def read_program(program: Callable[[], object], folder: Path, launching: frozenset[str] = LAUNCHING) -> Analysis:
     """The analysis of a program that runs once."""
-    return tcprof.read(Writer(record(program, folder), launching).builder.write(folder), step="step")
+    return tcprof.read(Writer(record(program, folder), launching).builder.write(folder), step="step").analysis

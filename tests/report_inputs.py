@@ -15,6 +15,7 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.observed import Observed
 from tcprof.comparison import Comparison, compare
 from tcprof.findings import Finding, Findings, Severity, judge
+from tcprof.findings.advise import advise
 from tcprof.frames import (
     ACTIVITIES,
     DIAGNOSTICS,
@@ -106,13 +107,13 @@ def render_page(
     warnings: Sequence[str] = (),
 ) -> str:
     """The page of an analysis, with these faults and cautions."""
-    return page.render_page(view_recording(analysis, tell(analysis, faults, warnings)), options)
+    return page.render_page(view_recording(analysis, tell(analysis, faults, warnings), advise(analysis)), options)
 
 
 def write_page(analysis: Analysis, path: Path, faults: Sequence[str] = (), warnings: Sequence[str] = ()) -> None:
     """Write the page of an analysis, with these faults and cautions, or with its own where none are given."""
     findings = tell(analysis, faults, warnings) if faults or warnings else judge(analysis)
-    page.write_page(view_recording(analysis, findings), path)
+    page.write_page(view_recording(analysis, findings, advise(analysis)), path)
 
 
 def summarize(analysis: Analysis) -> list[Summary]:
@@ -205,7 +206,7 @@ def read_hostile(folder: Path) -> Analysis:
             trace.range(name, begin + 10 * place + 10, begin + 10 * place + 18)
             trace.kernel(name, start, start + 8_000, launched=begin + 10 * place + 12)
     trace.samples([40, 0, 60, 20, 0, 80, 0, 0] * 20, period=10_000)
-    return tcprof.read(trace.write(folder))
+    return tcprof.read(trace.write(folder)).analysis
 
 
 class Pages:

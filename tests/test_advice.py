@@ -38,7 +38,7 @@ ALL = sorted(path.stem for path in FIXTURES.glob("*.sqlite"))
 
 @cache
 def step_on(name: str) -> Step:
-    found = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite"), 0)
+    found = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite").analysis, 0)
     assert found is not None
     return found
 
@@ -90,13 +90,13 @@ def often(names: Iterable[str]) -> list[Any]:
 @pytest.mark.parametrize("name", often(ALL))
 def test_times_and_shares_of_a_gain_are_of_one_step_everywhere(name: str) -> None:
     """In Python, JSON, the frame and the terminal: low, likely and high, in ns and in %, of the step that is named."""
-    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
-    document = view_advice(analysis, analysis.findings)
+    report = tcprof.read(FIXTURES / f"{name}.sqlite")
+    document = view_advice(report.analysis, report.findings, report.advice)
     written = io.StringIO()
     load_format("json").write(document, PLAIN, written)
     plain = json.loads(written.getvalue())["advice"]
-    rows = list_advice(analysis.advice).to_dict("records")
-    for each, told, row in zip(analysis.advice, plain, rows, strict=True):
+    rows = list_advice(report.advice).to_dict("records")
+    for each, told, row in zip(report.advice, plain, rows, strict=True):
         for level in ("low", "likely", "high") if each.gain.is_known else ():
             for gain in (each.gain.figures, told["gain"], row, *(of.gain.figures for of in each.options)):
                 of_step = gain[f"{level}_pct"] / 100 * gain["step_ns"]
@@ -153,9 +153,9 @@ def step_of(builder: TraceBuilder, folder: Path) -> Step:
 def test_work_that_takes_no_time_has_no_advice_and_a_page(tmp_path: Path) -> None:
     """As where starts and ends are swapped, and kernels are given no time."""
     recorded = TraceBuilder().gpu().range("step", 0, 100).kernel("gemm", 50, 50, launched=10)
-    analysis = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
-    assert advise(analysis) == ()
-    write_page(view_recording(analysis, analysis.findings), tmp_path / "page.html")
+    report = tcprof.read(recorded.samples([1] * 9, period=50).write(tmp_path))
+    assert advise(report.analysis) == ()
+    write_page(view_recording(report.analysis, report.findings, report.advice), tmp_path / "page.html")
     assert "gemm" in (tmp_path / "page.html").read_text()
 
 

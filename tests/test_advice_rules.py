@@ -260,7 +260,7 @@ def test_a_kernel_with_fewer_blocks_than_sms_is_told_where_no_framework_runs(fin
 
 @pytest.mark.parametrize(("name", "whole"), [("matmul", " of all work"), ("mlp_fp32", "")])
 def test_gains_are_of_a_step_only_where_something_iterates(name: str, whole: str) -> None:
-    priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite")) if each.gain.is_known]
+    priced = [each.gain for each in advise(tcprof.read(FIXTURES / f"{name}.sqlite").analysis) if each.gain.is_known]
     assert priced
     assert all(
         f" of {PER_SAMPLE if gain.of == PER_SAMPLE else format_ns(gain.step_ns) + whole} (" in describe_gain(gain)

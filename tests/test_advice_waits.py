@@ -39,10 +39,10 @@ def launching(blocks: bool) -> TraceBuilder:
 
 
 def read(builder: TraceBuilder, folder: Path) -> tuple[Step, dict[str, Advice]]:
-    analysis = tcprof.read(builder.write(folder))
-    step = measure_step(analysis, 0)
+    report = tcprof.read(builder.write(folder))
+    step = measure_step(report.analysis, 0)
     assert step is not None
-    return step, {each.rule: each for each in analysis.advice}
+    return step, {each.rule: each for each in report.advice}
 
 
 def test_launches_that_wait_for_their_kernel_are_no_work_of_the_cpu(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_waits_are_likely_to_cost_what_they_cost_the_recorded_steps(tmp_path: Pa
 
 
 def test_recorded_scalers_are_told_from_other_waits() -> None:
-    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite"), 0)
+    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite").analysis, 0)
     assert step is not None
     assert step.host.waits["count"][OF_SCALER] == 1  # as often as the optimizer steps
     assert step.host.waits.index[0] == OF_SCALER
@@ -198,13 +198,13 @@ def test_recorded_scalers_are_told_from_other_waits() -> None:
     [("mnist_pinned", True)],
 )
 def test_pinned_memory_is_told_from_pageable(name: str, is_pinned: bool) -> None:
-    step = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite"), 0)
+    step = measure_step(tcprof.read(FIXTURES / f"{name}.sqlite").analysis, 0)
     assert step is not None
     assert are_pinned(step) == is_pinned
 
 
 def test_no_idle_time_is_in_two_prices() -> None:
-    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite"), 0)
+    step = measure_step(tcprof.read(FIXTURES / "mnist_amp_large.sqlite").analysis, 0)
     assert step is not None
     idle = [100 * (1 - step.busy_ns / step.alone_ns[tracing]) for tracing in step.tracing]
     half, most = (Gain(*(share * each for each in idle), step.alone_ns[step.tracing[1]]) for share in (0.6, 1.0))
@@ -222,10 +222,10 @@ def test_no_idle_time_is_in_two_prices() -> None:
 
 @pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "mnist_fp32"])
 def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
-    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
-    step = measure_step(analysis, 0)
+    report = tcprof.read(FIXTURES / f"{name}.sqlite")
+    step = measure_step(report.analysis, 0)
     assert step is not None
-    of_idle = [e.gain for e in analysis.advice if e.rule in ("launch-bound", "cpu-work", "synchronizing-calls")]
+    of_idle = [e.gain for e in report.advice if e.rule in ("launch-bound", "cpu-work", "synchronizing-calls")]
     assert len(of_idle) >= 2
     assert all(gain.low_ns <= gain.likely_ns <= gain.high_ns for gain in of_idle)
     assert all(gain.low_pct <= gain.likely_pct <= gain.high_pct for gain in of_idle)

@@ -120,8 +120,8 @@ def test_an_entry_of_another_user_is_not_used(folder: Path, given: Path, run: Ru
 
 def test_what_was_judged_is_not_judged_again(folder: Path, given: Path, run: Run, monkeypatch) -> None:
     first = run("advise", given)
-    for module, name in {"judge": "_judge", "advise": "_find"}.items():
-        monkeypatch.setattr(import_module(f"tcprof.findings.{module}"), name, forbid)
+    for module, name in {"api.reading": "judge", "findings.advise": "advise"}.items():
+        monkeypatch.setattr(import_module(f"tcprof.{module}"), name, forbid)
     assert run("advise", given) == first
 
 
@@ -165,9 +165,9 @@ def test_what_was_not_used_for_longest_goes(folder: Path, given: Path, run: Run,
 def keep_often(folder: Path, given: Path) -> list[str]:
     notes: list[str] = []
     kept = Cache(folder, notes.append)
-    analysis = tcprof.read(given)
+    report = tcprof.read(given)
     for _ in range(20):
-        kept.keep(analysis, describe(analysis.findings, analysis.advice))
+        kept.keep(report.analysis, describe(report.findings, report.advice))
         tcprof.read(given, cache=kept).kernels  # noqa: B018
     return notes
 

@@ -327,10 +327,10 @@ def test_a_new_chip_is_one_file(write_stub: Callable[[str], None], tmp_path: Pat
     builder = TraceBuilder().gpu(chip="GX999").recorded(40_000)
     builder.samples([4000] * 4, metric=recorded[1]).samples([2500] * 4, metric=recorded[3])
     builder.kernel("nvjet_sm100_tst_128x256_64x6_2x1_v_bz_TNT", 0, 40_000)
-    analysis = tcprof.read(builder.write(tmp_path))
-    assert analysis.tensor_source == "cycles"
-    assert analysis.samples["tensor_active_pct"].tolist() == [40] * 4
-    (kernel,) = analysis.kernels.to_dict("records")
+    report = tcprof.read(builder.write(tmp_path))
+    assert report.analysis.tensor_source == "cycles"
+    assert report.samples["tensor_active_pct"].tolist() == [40] * 4
+    (kernel,) = report.kernels.to_dict("records")
     assert (kernel["family"], kernel["precision"]) == ("tcgen05", "bf16")
     assert kernel["tensor_flop"] == pytest.approx(16_000 * 2048)
 

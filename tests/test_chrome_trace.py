@@ -30,7 +30,7 @@ Event = dict[str, Any]
 
 def write(export: Path, target: Path, **changes: Any) -> tuple[dict[str, Any], list[Event]]:
     """The trace of an export, checked against the format; of the analysis some attributes may be changed."""
-    analysis = replace(tcprof.read(export), **changes)
+    analysis = replace(tcprof.read(export).analysis, **changes)
     write_chrome_trace(analysis, judge(analysis), target)
     return read(target)
 
@@ -255,18 +255,18 @@ def test_hostile_names_are_only_text(tmp_path: Path) -> None:
 
 def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) -> None:
     """Every launch and every range of each fixture, and every counter as a function of time."""
-    analysis = tcprof.read(fixture_file)
+    report = tcprof.read(fixture_file)
     target = tmp_path / "trace.json.gz"
-    write_chrome_trace(analysis, judge(analysis), target)
+    write_chrome_trace(report.analysis, judge(report.analysis), target)
     events = read(target)[1]
     work = {e["args"]["activity"]: e for e in of(events, "Xb") if "activity" in e["args"]}
-    assert sorted(work) == list(range(len(analysis.activities)))
-    for number, row in enumerate(analysis.activities.itertuples()):
+    assert sorted(work) == list(range(len(report.activities)))
+    for number, row in enumerate(report.activities.itertuples()):
         event = work[number]
         assert (event["name"], event["cat"].split(",")[0]) == (row.name, row.kind)
         assert (ns(event["ts"]), ns(event["dur"])) == (row.start_ns, row.end_ns - row.start_ns)
-    for launch in analysis.kernel_instances.itertuples():
-        args, kernel = work[launch.activity]["args"], analysis.kernels.iloc[launch.kernel]
+    for launch in report.kernel_instances.itertuples():
+        args, kernel = work[launch.activity]["args"], report.kernels.iloc[launch.kernel]
         assert float(args["tensor_cycles"]) == pytest.approx(launch.tensor_cycles, abs=1e-6)
         active = 100 * launch.tensor_active_ns / launch.duration_ns
         assert float(args["tensor_active_pct"]) == pytest.approx(active, abs=1e-6)
@@ -275,9 +275,9 @@ def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) ->
         assert args["kernel"].get("precision", "") == kernel["precision"]
         assert ("tensor" in work[launch.activity]["cat"].split(",")) == kernel["tensor_kernel"]
     ranges = {e["args"]["range"]: e for e in of(events, "Xb") if e["pid"] < OUTSIDE and "range" in e["args"]}
-    paths = analysis.paths["path"].to_numpy()
-    assert sorted(ranges) == sorted(set(analysis.instances["range"]))
-    for row in analysis.instances.itertuples():
+    paths = report.paths["path"].to_numpy()
+    assert sorted(ranges) == sorted(set(report.instances["range"]))
+    for row in report.instances.itertuples():
         event = ranges[row.range]
         assert event["args"]["path"] == paths[row.path_id]
         assert (ns(event["ts"]), ns(event["dur"])) == (row.host_start_ns, row.host_end_ns - row.host_start_ns)
@@ -285,7 +285,7 @@ def test_a_trace_says_what_the_frames_say(fixture_file: Path, tmp_path: Path) ->
             row.tensor_active_mean_pct, abs=1e-6, nan_ok=True
         )
     for column, name, _, scale in COUNTERS:
-        hold_track(track(events, name), analysis.samples, column, scale)
+        hold_track(track(events, name), report.samples, column, scale)
 
 
 def hold_track(points: list[tuple[int, float]], samples: Any, column: str, scale: float) -> None:

@@ -19,7 +19,7 @@ SIDES = ("base", "new")
 
 
 def read(name):
-    return tcprof.read(FIXTURES / f"{name}.sqlite")
+    return tcprof.read(FIXTURES / f"{name}.sqlite").analysis
 
 
 def draw(base, new, gpu=0, **options):
@@ -105,7 +105,7 @@ def test_other_gpus_are_named(tmp_path):
         TraceBuilder().gpu(name=name).kernel("gemm", MS, 2 * MS).write(tmp_path, f"{name[-4:]}.sqlite")
         for name in ("NVIDIA H100 PCIe", "NVIDIA A100")
     ]
-    _, icicle = draw(*map(tcprof.read, sides))
+    _, icicle = draw(*(tcprof.read(side).analysis for side in sides))
     assert "– The GPUs differ (NVIDIA H100 PCIe and NVIDIA A100): compare times, not Tensor Active." in icicle.notes
 
 

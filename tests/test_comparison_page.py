@@ -65,7 +65,7 @@ class TestTwoSides:
         assert "base → opt" in page.text
 
     def test_the_headline_is_a_short_sentence_and_the_sides_come_first(self):
-        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite").analysis for name in ("eager", "compiled"))
         found = judge_comparison(compare(Side("eager", (base,)), Side("compiled", (new,))))
         document = view_comparison([found])
         (summary,) = (part for part in document.shown_on(Medium.PAGE) if isinstance(part, Summary))
@@ -78,7 +78,7 @@ class TestTwoSides:
 
     def test_the_sides_have_the_times_that_the_verdict_is_on(self):
         """Of five steps four have a next one, which is enough for an interval of the step time, and no fewer."""
-        base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))
+        base, new = (tcprof.read(FIXTURES / f"mlp_{name}.sqlite").analysis for name in ("fp32", "fp16"))
         comparison = compare(Side("fp32", (base,)), Side("fp16", (new,)))
         (table,) = list_sides([comparison])
         assert (table.headings[0].title, [row.cells[0].text for row in table.rows]) == (
@@ -89,7 +89,9 @@ class TestTwoSides:
         assert "Median step time 3.65 ms → 2.10 ms." in said
 
     def test_a_rate_has_its_unit_on_the_page_and_in_its_row_s_name_in_the_terminal(self):
-        table = list_quantities(tcprof.compare(FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite"), 0)
+        table = list_quantities(
+            tcprof.compare(FIXTURES / "mlp_fp32.sqlite", FIXTURES / "mlp_fp16.sqlite").comparison, 0
+        )
         ((place, row),) = [each for each in enumerate(table.rows) if each[1].name == "Tensor FLOP/s"]
         assert row.cells[1].text == "66.0 TFLOP/s"
         assert brief_columns(table)[1].texts[place] == "66.0 T"
@@ -162,7 +164,7 @@ class TestMoreSides:
     def test_a_table_for_each_time_that_verdicts_are_on(self):
         """Beside the ratio of step times, the table had that of the GPU windows of another comparison."""
         base, *others = (
-            Side(name, (tcprof.read(FIXTURES / f"mlp_{name}.sqlite"),)) for name in ("fp32", "fp16", "tf32")
+            Side(name, (tcprof.read(FIXTURES / f"mlp_{name}.sqlite").analysis,)) for name in ("fp32", "fp16", "tf32")
         )
         comparisons = [compare(base, each) for each in others]
         rows = comparisons[0].rows.copy()

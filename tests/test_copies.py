@@ -70,11 +70,11 @@ def test_a_copy_has_no_vote(way: Callable[[Path, Path], object], tmp_path: Path)
     """The comparison is that of the recordings, and says so."""
     plain = tcprof.compare(BASE, NEW)
     sides = [make_side(tmp_path, name, path, [way]) for name, path in (("base", BASE), ("new", NEW))]
-    comparison = tcprof.compare(*(sorted(side.iterdir()) for side in sides))
-    pd.testing.assert_frame_equal(comparison.rows, plain.rows)
-    assert comparison.spread == ASSUMED
+    compared = tcprof.compare(*(sorted(side.iterdir()) for side in sides))
+    pd.testing.assert_frame_equal(compared.rows, plain.rows)
+    assert compared.comparison.spread == ASSUMED
     expected = f"{COPIES}base-1.sqlite and base-2.sqlite; new-1.sqlite and new-2.sqlite."
-    assert expected in comparison.warnings
+    assert expected in compared.warnings
     assert not any(COPIES in text or SAME in text for text in plain.warnings)
 
 
@@ -84,7 +84,7 @@ def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
     runs = [read_steps(tmp_path, f"run-{seed}.sqlite", seed=seed) for seed in (1, 2)]
     for seed in (1, 2):
         shutil.copyfile(tmp_path / f"run-{seed}.sqlite", tmp_path / f"run-{seed}-redacted.sqlite")
-    copies = [tcprof.read(tmp_path / f"run-{seed}-redacted.sqlite") for seed in (1, 2)]
+    copies = [tcprof.read(tmp_path / f"run-{seed}-redacted.sqlite").analysis for seed in (1, 2)]
     new = Side("new", tuple(read_steps(tmp_path, f"new-{seed}.sqlite", seed=seed) for seed in (3, 4)))
     comparison = compare(Side("base", (copies[0], runs[0], copies[1], runs[1])), new)
     assert [each.recording.file for each in comparison.base.recordings] == ["run-1.sqlite", "run-2.sqlite"]
@@ -99,8 +99,8 @@ def test_runs_are_counted_beside_copies(tmp_path: Path) -> None:
 def test_of_copies_the_whole_one_counts(tmp_path: Path) -> None:
     first_half(BASE, tmp_path / "a.sqlite")
     shutil.copyfile(BASE, tmp_path / "longer_name.sqlite")
-    comparison = tcprof.compare([tmp_path / "a.sqlite", tmp_path / "longer_name.sqlite"], NEW)
-    assert [each.recording.file for each in comparison.base.recordings] == ["longer_name.sqlite"]
+    compared = tcprof.compare([tmp_path / "a.sqlite", tmp_path / "longer_name.sqlite"], NEW)
+    assert [each.recording.file for each in compared.comparison.base.recordings] == ["longer_name.sqlite"]
 
 
 def test_commands_count_files_of_a_folder_and_of_a_name_once(tmp_path: Path, run: Run) -> None:
@@ -123,10 +123,10 @@ def test_a_recording_its_redacted_copy_and_what_was_saved_of_both_are_one_run(tm
         assert run("save", side / f"base-{number}.sqlite", "-o", side / f"saved-{number}.tcprof").status == 0
     files = sorted(side.iterdir())
     assert len(files) == 4
-    comparison = tcprof.compare(files, NEW)
-    assert len(comparison.base.recordings) == 1
-    assert comparison.spread == ASSUMED
-    pd.testing.assert_frame_equal(comparison.rows, tcprof.compare(BASE, NEW).rows)
+    compared = tcprof.compare(files, NEW)
+    assert len(compared.comparison.base.recordings) == 1
+    assert compared.comparison.spread == ASSUMED
+    pd.testing.assert_frame_equal(compared.rows, tcprof.compare(BASE, NEW).rows)
     for one, other in ((files[0], files[-1]), (side, files[1]), (files[2], files[2])):
         same = run("compare", one, other, "--fail-if", "time > +50%")
         assert (same.status, same.out) == (2, "")

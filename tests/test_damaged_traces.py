@@ -80,14 +80,14 @@ def test_what_cannot_be_is_told_and_counts_nowhere(
 ) -> None:
     events = rank()
     damage(events)
-    analysis = tcprof.read(write(tmp_path / "a.json", events))
-    assert told in [each.what for each in analysis.observed.wrong]
-    assert "Write the trace again" in analysis.faults[0]
-    steps = analysis.ranges[analysis.ranges["path"] == "ProfilerStep"]
-    whole = analysis.ranges[analysis.ranges["depth"] == 0]
+    report = tcprof.read(write(tmp_path / "a.json", events))
+    assert told in [each.what for each in report.analysis.observed.wrong]
+    assert "Write the trace again" in report.faults[0]
+    steps = report.ranges[report.ranges["path"] == "ProfilerStep"]
+    whole = report.ranges[report.ranges["depth"] == 0]
     assert (whole["gpu_window_ns"] <= 2e9).all()
     assert (steps["gpu_window_ns"] <= 2 * STEPS * STEP_US * 1000).all()
-    assert analysis.step_summary["step_ns"].tolist() == [1e6] * len(steps)
+    assert report.step_summary["step_ns"].tolist() == [1e6] * len(steps)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +190,6 @@ def test_times_far_from_the_densest_half() -> None:
 
 def test_ranges_inside_hundreds_of_others_are_left_out_and_told(tmp_path: Path) -> None:
     deep = [{**rank()[0], "name": f"r{place}", "ts": 1e6 + place, "dur": 900 - 2 * place} for place in range(300)]
-    analysis = tcprof.read(write(tmp_path / "a.json", [*rank(), *deep]))
-    assert analysis.paths["depth"].max() == DEEPEST
-    assert ("ranges", 301 - DEEPEST) in [(each.place, each.count) for each in analysis.observed.wrong]
+    report = tcprof.read(write(tmp_path / "a.json", [*rank(), *deep]))
+    assert report.paths["depth"].max() == DEEPEST
+    assert ("ranges", 301 - DEEPEST) in [(each.place, each.count) for each in report.analysis.observed.wrong]

@@ -81,12 +81,12 @@ def test_long_messages_are_cut_and_each_text_is_cleaned_once(tmp_path: Path, mon
     builder = recorded()
     for number in range(6):
         builder.diagnostic("warning", f"{number // 3} of /home/me/train.py " + "word " * 20_000)
-    analysis = tcprof.read(builder.write(tmp_path))
-    shown = analysis.observed.diagnostics["text"].tolist()
+    report = tcprof.read(builder.write(tmp_path))
+    shown = report.analysis.observed.diagnostics["text"].tolist()
     assert (len(shown), len(cleaned)) == (6, 2)
     assert [text.split(" word")[0] for text in shown] == [*["0 of <redacted>"] * 3, *["1 of <redacted>"] * 3]
     assert max(map(len, cleaned)) == export.LONGEST_MESSAGE
-    assert analysis.faults == ()
+    assert report.faults == ()
 
 
 def test_the_machine_s_long_texts_are_no_fault(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ Read = Callable[[TraceBuilder], Analysis]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    return lambda builder: tcprof.read(builder.write(tmp_path), step="step")
+    return lambda builder: tcprof.read(builder.write(tmp_path), step="step").analysis
 
 
 def useful(analysis: Analysis) -> float:
@@ -274,28 +274,31 @@ def test_mfu_is_the_share_of_the_dense_peak_that_useful_flop_take(tmp_path: Path
         step.op("aten::mm", at, at + 100, [[2048, 2048]] * 2).works(at + 50, 2 * flop)
         step.works(at + 200, name=ELEMENTWISE)
     path = step.sampled().write(tmp_path)
-    analysis = tcprof.read(path, step="step")
-    for frame, column in ((analysis.ranges, "path"), (analysis.modules[analysis.modules["phase"] == "all"], "module")):
+    report = tcprof.read(path, step="step")
+    analysis = report.analysis
+    for frame, column in ((report.ranges, "path"), (report.modules[report.modules["phase"] == "all"], "module")):
         row = frame.set_index(column).loc["step" if column == "path" else "Net"]
         assert row["mfu_pct"] == pytest.approx(100 * flop / (989.5e12 * 200e-6), rel=1e-3)
         assert row["hfu_pct"] == pytest.approx(2 * row["mfu_pct"], rel=1e-3)
     said = "MFU is 8.7 %, HFU 17.4 %: shares of the dense peak at the boost clock, over the GPU windows of “step”."
     assert said in describe_useful(analysis)
-    assert said in " ".join(render(view_recording(analysis, judge(analysis), with_notes=True), PLAIN).split())
+    assert said in " ".join(
+        render(view_recording(analysis, judge(analysis), report.advice, with_notes=True), PLAIN).split()
+    )
     figures = {each.title: each for each in summarize(analysis)[0].figures}
     assert figures["MFU"].value == "8.7 %"
     assert figures["MFU"].caption == "useful FLOP, of the dense peak at the boost clock, over the GPU windows"
-    unknown = analysis.ranges.assign(mfu_pct=np.nan)
+    unknown = report.ranges.assign(mfu_pct=np.nan)
     without = replace(analysis, ranges=unknown)
     assert "MFU" not in {each.title for each in summarize(without)[0].figures}
-    assert "MFU is " not in render(view_recording(without, judge(without), with_notes=True), PLAIN)
+    assert "MFU is " not in render(view_recording(without, judge(without), report.advice, with_notes=True), PLAIN)
     given = tcprof.read(path, step="step", peak_tflops=500).ranges.set_index("path").loc["step"]
     assert given["mfu_pct"] == pytest.approx(100 * flop / (500e12 * 200e-6), rel=1e-3)
     below = tcprof.read(path, step="step", peak_tflops=10)
     assert below.ranges["mfu_pct"].max() > 100
-    assert [each.rule for each in judge(below).found if each.severity is Severity.FAULT] == ["excess-shares"]
+    assert [each.rule for each in below.findings.found if each.severity is Severity.FAULT] == ["excess-shares"]
     assert "peak-tflops" in below.faults[0]
-    assert "excess-shares" not in [each.rule for each in judge(analysis).found]
+    assert "excess-shares" not in [each.rule for each in report.findings.found]
 
 
 @pytest.mark.parametrize(("executed", "contradicts"), [(1.0, False), (0.5, True)])
@@ -308,7 +311,7 @@ def test_cycles_that_contradict_the_precision_of_a_name_are_told(
     for at in range(20, 6000, 1000):
         step.op("aten::mm", at, at + 100, [[1024, 4096], [4096, 4096]]).works(at + 50, executed * needed)
     analysis = read(step.sampled())
-    warnings = [text for text in analysis.warnings if "contradict" in text]
+    warnings = [text for text in judge(analysis).warnings if "contradict" in text]
     assert len(warnings) == contradicts
     assert not any("masked" in text for text in describe_useful(analysis))
     if contradicts:

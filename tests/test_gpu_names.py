@@ -65,7 +65,7 @@ def test_a_copy_is_of_the_same_gpu(name: str, tmp_path: Path) -> None:
     path = recorded(name, tmp_path)
     tcprof.read(path).save(tmp_path / "run.tcprof")
     redact(path, tmp_path / "copy.sqlite")
-    analyses = [tcprof.read(tmp_path / file) for file in ("run.sqlite", "run.tcprof", "copy.sqlite")]
+    analyses = [tcprof.read(tmp_path / file).analysis for file in ("run.sqlite", "run.tcprof", "copy.sqlite")]
     sides = [Side("", (analysis,)) for analysis in analyses]
     assert len({model for side in sides for model in gpu_models(sides[0], side)}) == 1
     kept = {text for analysis in analyses[1:] for text in analysis.gpus["name"]}
@@ -87,6 +87,6 @@ def test_the_same_gpu(base: tuple[str, str], new: tuple[str, str], same: bool, t
     sides = []
     for number, (name, chip) in enumerate((base, new)):
         (tmp_path / str(number)).mkdir()
-        sides.append(Side("", (tcprof.read(recorded(name, tmp_path / str(number), chip)),)))
+        sides.append(Side("", (tcprof.read(recorded(name, tmp_path / str(number), chip)).analysis,)))
     models = gpu_models(*sides)
     assert (models[0] == models[1]) == same

@@ -8,7 +8,8 @@ from builders import TraceBuilder
 
 import tcprof
 from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
-from tcprof.findings.judge import keep_busiest
+from tcprof.findings.advise import advise
+from tcprof.findings.judge import judge, keep_busiest
 from tcprof.render.html.page import render_page
 from tcprof.views.recording.show import view_recording
 
@@ -37,7 +38,7 @@ def analysis(tmp_path_factory):
             end = start + 20_000 + 1_000 * gpu
             builder.kernel("gemm", start + 5_000, end, launched=start + 100 + gpu, device=gpu)
             builder.kernel("relu", end, end + 5_000, launched=start + 200 + gpu, device=gpu)
-    return tcprof.read(builder.write(tmp_path_factory.mktemp("gpus")))
+    return tcprof.read(builder.write(tmp_path_factory.mktemp("gpus"))).analysis
 
 
 def describe(analysis) -> pd.DataFrame:
@@ -73,11 +74,11 @@ def test_nothing_of_other_gpus_is_left(analysis):
 
 
 def test_a_page_shows_the_gpus_that_worked_longest_and_says_so(analysis):
-    shown, findings = keep_busiest(analysis, analysis.findings)
+    shown, findings, _ = keep_busiest(analysis, judge(analysis), advise(analysis))
     assert [each.gpu for each in findings.gpus] == shown.gpus["gpu"].tolist() == list(range(4, GPUS))
     said = f"This page shows {MOST_GPUS} of {GPUS} GPUs, the busiest"
     assert any(text.startswith(said) for text in findings.remarks)
-    page = render_page(view_recording(analysis, analysis.findings))
+    page = render_page(view_recording(analysis, judge(analysis), advise(analysis)))
     assert said in page
     assert 'id="icicle-4"' in page
     assert 'id="icicle-3"' not in page

@@ -48,10 +48,10 @@ def fit_halves(analysis: Analysis) -> list[pd.DataFrame]:
 
 
 def test_halves_agree(fixture_file) -> None:
-    analysis = tcprof.read(fixture_file)
-    if len(analysis.steps) < 2:
+    report = tcprof.read(fixture_file)
+    if len(report.steps) < 2:
         pytest.skip("it has no steps to be cut between")
-    halves = fit_halves(analysis)
+    halves = fit_halves(report.analysis)
     if len(halves[0]) < FEWEST:
         pytest.skip("its halves have hardly a kernel in common")
     low, high, fit = (

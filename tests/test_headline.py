@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
     ],
 )
 def test_what_had_most_of_an_step(file, most):
-    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite").analysis)
     shown = {each.title: each.value for each in summary.figures}
     assert summary.headline == (
         f"The Tensor Cores were busy {shown['Tensor Active']} of the step.",
@@ -44,7 +44,9 @@ def test_what_had_most_of_an_step(file, most):
 
 @pytest.mark.slow
 def test_it_is_over_steps_whatever_the_windows_of_ranges():
-    (host,), (gpu,) = (summarize(tcprof.read(FIXTURES / "llama.sqlite", window=each)) for each in ("host", "gpu"))
+    (host,), (gpu,) = (
+        summarize(tcprof.read(FIXTURES / "llama.sqlite", window=each).analysis) for each in ("host", "gpu")
+    )
     assert (host.line, host.headline) == (gpu.line, gpu.headline)
 
 
@@ -69,7 +71,7 @@ def test_nothing_is_known_of_nothing():
     ],
 )
 def test_where_they_were_busy_and_where_not(file, where):
-    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+    (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite").analysis)
     assert summary.where.removeprefix("Tensor Active by range: ") == where
 
 

@@ -33,13 +33,13 @@ def test_it_is_the_rate_over_the_peak() -> None:
 
 
 def test_of_several_precisions_it_is_the_time_at_their_peaks() -> None:
-    analysis = tcprof.read(MATMUL)
-    capture = analysis.ranges.iloc[0]
-    kernels = analysis.kernels[analysis.kernels["tensor_kernel"]]
+    report = tcprof.read(MATMUL)
+    capture = report.ranges.iloc[0]
+    kernels = report.kernels[report.kernels["tensor_kernel"]]
     at_peak_ns = (kernels["tensor_flop"] / kernels["peak_tflops"] / 1e3).sum()
     assert kernels["peak_tflops"].nunique() > 3
     assert capture["hfu_pct"] == pytest.approx(100 * at_peak_ns / capture["window_ns"])
-    (said,) = describe_peaks(analysis)
+    (said,) = describe_peaks(report.analysis)
     assert "in each kernel's precision" in said
     assert "989.5 TFLOP/s in FP16, BF16 (NVIDIA H200 data sheet" in said or "989.5 TFLOP/s in BF16, FP16" in said
     assert "67 TFLOP/s in FP64 (NVIDIA H200 data sheet" in said
@@ -52,7 +52,7 @@ def test_a_peak_can_be_given(run: Run) -> None:
     text = " ".join(run("ranges", TRANSFORMER, "--peak-tflops", 500, "--wide").out.split())
     assert "HFU is the FLOP executed on the Tensor Cores, as shares of the given peak, 500 TFLOP/s." in text
     given = tcprof.read(TRANSFORMER, peak_tflops=500)
-    (rate,) = (each for each in summarize(given, given.findings)[0].figures if each.title == "Tensor FLOP/s")
+    (rate,) = (each for each in summarize(given.analysis, given.findings)[0].figures if each.title == "Tensor FLOP/s")
     assert "(of the given peak, 500 TFLOP/s)" in rate.caption
     assert run("ranges", TRANSFORMER, "--peak-tflops", 0).status == 2
     with pytest.raises(UsageError, match="above 0"):

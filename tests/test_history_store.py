@@ -39,14 +39,14 @@ def test_figures_are_those_that_the_recording_shows() -> None:
     import tcprof
     from tcprof.history.figures import list_points
 
-    analysis = tcprof.read(FIXTURES / "llama.sqlite")
-    points = list_points(analysis).set_index(["scope", "subject", "metric"])
-    summary = analysis.step_summary.iloc[0]
+    report = tcprof.read(FIXTURES / "llama.sqlite")
+    points = list_points(report.analysis).set_index(["scope", "subject", "metric"])
+    summary = report.step_summary.iloc[0]
     assert points.loc[("step", "step", "step_ns"), "value"] == summary["step_ns"]
     assert points.loc[("step", "step", "tensor_active_mean_pct"), "value"] == summary["tensor_active_mean_pct"]
     idle = 100 * summary["idle_ns"] / summary["total_ns"]
     assert points.loc[("step", "step", "gpu_idle_pct"), "value"] == pytest.approx(idle)
-    modules = analysis.modules
+    modules = report.modules
     whole = modules[(modules["module"] == "Llama") & (modules["phase"] == "all")].iloc[0]
     assert points.loc[("module", "Llama", "kernel_ns"), "value"] == pytest.approx(
         whole["kernel_ns"] / whole["step_count"]

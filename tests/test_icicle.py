@@ -17,9 +17,9 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 @pytest.mark.parametrize("file", ["llama", "net_amp", "transformer_eager", "wmma", "jax_mlp", "gan_fp16"])
 def test_parts_are_those_of_the_time_account(file):
-    analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
-    mean = measure_mean_step(analysis, 0)
-    account = analysis.timeline
+    report = tcprof.read(FIXTURES / f"{file}.sqlite")
+    mean = measure_mean_step(report.analysis, 0)
+    account = report.timeline
     rows = account[account["path_id"].isin(mean.paths) if mean.paths else account["depth"] == 0]
     found = mean.parts.groupby("time_class")["time_ns"].sum().reindex(range(len(TIME_CLASSES)), fill_value=0.0)
     expected = [rows[f"{name}_ns"].sum() / max(mean.count, 1) for name in TIME_CLASSES]
@@ -28,10 +28,10 @@ def test_parts_are_those_of_the_time_account(file):
 
 
 def test_kernels_have_their_launches_of_an_step():
-    analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
-    parts = measure_mean_step(analysis, 0).parts
-    steady = analysis.steps[~analysis.steps["warm_up"]]
-    launched = analysis.kernel_instances[analysis.kernel_instances["step"].isin(steady.index)]
+    report = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+    parts = measure_mean_step(report.analysis, 0).parts
+    steady = report.steps[~report.steps["warm_up"]]
+    launched = report.kernel_instances[report.kernel_instances["step"].isin(steady.index)]
     expected = launched.groupby("kernel").size() / len(steady)
     found = parts[parts["kernel"] >= 0].groupby("kernel")["launch_count"].sum()
     assert found.to_dict() == pytest.approx(expected[found.index].to_dict())
@@ -49,7 +49,7 @@ def bars(icicle, tree=0):
 
 @pytest.mark.parametrize("tree", [0, 1])
 def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
-    (icicle,) = list_icicles(tcprof.read(FIXTURES / "llama.sqlite"))
+    (icicle,) = list_icicles(tcprof.read(FIXTURES / "llama.sqlite").analysis)
     assert icicle.trees == ("Modules", "Ranges")
     found = bars(icicle, tree)
     inside = np.zeros(len(found))
@@ -66,9 +66,9 @@ def test_what_a_bar_consists_of_is_no_longer_than_it(tree):
 @pytest.mark.parametrize("file", ["jax_mlp", "llama", "mnist_amp", "transformer_eager"])
 def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
     """What the bar of a step above it is of: else one is idle and the other is not."""
-    analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
-    (icicle,) = list_icicles(analysis)
-    step = analysis.step_summary.iloc[0]
+    report = tcprof.read(FIXTURES / f"{file}.sqlite")
+    (icicle,) = list_icicles(report.analysis)
+    step = report.step_summary.iloc[0]
     assert icicle.data["unit"] == "of the step", "as the bar above it says"
     for tree in range(len(icicle.trees)):
         assert bars(icicle, tree)[0][4] == pytest.approx(step["total_ns"] / step["step_count"], abs=1)
@@ -77,17 +77,17 @@ def test_the_whole_is_the_mean_step_with_the_time_to_the_next(file):
 
 
 def test_bars_of_ranges_have_the_tensor_active_of_their_table():
-    analysis = tcprof.read(FIXTURES / "llama.sqlite")
-    packed = list_icicles(analysis)[0].data["trees"][1]
+    report = tcprof.read(FIXTURES / "llama.sqlite")
+    packed = list_icicles(report.analysis)[0].data["trees"][1]
     forward = packed["texts"].index("forward")
     (side,) = packed["sides"]
     active = side["active"][side["name"].index(forward)]
-    (row,) = analysis.ranges[analysis.ranges["path"] == "step / forward"].to_dict("records")
+    (row,) = report.ranges[report.ranges["path"] == "step / forward"].to_dict("records")
     assert active == pytest.approx(row["tensor_active_mean_pct"], abs=1e-3)
 
 
 def test_epochs_are_one():
-    (icicle,) = list_icicles(tcprof.read(FIXTURES / "net_amp.sqlite"))
+    (icicle,) = list_icicles(tcprof.read(FIXTURES / "net_amp.sqlite").analysis)
     outer = [name for _, name, _, parent, _ in bars(icicle) if parent == 0]
     assert len(outer) == len(set(outer))
     assert "forward" in outer
@@ -102,7 +102,7 @@ def test_idle_time_is_as_many_gaps_as_were_recorded(tmp_path):
         for number in range(10):
             begin = start + 10 + 5 * MS * number + (2 * MS if number > 5 else 0)
             builder.kernel(f"k{number}", begin, begin + 4 * MS, launched=start + 1 + number)
-    (icicle,) = list_icicles(tcprof.read(builder.write(tmp_path)))
+    (icicle,) = list_icicles(tcprof.read(builder.write(tmp_path)).analysis)
     idle = [(name, time) for kind, name, _, _, time in bars(icicle) if kind == "idle"]
     assert [name for name, _ in idle] == ["Idle: 9 gaps, longest 3.00 ms", "between steps"]
     assert idle[0][1] == 11 * MS

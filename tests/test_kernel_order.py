@@ -121,7 +121,7 @@ def test_windows_reach_from_one_to_the_next(tmp_path):
     assert analysis.steps["number"].tolist() == list(range(4))
     row = analysis.ranges[analysis.ranges["path"] == KERNEL_ORDER].iloc[0]
     assert (row["domain"], row["instance_count"], row["kernel_count"]) == (KERNEL_ORDER_DOMAIN, 4, 4 * len(KINDS))
-    assert analysis.observed.range_count == 0
+    assert analysis.analysis.observed.range_count == 0
 
 
 def test_a_range_that_iterates_comes_first(tmp_path):
@@ -222,5 +222,5 @@ def test_two_recordings_without_ranges_are_compared_by_step(tmp_path):
             start += 1_000
         (tmp_path / name).mkdir()
         sides.append(tcprof.read(trace.write(tmp_path / name)))
-    comparison = tcprof.compare(*sides)
-    assert comparison.step_path == KERNEL_ORDER
+    compared = tcprof.compare(*sides)
+    assert compared.comparison.step_path == KERNEL_ORDER

@@ -34,7 +34,7 @@ def loop(steps, trace=None, start=0, slow=(), name="step"):
 
 @pytest.fixture
 def read(tmp_path):
-    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options})
+    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options}).analysis
 
 
 def kinds_of(analysis):

@@ -166,16 +166,16 @@ def test_start_up_is_an_account_of_its_own(tmp_path):
         .kernel("load", 10_000, 40_000, launched=5_000)
         .kernel("save", 1_400_000, 1_410_000, launched=1_390_000)
     )
-    analysis = tcprof.read(trace.write(tmp_path))
-    assert entries(analysis, "activity time") == {
+    report = tcprof.read(trace.write(tmp_path))
+    assert entries(report, "activity time") == {
         "in a range": pytest.approx(100 * 480 / 520),
         "before the first step": pytest.approx(100 * 30 / 520),
         "after the last step": pytest.approx(100 * 10 / 520),
     }
-    assert not [text for text in analysis.warnings if "belongs to no range" in text]
-    (remark,) = (text for text in analysis.warnings if "before the first step" in text)
+    assert not [text for text in report.warnings if "belongs to no range" in text]
+    (remark,) = (text for text in report.warnings if "before the first step" in text)
     assert "5.8 % before the first step (1 activity) and 1.9 % after the last step (1 activity)" in remark
-    (check,) = (check for check in judge(analysis).checks if check.name == "Work in ranges")
+    (check,) = (check for check in judge(report.analysis).checks if check.name == "Work in ranges")
     assert (check.state, check.sentence) == ("good", "100.0 % of the GPU's time from the first step to the last")
 
 

@@ -71,7 +71,7 @@ def false_claims(comparison: Comparison, quantities: Sequence[str]) -> int:
 @pytest.mark.parametrize("lost", LOST)
 def test_sums_over_lost_samples_are_lower_bounds(lost: float, kernels: bool, write: Callable[..., Path]) -> None:
     """What is not marked is the whole, what is marked is no more than that."""
-    true, ranges = true_cycles(), ranges_of(tcprof.read(write(Sampler(lost=lost)), kernels=kernels))
+    true, ranges = true_cycles(), ranges_of(tcprof.read(write(Sampler(lost=lost)), kernels=kernels).analysis)
     marked = []
     for path, row in ranges[ranges["tensor_cycles"].notna() & (true.reindex(ranges.index) > 0)].iterrows():
         is_bound = RANGES["tensor_cycles"].is_lower_bound(row)
@@ -88,7 +88,7 @@ def test_sums_over_lost_samples_are_lower_bounds(lost: float, kernels: bool, wri
 def test_lost_samples_are_no_change(lost: float, whole: Path, write: Callable[..., Path]) -> None:
     """Two recordings of the same work, of which one lost samples: nothing differs."""
     one, other = tcprof.read(whole), tcprof.read(write(Sampler(lost=lost), 2))
-    for comparison in (compare(one, other), compare(other, one)):
+    for comparison in (compare(one.analysis, other.analysis), compare(other.analysis, one.analysis)):
         assert false_claims(comparison, comparison.rows["quantity"].unique()) == 0
         rows = comparison.rows[comparison.rows["quantity"].isin(SUMS) & (comparison.rows["depth"] == 1)]
         marked = rows["base_lower_bound"] | rows["new_lower_bound"]
@@ -99,12 +99,14 @@ def test_lost_samples_are_no_change(lost: float, whole: Path, write: Callable[..
 
 def test_every_output_marks_them(write: Callable[..., Path], whole: Path, run: Run) -> None:
     lost = write(Sampler(lost=0.25), 2)
-    analysis = tcprof.read(lost)
+    report = tcprof.read(lost)
     path, _ = next(
-        (path, row) for path, row in ranges_of(analysis).iterrows() if RANGES["tensor_cycles"].is_lower_bound(row)
+        (path, row)
+        for path, row in ranges_of(report.analysis).iterrows()
+        if RANGES["tensor_cycles"].is_lower_bound(row)
     )
     assert "≥ " in run("ranges", lost, "--wide").out
-    assert "≥ " in render_page(analysis)
+    assert "≥ " in render_page(report.analysis)
     assert not any(RANGES["tensor_cycles"].is_lower_bound(row) for _, row in tcprof.read(whole).ranges.iterrows())
     document = json.loads(run("ranges", lost, "--format", "json").out)
     (found,) = (each for each in document["rows"] if each["path"] == path)
@@ -130,21 +132,21 @@ def test_a_kernel_that_no_sample_shows_is_unknown_in_all_outputs(tmp_path: Path,
     gap = int(rows["start_ns"].min()) - 100_000, int(rows["end_ns"].max()) + 100_000
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("DELETE FROM GPU_METRICS WHERE timestamp BETWEEN ? AND ?", gap)
-    analysis = tcprof.read(path)
-    (kernel,) = analysis.kernels.index[analysis.kernels["name"] == whole.kernels.loc[lost, "name"]]
+    report = tcprof.read(path)
+    (kernel,) = report.kernels.index[report.kernels["name"] == whole.kernels.loc[lost, "name"]]
     measured = [name for name in KERNELS.names if name.startswith("tensor_") and name != "tensor_kernel"]
     measured += [*WORK, *(f"{name}_error" for name in WORK), "sm_cycles", "dram_pct", "dram_bandwidth", "fma_tflops"]
     assert whole.kernels.loc[lost, measured].drop(["tensor_peak_pct"]).notna().all()
-    assert analysis.kernels.loc[kernel, measured].isna().all()
-    assert analysis.kernels.loc[kernel, ["fit", "bound"]].tolist() == ["not sampled", ""]
-    launched = analysis.kernel_instances[analysis.kernel_instances["kernel"] == kernel]
+    assert report.kernels.loc[kernel, measured].isna().all()
+    assert report.kernels.loc[kernel, ["fit", "bound"]].tolist() == ["not sampled", ""]
+    launched = report.kernel_instances[report.kernel_instances["kernel"] == kernel]
     assert launched[[*WORK, "tensor_active_ns", "tensor_cycles", "sm_cycles", "tensor_flop"]].isna().all(axis=None)
-    others = analysis.kernels.drop(index=kernel)
+    others = report.kernels.drop(index=kernel)
     assert others["tensor_cycles"].notna().sum() >= len(others) - 2  # what the gap touches may be lost with it
-    summed = analysis.ranges.set_index("path").loc["gelu", ["fitted_cycles", "fitted_active_s", "dram_bytes"]]
+    summed = report.ranges.set_index("path").loc["gelu", ["fitted_cycles", "fitted_active_s", "dram_bytes"]]
     assert summed.isna().all()
     document = json.loads(run("kernels", path, "--format", "json", "--limit", "0").out)
-    (row,) = (row for row in document["rows"] if row["name"] == analysis.kernels.loc[kernel, "name"])
+    (row,) = (row for row in document["rows"] if row["name"] == report.kernels.loc[kernel, "name"])
     assert [row[name] for name in ("tensor_active_pct", "tensor_cycles", "dram_read_bytes")] == [None] * 3
-    changes = compare(whole, analysis).matching.changes.set_index("base_name")
+    changes = compare(whole.analysis, report.analysis).matching.changes.set_index("base_name")
     assert np.isnan(changes.loc[whole.kernels.loc[lost, "name"], "new_tensor_active_pct"])

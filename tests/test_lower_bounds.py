@@ -63,7 +63,7 @@ def test_every_output_marks_it(partly: Path, run: Run, monkeypatch: pytest.Monke
     assert any(
         "Tensor FLOP/s is a lower bound (≥): 28.5 %" in text and "mystery" in text for text in document["warnings"]
     )
-    page = render_page(tcprof.read(partly)).replace("\N{NO-BREAK SPACE}", " ")
+    page = render_page(tcprof.read(partly).analysis).replace("\N{NO-BREAK SPACE}", " ")
     assert "≥ 127 TFLOP/s" in page
     assert "28.5 % of the tensor cycles are of kernels with unknown FLOP" in page
-    assert "≥ 161" not in render_page(tcprof.read(WHOLE)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "≥ 161" not in render_page(tcprof.read(WHOLE).analysis).replace("\N{NO-BREAK SPACE}", " ")

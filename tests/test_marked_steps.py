@@ -143,9 +143,9 @@ def test_what_xla_tries_is_told_as_warm_up_and_not_as_work_outside_of_steps(tmp_
     for start in range(1_000_000, 1_060_000, 10_000):
         trace.range("XlaModule:#hlo_module=jit_step,program_id=4#", start, start + 9_900, domain="TSL")
         trace.kernel("gemm", start + 1_500, start + 9_000, launched=start + 1_200)
-    analysis = tcprof.read(trace.samples([10] * 120, period=10_000).write(tmp_path))
-    assert not any("outside these steps" in sentence for sentence in analysis.verdict)
-    assert describe_warm_up(analysis) == (
+    report = tcprof.read(trace.samples([10] * 120, period=10_000).write(tmp_path))
+    assert not any("outside these steps" in sentence for sentence in report.verdict)
+    assert describe_warm_up(report.analysis) == (
         "XLA's compilation, which tries out kernels, counts as warm-up: 91.7 % of the kernel time."
     )
 

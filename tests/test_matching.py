@@ -172,7 +172,7 @@ def test_each_launch_names_its_innermost_range(tmp_path):
 
 
 def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
-    found = match_kernels(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16"))).changes
+    found = match_kernels(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite").analysis for name in ("fp32", "fp16"))).changes
     products = found[found["base_class"] == "FP32 matmuls"]
     assert len(products) >= 3
     assert set(products["status"]) == {"renamed"}

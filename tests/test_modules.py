@@ -55,7 +55,7 @@ Read = Callable[[TraceBuilder], Analysis]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    return lambda builder: tcprof.read(builder.write(tmp_path))
+    return lambda builder: tcprof.read(builder.write(tmp_path)).analysis
 
 
 def times(analysis: Analysis) -> dict[tuple[str, str], int]:

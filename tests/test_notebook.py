@@ -38,12 +38,12 @@ def hostile(tmp_path_factory) -> Path:
 
 
 def test_an_analysis_shows_its_verdict_its_advice_and_what_loses_most():
-    analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
-    seen = Seen(analysis._repr_html_())
+    report = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+    seen = Seen(report._repr_html_())
     assert "mnist_amp.sqlite" in seen.text
     assert "backward" in seen.text
-    assert view_best(analysis, analysis.advice)[0].startswith("1. ")
-    assert all(line in seen.text for line in view_best(analysis, analysis.advice))
+    assert view_best(report.analysis, report.advice)[0].startswith("1. ")
+    assert all(line in seen.text for line in view_best(report.analysis, report.advice))
     assert seen.tags.count("table") == 2
 
 

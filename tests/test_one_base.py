@@ -29,7 +29,9 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 def read_once():
     """Each recording is read once for all tests."""
     found: dict[str, Analysis] = {}
-    return lambda path: found[path.name] if path.name in found else found.setdefault(path.name, tcprof.read(path))
+    return lambda path: (
+        found[path.name] if path.name in found else found.setdefault(path.name, tcprof.read(path).analysis)
+    )
 
 
 def steady_rows(analysis, frame):
@@ -157,12 +159,12 @@ def test_ranges_per_step_are_divided_by_the_steps(ranges, tmp_path):
         for place, name in enumerate(("gemm", "relu", "softmax", "adam")):
             begin = start + 1_000 + 15_000 * place
             builder.kernel(name, begin, begin + 10_000, launched=start + 100 + place)
-    analysis = tcprof.read(builder.write(tmp_path))
+    report = tcprof.read(builder.write(tmp_path))
     (table,) = (
         part
-        for part in view_recording(analysis, judge(analysis)).shown_on(Medium.SCREEN)
+        for part in view_recording(report.analysis, report.findings, report.advice).shown_on(Medium.SCREEN)
         if isinstance(part, Table) and part.first.startswith("Range")
     )
-    steps = analysis.ranges[analysis.ranges["path"].isin(analysis.steps["path"])].iloc[0]
+    steps = report.ranges[report.ranges["path"].isin(report.steps["path"])].iloc[0]
     assert table.first == "Range (mean per step)"
-    assert table.rows[0].cells[0].text.startswith(format_ns(steps["gpu_window_ns"] / len(analysis.steps)))
+    assert table.rows[0].cells[0].text.startswith(format_ns(steps["gpu_window_ns"] / len(report.steps)))

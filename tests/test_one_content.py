@@ -83,10 +83,10 @@ def test_what_changed_while_it_was_read_is_read_again(
 ) -> None:
     during(change, 1)
     cache = Cache(tmp_path / "cache", print)
-    analysis = tcprof.read(pair[0], cache=cache)
-    assert analysis.recording.content == hash_file(pair[0])
-    assert names(analysis) == ({"only 0"} if change is there_and_back else {"only 1"})
-    assert names(tcprof.read(pair[0], cache=cache)) == names(analysis)
+    report = tcprof.read(pair[0], cache=cache)
+    assert report.recording.content == hash_file(pair[0])
+    assert names(report.analysis) == ({"only 0"} if change is there_and_back else {"only 1"})
+    assert names(tcprof.read(pair[0], cache=cache).analysis) == names(report.analysis)
 
 
 @pytest.mark.parametrize("read", [tcprof.read, lambda path: reduce_file(str(path))])
@@ -104,7 +104,7 @@ def test_a_fault_in_what_was_half_written_is_none(pair: tuple[Path, Path], durin
         raise KeyError(path)
 
     during(fail, 1)
-    assert names(tcprof.read(pair[0])) == {"only 1"}
+    assert names(tcprof.read(pair[0]).analysis) == {"only 1"}
     during(lambda path, other: 1 / 0, 1)
     with pytest.raises(ZeroDivisionError):
         tcprof.read(pair[0])
@@ -119,8 +119,8 @@ def test_a_link_that_leads_elsewhere(pair: tuple[Path, Path], during: Hook) -> N
         link.symlink_to(pair[1])
 
     during(lead, 1)
-    analysis = tcprof.read(link)
-    assert (names(analysis), analysis.recording.content) == ({"only 1"}, hash_file(pair[1]))
+    report = tcprof.read(link)
+    assert (names(report.analysis), report.recording.content) == ({"only 1"}, hash_file(pair[1]))
 
 
 def test_a_redacted_copy_is_of_one_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_a_redacted_copy_is_of_one_content(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "copy.sqlite").exists()
     changes.append(rename_over)
     redaction.redact(path, tmp_path / "copy.sqlite")
-    assert names(tcprof.read(tmp_path / "copy.sqlite")) == {"only 1"}
+    assert names(tcprof.read(tmp_path / "copy.sqlite").analysis) == {"only 1"}
 
 
 def test_a_saved_analysis_that_is_replaced_before_all_of_it_was_read(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_saved_analysis_that_is_replaced_before_all_of_it_was_read(tmp_path: P
         tcprof.read(sound().range(f"only {number}", 0, 10).write(tmp_path)).save(tmp_path / f"{name}.tcprof")
     same, other = tcprof.read(tmp_path / "a.tcprof"), tcprof.read(tmp_path / "a.tcprof")
     rename_over(tmp_path / "a.tcprof", tmp_path / "a.tcprof")
-    assert names(same) == {"only 0"}
+    assert names(same.analysis) == {"only 0"}
     rename_over(tmp_path / "a.tcprof", tmp_path / "b.tcprof")
     with pytest.raises(InputError, match="was replaced while it was read"):
         other.ranges  # noqa: B018

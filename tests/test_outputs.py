@@ -115,9 +115,9 @@ def test_a_frame_is_not_written_over_a_recording(run: Callable[..., Outcome], re
     (folder / "ranges.csv").symlink_to(recording)
     before = recording.read_bytes()
     assert run("export", recording, "-o", folder, "--force").status == 3
-    analysis = tcprof.read(recording)
+    report = tcprof.read(recording)
     with pytest.raises(OutputError, match="is a recording"):
-        write_frames(analysis, analysis.findings, folder, "csv")
+        write_frames(report.analysis, report.findings, folder, "csv")
     assert recording.read_bytes() == before
     assert [path.name for path in folder.iterdir()] == ["ranges.csv"]
 
@@ -207,10 +207,10 @@ def test_an_export_replaces_its_own_frames_and_no_others(file_format, run, recor
 
 @pytest.mark.parametrize("stops_at", ["writing", "moving"])
 def test_an_export_is_whole_or_not_there(stops_at, monkeypatch, recording, tmp_path):
-    analysis = tcprof.read(recording)
+    report = tcprof.read(recording)
     folder = tmp_path / "new" / "frames"
     if stops_at == "moving":  # one that is there is whole as long as it has what is known of the recording
-        write_frames(analysis, analysis.findings, folder, "csv")
+        write_frames(report.analysis, report.findings, folder, "csv")
     where, name = ("tcprof.render.files", "write_csv") if stops_at == "writing" else ("tcprof.outputs", "_move")
     real, calls = getattr(sys.modules[where], name), []
 
@@ -222,15 +222,15 @@ def test_an_export_is_whole_or_not_there(stops_at, monkeypatch, recording, tmp_p
 
     monkeypatch.setattr(f"{where}.{name}", fail)
     with pytest.raises(KeyboardInterrupt):
-        write_frames(analysis, analysis.findings, folder, "csv")
+        write_frames(report.analysis, report.findings, folder, "csv")
     assert folder.exists() == (stops_at == "moving")
     assert not (folder / "recording.json").exists()
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_new_folder_has_all_frames(recording: Path, tmp_path: Path) -> None:
-    analysis = tcprof.read(recording)
-    written = write_frames(analysis, analysis.findings, tmp_path / "some" / "where", "csv")
+    report = tcprof.read(recording)
+    written = write_frames(report.analysis, report.findings, tmp_path / "some" / "where", "csv")
     assert sorted(written) == sorted((tmp_path / "some" / "where").iterdir())
     assert len(written) == len(FRAMES) + 1
     umask = os.umask(0)

@@ -50,7 +50,7 @@ def cost_sentences(analysis) -> list[str]:
 
 def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
     analysis = read_with(record(tmp_path), make_steps(50 * US))
-    cost = measure_cost(analysis)
+    cost = measure_cost(analysis.analysis)
     assert cost.ratio == pytest.approx(2, rel=0.02)
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith("Recording slowed a step from 49.9 µs ")
@@ -59,7 +59,7 @@ def test_a_recording_that_slowed_the_steps_says_by_how_much(tmp_path):
 
 def test_steps_that_differ_by_no_more_than_chance_are_inconclusive(tmp_path):
     analysis = read_with(record(tmp_path), make_steps(100 * US, spread=0.3))
-    assert not measure_cost(analysis).is_known
+    assert not measure_cost(analysis.analysis).is_known
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith("Whether recording slowed the steps is inconclusive: a step took ")
 
@@ -69,7 +69,7 @@ def test_an_interval_from_0_on_says_nothing(tmp_path):
     begins = np.cumsum([0, 500, 100, 2, 101, 554, 102]) * US
     alone = pd.DataFrame({"process": 5, "training": True, "start_ns": begins, "end_ns": begins + US})
     analysis = read_with(record(tmp_path), UNPROFILED.conform(alone))
-    assert measure_cost(analysis).unprofiled.low == 0
+    assert measure_cost(analysis.analysis).unprofiled.low == 0
     (sentence,) = cost_sentences(analysis)
     assert sentence.startswith(
         "Whether recording slowed the steps is unknown: after the warm-up they are too few and differ too much"
@@ -82,9 +82,9 @@ def test_too_few_steps_are_unknown(tmp_path):
 
 
 def test_a_recording_without_a_run_unprofiled_says_nothing(tmp_path):
-    analysis = tcprof.read(record(tmp_path))
-    assert measure_cost(analysis) is None
-    assert cost_sentences(analysis) == []
+    report = tcprof.read(record(tmp_path))
+    assert measure_cost(report.analysis) is None
+    assert cost_sentences(report) == []
 
 
 @pytest.mark.parametrize(("name", "training"), [("step", False)])
@@ -128,7 +128,7 @@ def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):
         gpu = 2_000 * US + number * 100 * US + number % 3
         builder.kernel("gemm", gpu, gpu + 90 * US, launched=host + 100)
     analysis = read_with(builder.write(tmp_path), make_steps(100 * US))
-    cost = measure_cost(analysis)
+    cost = measure_cost(analysis.analysis)
     assert cost.recorded.value == pytest.approx(100 * US, rel=0.001)
     assert cost.recorded.high < 101 * US
     assert not cost.is_known

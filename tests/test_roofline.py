@@ -16,6 +16,7 @@ from report_inputs import HOSTILE, make_empty, render_page
 import tcprof
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.roofline import CUDA_CORES, NO_BYTES, NO_FLOP, PLACED, place_kernels
+from tcprof.api.reading import Report
 from tcprof.cli.files import FigureName
 from tcprof.nsys import schema
 from tcprof.views.figures.circles import figure_tensor_time as draw_tensor_time
@@ -70,7 +71,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def analysis(trace: Path) -> Analysis:
-    return tcprof.read(trace)
+    return tcprof.read(trace).analysis
 
 
 def by_name(analysis: Analysis) -> dict:
@@ -167,14 +168,15 @@ class TestPage:
     @pytest.mark.slow
     def test_without_bytes_one_sentence_says_how_to_have_them(self, tmp_path):
         without = tcprof.read(write_trace(tmp_path, with_bytes=False))
-        text = render_page(without)
+        text = render_page(without.analysis)
         assert 'data-figure="roofline-data"' not in text
         assert 'data-figure="tensor-time-data"' in text
         assert NO_ROOFLINE.partition(". ")[0] in text
 
-    def test_an_analysis_draws_them(self, analysis):
-        assert analysis.figure_roofline() == figure_roofline(analysis)
-        assert analysis.figure_tensor_time() == figure_tensor_time(analysis)
+    def test_a_report_draws_them(self, analysis):
+        report = Report(analysis)
+        assert report.figure_roofline() == figure_roofline(analysis)
+        assert report.figure_tensor_time() == figure_tensor_time(analysis)
 
 
 class TestExport:

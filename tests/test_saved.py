@@ -142,7 +142,7 @@ def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: t
     assert isinstance(vars(saved)["kernels"], Deferred)
     for name in FRAMES:
         pd.testing.assert_frame_equal(
-            *(plain(frame_of(each, name)) for each in (given, saved)), check_column_type=False
+            *(plain(frame_of(each.analysis, name)) for each in (given, saved)), check_column_type=False
         )
     again = pickle.loads(pickle.dumps(saved))
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path, check_column_type=False)

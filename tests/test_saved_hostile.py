@@ -139,7 +139,7 @@ def test_what_is_damaged_is_told(kind: str, saved: Path, run: Run, tmp_path: Pat
         assert done.status == 0 or str(saved) in done.err
         assert "defect" not in done.err
     with pytest.raises(InputError):
-        [tcprof.read(saved).findings, *(frame_of(tcprof.read(saved), name) for name in FRAMES)]
+        [tcprof.read(saved).findings, *(frame_of(tcprof.read(saved).analysis, name) for name in FRAMES)]
 
 
 def test_other_figures_than_were_judged_are_judged_anew(saved: Path) -> None:
@@ -167,7 +167,7 @@ def test_what_only_has_the_name_is_no_saved_analysis(tmp_path: Path) -> None:
 
 def test_a_column_that_a_recording_may_lack_is_unknown(saved: Path, run: Run) -> None:
     change(saved, "kernel_instances.parquet", lambda content: bytes_of(table_of(content).drop_columns("useful_flop")))
-    assert np.isnan(tcprof.read(saved).column("kernel_instances", "useful_flop")).all()
+    assert np.isnan(tcprof.read(saved).analysis.column("kernel_instances", "useful_flop")).all()
     assert run("show", saved).status == 0
 
 

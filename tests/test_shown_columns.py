@@ -11,9 +11,11 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 
 
 def test_a_page_shows_at_most_eight_columns_at_first():
-    analysis = tcprof.read(FIXTURES / "llama.sqlite")
+    report = tcprof.read(FIXTURES / "llama.sqlite")
     sections = [
-        part for part in view_recording(analysis, analysis.findings).shown_on(Medium.PAGE) if isinstance(part, Section)
+        part
+        for part in view_recording(report.analysis, report.findings, report.advice).shown_on(Medium.PAGE)
+        if isinstance(part, Section)
     ]
     (explorer,) = (part for section in sections for part in section.parts if isinstance(part, Explorer))
     shown = {each.by: sum(heading.shown for heading in each.table.headings) for each in explorer.groupings}

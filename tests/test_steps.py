@@ -83,7 +83,7 @@ def test_a_step_that_waits_long_for_its_batch_is_a_step(tmp_path, copies):
     analysis = loop(tmp_path, WORKERS, copies=copies)
     assert mean_step_ns(analysis) == pytest.approx((sum(WORKERS) + 4_000) / 21)
     faster = loop(tmp_path, [10_000] * 20, name="faster", copies=copies)
-    row = find_row(tcprof.compare([analysis], [faster]), 0, "step_ns")
+    row = find_row(tcprof.compare([analysis], [faster]).comparison, 0, "step_ns")
     assert (row["mean_base"], row["mean_new"]) == pytest.approx((sum(WORKERS) / 20, 10_000))
 
 
@@ -95,8 +95,8 @@ def test_a_test_pass_or_a_very_long_pause_ends_a_step(tmp_path, periods, other):
 
 @pytest.mark.parametrize("name", ["llama", "jax_mlp", "mlp_fp32"])
 def test_steps_hold_the_time_between_steps_too(name):
-    analysis = tcprof.read(FIXTURES / f"{name}.sqlite")
-    steady = analysis.steps[~analysis.steps["warm_up"]]
-    typical = find_typical(analysis, 0)
-    assert analysis.step_summary["step_ns"].item() == steady["step_ns"].median() >= typical.window_ns.value * 0.99
+    report = tcprof.read(FIXTURES / f"{name}.sqlite")
+    steady = report.steps[~report.steps["warm_up"]]
+    typical = find_typical(report.analysis, 0)
+    assert report.step_summary["step_ns"].item() == steady["step_ns"].median() >= typical.window_ns.value * 0.99
     assert (steady["busy_ns"].dropna() <= steady["step_ns"].dropna()).all()

@@ -185,13 +185,13 @@ class TestLanes:
 
 class TestFlopRate:
     def test_against_naive_version(self):
-        analysis = tcprof.read(FIXTURE)
-        samples = analysis.samples.iloc[::7]
+        report = tcprof.read(FIXTURE)
+        samples = report.samples.iloc[::7]
         start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-        found = flop_rate(analysis, 0, start, end)
-        work = analysis.activities.iloc[analysis.kernel_instances["activity"]].reset_index(drop=True)
+        found = flop_rate(report.analysis, 0, start, end)
+        work = report.activities.iloc[report.kernel_instances["activity"]].reset_index(drop=True)
         length = (work["end_ns"] - work["start_ns"]).clip(lower=1)
-        flop = analysis.kernel_instances["tensor_flop"]
+        flop = report.kernel_instances["tensor_flop"]
         assert np.isfinite(found).any()
         for low, high, value in zip(start, end, found, strict=True):
             overlap = (work["end_ns"].clip(upper=high) - work["start_ns"].clip(lower=low)).clip(lower=0)
@@ -206,7 +206,7 @@ class TestFlopRate:
 
 
 def test_a_page_of_a_fixture_is_small():
-    assert len(pack_timeline(tcprof.read(FIXTURE)).packed) < 100_000
+    assert len(pack_timeline(tcprof.read(FIXTURE).analysis).packed) < 100_000
 
 
 def test_ops_lie_below_all_other_ranges(tmp_path):
@@ -225,7 +225,7 @@ class TestDetails:
         return read(number).astype(np.uint32).view(np.float32)
 
     def test_launches_are_those_of_the_recording(self):
-        analysis = tcprof.read(FIXTURE)
+        analysis = tcprof.read(FIXTURE).analysis
         header, read = packed(analysis)
         packed_launches = header["gpus"][0]["launches"]
         steps = np.cumsum(read(packed_launches["changes"]))
@@ -236,7 +236,7 @@ class TestDetails:
         assert (packed_launches["first"] + steps - 1).tolist() == expected.tolist()
 
     def test_figures_of_paths_and_kernels(self):
-        analysis = tcprof.read(FIXTURE)
+        analysis = tcprof.read(FIXTURE).analysis
         header, read = packed(analysis)
         totals = header["gpus"][0]["totals"]
         rows = analysis.ranges[analysis.ranges["path_id"] >= 0]

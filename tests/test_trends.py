@@ -140,7 +140,7 @@ def test_what_is_asked_for_and_is_not_there(tmp_path: Path) -> None:
 def test_kept_analyses_say_what_changed(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path / 'history.db'}")
     for commit, name in (("a" * 8, "mlp_fp32"), ("b" * 8, "mlp_fp16")):
-        store.add([tcprof.read(FIXTURES / f"{name}.sqlite")], Facts(commit=commit, program="mlp"), keep=True)
+        store.add([tcprof.read(FIXTURES / f"{name}.sqlite").analysis], Facts(commit=commit, program="mlp"), keep=True)
     runs = store.runs()
     lines = explain_step(store, runs[:1], runs[1:])
     assert any("after takes 0." in line for line in lines), lines

@@ -17,7 +17,7 @@ from worlds import UNTRACED, Kernel, Sampler, World, beside, join_worlds, make_w
 import tcprof
 from tcprof.analysis.kernels.untraced import Untraced, find_untraced
 from tcprof.analysis.samples.clock import align_samples, check_clocks
-from tcprof.api.reading import JudgedAnalysis
+from tcprof.api.reading import Report
 from tcprof.findings.checks import GOOD
 from tcprof.findings.compared.sides import measure_side
 from tcprof.findings.finding import Severity
@@ -174,7 +174,7 @@ def test_the_fault_says_where_it_was_seen(tmp_path) -> None:
     assert "under kernels that do not use them" in fault
 
 
-def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 90) -> JudgedAnalysis:
+def worker(tmp_path: Path, metrics: Sequence[str], traced: int = 0, busy: int = 90) -> Report:
     """GPU 0 works in steps; GPU 1 is as busy as its samples say, with so much of its work traced."""
     builder = TraceBuilder().gpu(0).gpu(1).recorded(2_000_000)
     for step in range(10):
@@ -197,7 +197,9 @@ def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], tra
     analysis.save(tmp_path / "run.tcprof")
     for each in (analysis, tcprof.read(tmp_path / "run.tcprof")):
         assert [found.rule for found in each.findings.found if found.severity == Severity.FAULT] == ["untraced-gpu"]
-        assert [f"GPU {gpu.gpu} {say_first_line(each, gpu).split(' · ')[2]}" for gpu in each.findings.gpus] == [
+        assert [
+            f"GPU {gpu.gpu} {say_first_line(each.analysis, gpu).split(' · ')[2]}" for gpu in each.findings.gpus
+        ] == [
             "GPU 0 GPU idle 27.8 %",
             "GPU 1 GPU idle –",
         ]
@@ -209,7 +211,7 @@ def test_a_gpu_whose_work_was_not_traced_is_not_idle(metrics: Sequence[str], tra
 def test_an_idle_gpu_is_idle(busy: int, traced: int, tmp_path: Path) -> None:
     analysis = worker(tmp_path, (GR_ACTIVE,), traced, busy)
     assert not analysis.faults
-    assert "GPU idle –" not in say_first_line(analysis, analysis.findings.gpus[1])
+    assert "GPU idle –" not in say_first_line(analysis.analysis, analysis.findings.gpus[1])
 
 
 def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(tmp_path: Path) -> None:
@@ -217,15 +219,15 @@ def test_nothing_is_made_of_the_idle_time_of_a_gpu_whose_work_was_hardly_traced(
     for name, traced in (("a", 10), ("b", 11)):
         (tmp_path / name).mkdir()
         sides.append(worker(tmp_path / name, (GR_ACTIVE, TENSOR_ACTIVE), traced))
-    comparison = tcprof.compare(*sides)
-    rows = comparison.rows[comparison.rows["quantity"] == "idle_ns"].groupby("gpu")["base"].count()
+    compared = tcprof.compare(*sides)
+    rows = compared.rows[compared.rows["quantity"] == "idle_ns"].groupby("gpu")["base"].count()
     assert (rows[0] > 0, rows[1]) == (True, 0)
-    assert set(comparison.waterfall["gpu"]) == {0}
+    assert set(compared.waterfall["gpu"]) == {0}
     for side in sides:
         assert set(side.steps["gpu"]) == {0, 1}
-        assert [icicle.gpu for icicle in list_icicles(side)] == [0]
-        assert set(measure_steps(side)) == {0}
-    for side in (comparison.base, comparison.new):
+        assert [icicle.gpu for icicle in list_icicles(side.analysis)] == [0]
+        assert set(measure_steps(side.analysis)) == {0}
+    for side in (compared.comparison.base, compared.comparison.new):
         figures = [measure_side(side, gpu).idle_pct for gpu in (0, 1)]
         assert [np.isnan(each) for each in figures] == [False, True]
 

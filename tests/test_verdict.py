@@ -51,13 +51,13 @@ def step_trace(kernels=4, kernel=5 * US, every=40 * US, host=None, gap=0, steps=
 
 
 def verdict_of(folder, **changes):
-    (summary,) = summarize(tcprof.read(step_trace(**changes).write(folder)))
+    (summary,) = summarize(tcprof.read(step_trace(**changes).write(folder)).analysis)
     return " ".join(summary.verdict)
 
 
 class TestSteps:
     def test_figures(self, tmp_path):
-        figures = measure_step_figures(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)), 0)
+        figures = measure_step_figures(tcprof.read(step_trace(gap=25 * US, active=30).write(tmp_path)).analysis, 0)
         assert (figures.name, figures.count, figures.window_ns) == ("step", 10, 125 * US)
         assert figures.step_ns == 150 * US
         assert figures.idle_pct == pytest.approx(100 * (1 - 10 * 20 / (9 * 150 + 125)))
@@ -73,32 +73,32 @@ class TestSteps:
         for start in range(1_000, 61_000, 10_000):
             trace.range("step", start, start + 9_000).kernel("k", start + 20, start + 4_000, launched=start + 10)
             trace.kernel("other", start + 5_000, start + 6_000, launched=start + 5_000, thread=2)
-        analysis = tcprof.read(trace.write(tmp_path))
-        assert analysis.steps["counted"].tolist() == [False] + [True] * 6  # it is of another kind
-        assert measure_step_figures(analysis, 0) is None
-        assert analysis.verdict
+        report = tcprof.read(trace.write(tmp_path))
+        assert report.steps["counted"].tolist() == [False] + [True] * 6  # it is of another kind
+        assert measure_step_figures(report.analysis, 0) is None
+        assert report.verdict
 
     def test_warm_up_is_left_out(self):
-        analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
-        typical = find_typical(analysis, 0)
-        rest = analysis.steps[~analysis.steps["warm_up"]]
-        assert measure_step_figures(analysis, 0).count == len(rest) == 48
+        report = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+        typical = find_typical(report.analysis, 0)
+        rest = report.steps[~report.steps["warm_up"]]
+        assert measure_step_figures(report.analysis, 0).count == len(rest) == 48
         assert typical.window_ns.value == rest["gpu_window_ns"].median()
         assert typical.tensor_active_pct.value == pytest.approx(rest["window_active_pct"].median())
         assert typical.window_ns.low < typical.window_ns.value < typical.window_ns.high
 
     def test_rounded_samples_widen_the_interval(self, tmp_path):
-        analysis = tcprof.read(step_trace(active=1).write(tmp_path))
-        assert analysis.tensor_source == "rounded"
-        figures, found = measure_step_figures(analysis, 0), find_typical(analysis, 0).tensor_active_pct
+        report = tcprof.read(step_trace(active=1).write(tmp_path))
+        assert report.analysis.tensor_source == "rounded"
+        figures, found = measure_step_figures(report.analysis, 0), find_typical(report.analysis, 0).tensor_active_pct
         assert found.low < found.value < found.high
         assert figures.low_pct < figures.tensor_active_pct < figures.high_pct
 
     def test_two_paths_are_pooled(self):
         """The steps of two epochs, each to the next: between them the Tensor Cores do nothing."""
-        analysis = tcprof.read(FIXTURES / "mnist_amp.sqlite")
-        rows = analysis.ranges[analysis.ranges["name"] == "step"]
-        figures = measure_step_figures(analysis, 0)
+        report = tcprof.read(FIXTURES / "mnist_amp.sqlite")
+        rows = report.ranges[report.ranges["name"] == "step"]
+        figures = measure_step_figures(report.analysis, 0)
         assert len(rows) == 2
         active = rows["tensor_active_s"].sum() * 1e9 / figures.total_ns
         assert figures.tensor_active_pct == pytest.approx(100 * active, rel=0.01)
@@ -140,17 +140,17 @@ class TestWhole:
         assert "all-well" not in {each.rule for each in analysis.advice}
 
     def test_what_steps_do_not_hold_is_told(self, tmp_path):
-        analysis = tcprof.read(products((PLAIN, 6), (TENSOR, 3), name="naive").write(tmp_path))
-        (summary,) = summarize(analysis)
+        report = tcprof.read(products((PLAIN, 6), (TENSOR, 3), name="naive").write(tmp_path))
+        (summary,) = summarize(report.analysis)
         outside = "45.9 % of the kernel time lies outside these steps (45.9 % in tensor kernels)."
-        assert len(analysis.steps) == 6
+        assert len(report.steps) == 6
         assert "No kernel of a step uses the Tensor Cores." in summary.verdict
         assert summary.headline[-1] == outside
-        assert "all-well" not in {each.rule for each in analysis.advice}
+        assert "all-well" not in {each.rule for each in report.advice}
 
     def test_graphs_that_lie_outside_are_told(self, tmp_path):
         trace = products((PLAIN, 6), name="naive").graph(20_000 * US, 24_000 * US, launched=19_000 * US)
-        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)).analysis)
         assert "No kernel of a step uses the Tensor Cores." in summary.verdict
         outside = "40.0 % of the kernel time lies outside these steps (40.0 % in CUDA graphs recorded as a whole)."
         assert summary.headline[-1] == outside
@@ -175,7 +175,7 @@ class TestWhole:
             trace.graph(at + 500 * US, at + 900 * US, launched=at + 60 * US)
             cycles += [900_000 if 50 <= sample < 90 else 0 for sample in range(100)]
         trace.cycles(cycles, sm=[19_800 * 132 // 2] * len(cycles), period=10 * US)
-        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)).analysis)
         assert "No kernel uses the Tensor Cores outside the CUDA graphs, whose kernels are unknown." in summary.verdict
         assert "CUDA graphs recorded as a whole 40.8 %" in summary.verdict[-1]
 
@@ -222,7 +222,7 @@ class TestSentences:
         with sqlite3.connect(path) as recording:
             recording.execute("UPDATE StringIds SET value = replace(value, 'wmma_product', 'product')")
         recording.close()
-        said = " ".join(summarize(tcprof.read(path))[0].verdict)
+        said = " ".join(summarize(tcprof.read(path).analysis)[0].verdict)
         assert "The tensor pipe is active, but no kernel is known to multiply matrices:" in said
         assert "unresolved 14.4 %" in said
 
@@ -253,15 +253,15 @@ class TestSentences:
         ],
     )
     def test_recordings(self, file, parts):
-        (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite"))
+        (summary,) = summarize(tcprof.read(FIXTURES / f"{file}.sqlite").analysis)
         said = " ".join(summary.verdict)
         for part in parts:
             assert part in said
 
     def test_shares_are_those_of_the_timeline(self):
-        analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
-        row, (step,) = analysis.timeline.set_index("path").loc["step"], analysis.step_summary.to_dict("records")
-        said = " ".join(summarize(analysis)[0].verdict)
+        report = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+        row, (step,) = report.timeline.set_index("path").loc["step"], report.step_summary.to_dict("records")
+        said = " ".join(summarize(report.analysis)[0].verdict)
         assert f"tensor kernels {format_pct(100 * row['tensor_kernel_ns'] / step['total_ns'])}" in said
         assert f"GPU idle {format_pct(100 * step['idle_ns'] / step['total_ns'])}" in said
 
@@ -296,13 +296,13 @@ class TestCapture:
 
     def test_names_of_kernels_are_not_taken_for_a_measurement(self, tmp_path):
         trace = TraceBuilder().gpu().kernel("vectorized_elementwise_kernel", 1_000_000, 1_500_000)
-        (summary,) = summarize(tcprof.read(trace.write(tmp_path)))
+        (summary,) = summarize(tcprof.read(trace.write(tmp_path)).analysis)
         assert "By their names, no kernel is known to use the Tensor Cores." in " ".join(summary.verdict)
 
 
 class TestFigures:
     def test_of_steps_have_window_and_interval(self):
-        (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite"))
+        (summary,) = summarize(tcprof.read(FIXTURES / "mnist_amp.sqlite").analysis)
         found = {each.title: each for each in summary.figures}
         assert 5 <= len(found) <= 7
         assert found["Step time"].value == "3.28 ms"
@@ -312,9 +312,9 @@ class TestFigures:
         assert "of the chip's peak" in found["Tensor FLOP/s"].caption
 
     def test_rate_of_operations_is_over_the_steps_windows(self):
-        analysis = tcprof.read(FIXTURES / "transformer_eager.sqlite")
-        row = analysis.ranges.set_index("path").loc["step"]
-        (rate,) = [each for each in summarize(analysis)[0].figures if each.title == "Tensor FLOP/s"]
+        report = tcprof.read(FIXTURES / "transformer_eager.sqlite")
+        row = report.ranges.set_index("path").loc["step"]
+        (rate,) = [each for each in summarize(report.analysis)[0].figures if each.title == "Tensor FLOP/s"]
         assert rate.value == f"{row['tensor_tflops']:.0f} TFLOP/s"
         assert rate.caption.startswith(format_pct(row["tensor_peak_pct"]))
 
@@ -351,7 +351,7 @@ class TestChecks:
 
     def test_a_gpu_without_work_has_none_outside_of_ranges(self, tmp_path):
         trace = step_trace(active=20).gpu(1).samples([0] * 50, gpu=1)
-        _, unused = summarize(tcprof.read(trace.write(tmp_path)))
+        _, unused = summarize(tcprof.read(trace.write(tmp_path)).analysis)
         assert "Work in ranges" not in {check.name for check in unused.checks}
         assert unused.verdict[1:] == ("No traced work ran on it.",)
 

@@ -227,7 +227,7 @@ def read():
 
     def get(name):
         if name not in known:
-            known[name] = tcprof.read(FIXTURES / f"{name}.sqlite")
+            known[name] = tcprof.read(FIXTURES / f"{name}.sqlite").analysis
         return known[name]
 
     return get

@@ -28,14 +28,14 @@ def test_a_fitted_figure(fit: str, shown: str) -> None:
 def test_what_is_pooled_says_so_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "MOST_CLASSES", 25)
     monkeypatch.setattr(classes, "MOST_POOLS", 0)
-    analysis = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
-    assert (analysis.kernels["fit"] == "pooled").any()
-    for rows, by_path in ((analysis.kernels, False), (analysis.kernels_by_path, True)):
-        (table,) = list_kernels(analysis, rows, by_path)
+    report = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
+    assert (report.kernels["fit"] == "pooled").any()
+    for rows, by_path in ((report.kernels, False), (report.kernels_by_path, True)):
+        (table,) = list_kernels(report.analysis, rows, by_path)
         place = [heading.title for heading in table.headings].index("Counter and name")
         marks = [row.cells[place].text for row in table.rows if row.cells]
         assert sum(mark.endswith("pooled") for mark in marks) == (rows["fit"] == "pooled").sum() > 0
-    changes = list_kernel_changes(tcprof.compare(analysis, analysis), 0)
+    changes = list_kernel_changes(tcprof.compare(report, report).comparison, 0)
     assert any(cell.text.endswith("pooled") for row in changes.rows for cell in row.cells)
 
 

@@ -28,8 +28,8 @@ def list_headings(parts):
 def tooltips(request):
     """What is said of each column of the page of a recording, and that of a comparison, with its title."""
     base, new = (tcprof.read(FIXTURES / f"{name}.sqlite") for name in request.param.split())
-    compared = view_comparison([judge_comparison(compare(base, new))])
-    documents = view_recording(new, new.findings), compared
+    compared = view_comparison([judge_comparison(compare(base.analysis, new.analysis))])
+    documents = view_recording(new.analysis, new.findings, new.advice), compared
     headings = [heading for document in documents for heading in list_headings(document.shown_on(Medium.PAGE))]
     return {(heading.title, heading.meaning) for heading in headings if heading.meaning}
 

@@ -84,14 +84,14 @@ def kernel(analysis: Analysis, name: str) -> pd.Series:
 
 
 def test_kernels_get_what_they_moved_and_executed(tmp_path: Path) -> None:
-    analysis = tcprof.read(recorded().write(tmp_path))
+    report = tcprof.read(recorded().write(tmp_path))
     for name, (length, counts) in PER_LAUNCH.items():
-        row = kernel(analysis, name)
+        row = kernel(report.analysis, name)
         for column, count in counts.items():
             assert row[column] / row["launch_count"] == pytest.approx(count, rel=0.02), (name, column)
             assert abs(row[column] / row["launch_count"] - count) <= row[f"{column}_error"] + 0.02 * count
         assert row["sm_cycles"] / row["launch_count"] == pytest.approx(length * 1e-9 * CLOCK_HZ * SMS, rel=0.01)
-    stream, product = kernel(analysis, "stream"), kernel(analysis, "gemm_ffma")
+    stream, product = kernel(report.analysis, "stream"), kernel(report.analysis, "gemm_ffma")
     assert stream["dram_bandwidth"] == pytest.approx(130e6 / 30e-6, rel=0.02)
     assert stream["dram_pct"] == pytest.approx(100 * 130e6 / 30e-6 / BANDWIDTH, rel=0.02)
     assert product["fma_tflops"] == pytest.approx(64 * 40e6 / 47e-6 / 1e12, rel=0.02)
@@ -116,8 +116,8 @@ def test_sums_are_conserved_and_add_up_over_ranges(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
-    analysis = tcprof.read(recorded(columns=("instruction_count",)).write(tmp_path))
-    row = kernel(analysis, "stream")
+    report = tcprof.read(recorded(columns=("instruction_count",)).write(tmp_path))
+    row = kernel(report.analysis, "stream")
     unknown = [
         "dram_read_bytes",
         "dram_read_bytes_error",
@@ -132,7 +132,7 @@ def test_what_was_not_recorded_is_unknown(tmp_path: Path) -> None:
     assert row[unknown].isna().all()
     assert row["sm_issue_pct"] == pytest.approx(100 * 2e6 / (4 * 30e-6 * CLOCK_HZ * SMS), rel=0.05)
     assert row["bound"] == ""
-    assert analysis.ranges[["dram_bytes", "dram_pct"]].isna().all(axis=None)
+    assert report.ranges[["dram_bytes", "dram_pct"]].isna().all(axis=None)
 
 
 @pytest.mark.slow
@@ -148,7 +148,7 @@ def test_long_launches_that_differ_are_known_by_their_own_samples(tmp_path: Path
     value = np.diff(count_at(borders, start, end, count)).tolist()
     builder.cycles([0] * len(value), sm=[int(PERIOD * 1e-9 * CLOCK_HZ * SMS)] * len(value), start=0, period=PERIOD)
     builder.samples(value, metric=NAMES["instruction_count"], start=0, period=PERIOD)
-    found = kernel(tcprof.read(builder.write(tmp_path)), "stream")
+    found = kernel(tcprof.read(builder.write(tmp_path)).analysis, "stream")
     assert abs(found["instruction_count"] - count.sum()) <= found["instruction_count_error"]
     assert found["instruction_count_error"] < 0.03 * count.sum()
 
@@ -168,12 +168,12 @@ def test_what_comes_from_the_host_and_goes_there_is_no_kernel_s(tmp_path: Path, 
         if row["metricId"] == of_metric[NAMES[column]]:
             within = min(row["timestamp"], last) - max(row["timestamp"] - PERIOD, first)
             row["value"] += int(counted * size * max(within, 0) / (last - first))
-    analysis = tcprof.read(builder.write(tmp_path))
-    assert analysis.activities["moved_bytes"].max() == size
+    report = tcprof.read(builder.write(tmp_path))
+    assert report.activities["moved_bytes"].max() == size
     for name, (_, counts) in PER_LAUNCH.items():
-        found = kernel(analysis, name)
+        found = kernel(report.analysis, name)
         assert abs(found[column] - counts.get(column, 0) * API_CALLS / 2) <= found[f"{column}_error"]
-    assert kernel(analysis, "gemm_ffma")[column] < 0.6 * size
+    assert kernel(report.analysis, "gemm_ffma")[column] < 0.6 * size
 
 
 @pytest.mark.parametrize(

@@ -205,9 +205,9 @@ def test_work_that_no_trace_shows_is_a_fault(tmp_path: Path) -> None:
     quiet.mkdir()
     busy.mkdir()
     assert not tcprof.read(write_world(world, PLAIN, quiet)).faults
-    analysis = tcprof.read(write_world(beside(world, Kernel(UNTRACED, 150, 0.5), 0.05), PLAIN, busy))
-    assert [fault for fault in analysis.faults if "work that the trace does not show" in fault]
-    (summary,) = summarize(analysis)
+    report = tcprof.read(write_world(beside(world, Kernel(UNTRACED, 150, 0.5), 0.05), PLAIN, busy))
+    assert [fault for fault in report.faults if "work that the trace does not show" in fault]
+    (summary,) = summarize(report.analysis)
     said = " ".join((*summary.headline, *summary.verdict, *(each.title for each in summary.figures)))
     assert "idle" not in said  # it was not
     assert "No traced work ran in" in said

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -95,8 +95,6 @@ class Analysis:
     outside: Frame = Frame()
     step_summary: Frame = Frame()  # one row for each GPU with steps, without warm-up
     observed: Observed
-    # The findings, where the cache had them. No copy has them: its figures may differ.
-    judged: Mapping[str, Any] | None = field(init=False, default=None)
 
     @cached_property
     def fingerprint(self) -> Marks:
@@ -123,10 +121,10 @@ class Analysis:
         values: npt.NDArray[Any] = getattr(self, frame)[name].to_numpy()
         return values
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> "Analysis":
         """Copy it with other fields; what is ``Deferred`` stays so, as it would not with ``dataclasses.replace``."""
-        stored = {one.name: vars(self)[one.name] for one in fields(self) if one.init}
-        return type(self)(**(stored | changes))
+        stored = {one.name: vars(self)[one.name] for one in fields(self)}
+        return Analysis(**(stored | changes))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "kernels_by_path": self.kernels_by_path}  # what makes them cannot be pickled
@@ -135,9 +133,6 @@ class Analysis:
     def unprofiled(self) -> pd.DataFrame:
         """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
         return self.observed.unprofiled
-
-
-_Kind = TypeVar("_Kind", bound=Analysis)
 
 
 @plain_texts()
@@ -149,8 +144,7 @@ def analyze(
     warm_up: int | str | None = None,
     step: str | None = None,
     peak_tflops: float | None = None,
-    kind: type[_Kind] = Analysis,  # type: ignore[assignment]  # mypy does not know defaults of type variables
-) -> _Kind:
+) -> Analysis:
     """Compute Tensor Active per range, per kernel and for the whole capture.
 
     Args:
@@ -187,7 +181,7 @@ def analyze(
     evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
     frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
-    return kind(
+    return Analysis(
         window=window,
         options={**options, "step": step, "peak_tflops": peak_tflops},
         **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},

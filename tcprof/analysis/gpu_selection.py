@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,6 @@ from tcprof.analysis.analysis import Analysis
 from tcprof.analysis.deferred import Deferred
 
 _KEYS = {"activity": "activities", "kernel": "kernels", "step": "steps", "module": "modules"}  # of launches
-_Kind = TypeVar("_Kind", bound=Analysis)
 
 
 def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
@@ -21,7 +20,7 @@ def busiest_gpus(analysis: Analysis, most: int) -> list[int]:
     return sorted(chosen.tolist())
 
 
-def keep_gpus(analysis: _Kind, gpus: Collection[int]) -> _Kind:
+def keep_gpus(analysis: Analysis, gpus: Collection[int]) -> Analysis:
     """Remove all other GPUs from an analysis; facts of the recording as a whole stay."""
     masks = {
         field.name: frame["gpu"].isin(gpus).to_numpy()

@@ -18,7 +18,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from tcprof.api.comparing import compare
-from tcprof.api.reading import JudgedAnalysis, read
+from tcprof.api.reading import Report, read
 from tcprof.errors import InputError, NsysError, TcprofError, UsageError
 from tcprof.frames import COMPARISON, KERNEL_CHANGES, MODULE_CHANGES, RANKS, WATERFALL, Schema
 from tcprof.nsys.export import find_export
@@ -135,10 +135,10 @@ class Folders:
             raise InputError(f"{path.name} is a raw recording.", SHOW_FIRST)
         return self._confine(find_export(path, _refuse))
 
-    def _read(self, given: str | Path) -> JudgedAnalysis:
+    def _read(self, given: str | Path) -> Report:
         return read(self._file(self._confine(given)), cache=user_cache(lambda note: None))
 
-    def _side(self, given: Sequence[str]) -> list[JudgedAnalysis]:
+    def _side(self, given: Sequence[str]) -> list[Report]:
         return [self._read(file) for each in given for file in find_recordings(self._confine(each))]
 
     def list_recordings(self, contains: str = "", limit: Limit = FEW_ROWS) -> Answer:
@@ -161,10 +161,10 @@ class Folders:
         """Show a recording: verdict, faults, checks, steps, the best advice, and which tables it has."""
         from tcprof.views.recording.show import view_recording
 
-        analysis = self._read(recording)
-        data = view_recording(analysis, analysis.findings).data
-        best = [{"rule": each.rule, "action": each.action, **each.gain.figures} for each in analysis.advice]
-        tables = {name: len(frame_of(analysis, name)) for name in FRAMES}
+        report = self._read(recording)
+        data = view_recording(report.analysis, report.findings, report.advice).data
+        best = [{"rule": each.rule, "action": each.action, **each.gain.figures} for each in report.advice]
+        tables = {name: len(frame_of(report.analysis, name)) for name in FRAMES}
         shown = {name: each for name, each in data.items() if name not in ("ranges", "kernels")}
         return _answer({**shown, "advice": best, "rows_of_tables": tables})
 
@@ -172,14 +172,14 @@ class Folders:
         """Say what to do first and what it saves of a step, with evidence and code; best first."""
         from tcprof.views.recording.advice import describe_savings, view_advice
 
-        analysis = self._read(recording)
-        data = view_advice(analysis, analysis.findings).data
+        report = self._read(recording)
+        data = view_advice(report.analysis, report.findings, report.advice).data
         for each in data["advice"]:
             for option in each["options"]:
                 option["code"] = Code(option["code"])
             each["about"] = {name: names[:5] for name, names in each["about"].items()}
         told = {name: data[name] for name in ("advice", "first_lines", "faults")}
-        return _answer({**told, "savings": describe_savings(analysis, analysis.advice)})
+        return _answer({**told, "savings": describe_savings(report.analysis, report.advice)})
 
     def table(
         self,
@@ -196,8 +196,8 @@ class Folders:
         contains keeps rows in which a name or path has this text; sort_by puts the largest values of a column first.
         """
         _check([table], list(FRAMES), "table")
-        analysis, schema = self._read(recording), FRAMES[table]
-        frame = frame_of(analysis, table)
+        report, schema = self._read(recording), FRAMES[table]
+        frame = frame_of(report.analysis, table)
         _check([*(columns or []), *filter(None, [sort_by])], schema.names, f"column of {table}")
         if contains:
             texts = [frame[each.name].astype(str) for each in schema.columns if each.is_text]
@@ -206,7 +206,7 @@ class Folders:
         if sort_by:
             frame = frame.sort_values(sort_by, ascending=False, kind="stable")
         some = frame.iloc[offset:]
-        return _answer({"faults": analysis.faults}, some[columns] if columns else some, schema, limit)
+        return _answer({"faults": report.faults}, some[columns] if columns else some, schema, limit)
 
     def compare(
         self,

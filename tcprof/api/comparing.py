@@ -1,12 +1,13 @@
-"""Comparisons of recordings, with what they say."""
+"""Comparisons of recordings, with the findings on them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TypeAlias
 
-from tcprof.analysis import Analysis
-from tcprof.api.reading import Judged, read
+import pandas as pd
+
+from tcprof.api.reading import Report, read
 from tcprof.comparison import Comparison, Side
 from tcprof.comparison import compare as compare_sides
 from tcprof.comparison.gate.judge import Gate
@@ -15,17 +16,50 @@ from tcprof.findings.compared import ComparedFindings, judge_comparison, judge_g
 from tcprof.findings.rules import rules_of_findings
 from tcprof.untrusted import one_line
 
-_Input: TypeAlias = str | PathLike[str] | Analysis
+_Input: TypeAlias = str | PathLike[str] | Report
 _Inputs: TypeAlias = _Input | Sequence[_Input]
 
 
-class JudgedComparison(Judged, Comparison):
-    """A comparison with what it says, which notebooks show."""
+class ComparisonReport:
+    """A comparison and the findings on it; notebooks show it."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """One row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``."""
+        return self.comparison.rows
+
+    @property
+    def modules(self) -> pd.DataFrame:
+        """The modules of both sides, see ``tcprof.frames.MODULE_CHANGES``."""
+        return self.comparison.modules
+
+    @property
+    def waterfall(self) -> pd.DataFrame:
+        """What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``."""
+        return self.comparison.waterfall
 
     @cached_property
     def findings(self) -> ComparedFindings:
         """What it says, as ``tcprof.findings.compared`` judges it."""
-        return judge_comparison(self)
+        return judge_comparison(self.comparison)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """A paragraph for each GPU."""
+        return self.findings.verdict
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures of a side cannot be trusted, each with its side, gravest first, or empty."""
+        return self.findings.faults
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, such as what makes the sides hard to compare, most important first."""
+        return self.findings.warnings
 
     def gate(self, conditions: str | Sequence[str], strict: bool = False) -> Gate:
         """Judge conditions such as ``time > +5%``, as ``tcprof compare --fail-if`` does.
@@ -45,7 +79,7 @@ class JudgedComparison(Judged, Comparison):
         return judge_gate(parsed, self.findings, strict)
 
     def __repr__(self) -> str:
-        names = " → ".join(side.name for side in (self.base, self.new))
+        names = " → ".join(side.name for side in (self.comparison.base, self.comparison.new))
         return "\n".join((one_line(names), *self.verdict))
 
     def _repr_html_(self) -> str:
@@ -63,8 +97,8 @@ def compare(
     allow_mismatch: bool = False,
     warm_up: int | str | None = None,
     labels: tuple[str, str] = ("base", "new"),
-) -> JudgedComparison:
-    """Compare two sides: one recording each, or several of the same program, given as files or as analyses.
+) -> ComparisonReport:
+    """Compare two sides: one recording each, or several of the same program, given as files or as reports of ``read``.
 
     Args:
         labels: What the baseline and the other side are called in sentences, tables and figures.
@@ -74,12 +108,12 @@ def compare(
 
     Raises:
         InputError: A file is absent, damaged, or not a recording, or one side has no work on any GPU.
-        UsageError: There is no such window, the analyses have different ones, or the baseline has no range that is to
+        UsageError: There is no such window, the reports have different ones, or the baseline has no range that is to
             be renamed.
     """
     sides = []
     for name, given in zip(labels, (base, new), strict=True):
-        several = [given] if isinstance(given, str | PathLike | Analysis) else given
-        read_in = (each if isinstance(each, Analysis) else read(each, window, warm_up=warm_up) for each in several)
-        sides.append(Side(name, tuple(read_in)))
-    return compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch, JudgedComparison)
+        several = [given] if isinstance(given, str | PathLike | Report) else given
+        reports = (each if isinstance(each, Report) else read(each, window, warm_up=warm_up) for each in several)
+        sides.append(Side(name, tuple(each.analysis for each in reports)))
+    return ComparisonReport(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch))

@@ -1,4 +1,4 @@
-"""Recordings that are read, with what their figures say."""
+"""Recordings that are read, with findings and advice."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,34 +8,91 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from tcprof.analysis import WINDOWS, Analysis, analyze
 from tcprof.arrays import return_freed_memory
 from tcprof.errors import InputError, UsageError
 from tcprof.files import name_of, read_unchanged
 from tcprof.findings import Check, Findings, judge
-from tcprof.findings.judged import describe
+from tcprof.findings.judged import describe, restore_advice, restore_findings
 from tcprof.frames import SAMPLE_METRICS
-from tcprof.saved import load
+from tcprof.saved import load, save
 from tcprof.saved.contents import options_of
-from tcprof.sources import SourceType
+from tcprof.saved.reading import SavedFile
+from tcprof.sources import Recording, SourceType
 from tcprof.sources.registry import find_type
 from tcprof.sources.saved import SAVED
 
 if TYPE_CHECKING:
-    from tcprof.findings.compared import ComparedFindings
     from tcprof.findings.pricing.advice import Advice
     from tcprof.saved.cache import Cache
 
 _OPTIONS = ("window", "warm_up", "step", "peak_tflops")  # of commands, which change the figures
 
 
-class Judged:
-    """What figures say, of a recording and of a comparison alike."""
+class _Frame:
+    """A frame of a report's analysis."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, report: "Report", owner: type | None = None) -> pd.DataFrame:
+        frame: pd.DataFrame = getattr(report.analysis, self._name)
+        return frame
+
+
+class Report:
+    """A recording: its analysis, the findings on it and the advice; notebooks show it.
+
+    Each is computed when it is first asked for. Frames of the analysis are attributes: ``report.ranges``.
+
+    Args:
+        analysis: The figures.
+        described: The findings and the advice, where the cache has them, see ``tcprof.findings.judged.describe``.
+    """
+
+    activities = _Frame()
+    api_calls = _Frame()
+    clocks = _Frame()
+    gpus = _Frame()
+    instances = _Frame()
+    kernel_instances = _Frame()
+    kernels = _Frame()
+    kernels_by_path = _Frame()
+    kinds = _Frame()
+    ledger = _Frame()
+    modules = _Frame()
+    nvtx_ranges = _Frame()
+    outside = _Frame()
+    paths = _Frame()
+    ranges = _Frame()
+    samples = _Frame()
+    step_summary = _Frame()
+    steps = _Frame()
+    timeline = _Frame()
+    unprofiled = _Frame()
+    waits = _Frame()
+
+    def __init__(self, analysis: Analysis, described: Mapping[str, Any] | None = None) -> None:
+        self.analysis, self._described = analysis, described
 
     @property
-    def findings(self) -> "Findings | ComparedFindings":
-        """All of it, with what it rests on."""
-        raise NotImplementedError
+    def recording(self) -> Recording:
+        """What is known of the recording itself."""
+        return self.analysis.recording
+
+    @cached_property
+    def findings(self) -> Findings:
+        """What the figures say, as ``tcprof.findings`` judges them."""
+        return restore_findings(self._described, self.analysis) if self._described else judge(self.analysis)
+
+    @cached_property
+    def advice(self) -> "tuple[Advice, ...]":
+        """What to do, and what it saves, best first."""
+        from tcprof.findings.advise import advise
+
+        return restore_advice(self._described, self.analysis) if self._described else advise(self.analysis)
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -43,45 +100,27 @@ class Judged:
         return self.findings.verdict
 
     @property
-    def faults(self) -> tuple[str, ...]:
-        """Why the figures cannot be trusted, gravest first, or empty; of a comparison each begins with its side."""
-        return self.findings.faults
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, such as what makes two sides hard to compare, most important first."""
-        return self.findings.warnings
-
-
-class JudgedAnalysis(Judged, Analysis):
-    """An analysis with what its figures say, which notebooks show."""
-
-    @cached_property
-    def findings(self) -> Findings:
-        """What the figures say, as ``tcprof.findings`` judges them."""
-        return judge(self)
-
-    @property
     def checks(self) -> tuple[Check, ...]:
         """What was checked before the figures can be trusted."""
         return self.findings.checks
 
     @property
-    def advice(self) -> "tuple[Advice, ...]":
-        """What to do, and what it saves, best first."""
-        from tcprof.findings.advise import advise
+    def faults(self) -> tuple[str, ...]:
+        """Why the figures cannot be trusted, gravest first, or empty."""
+        return self.findings.faults
 
-        return advise(self)
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What else a reader must know, most important first."""
+        return self.findings.warnings
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it into one file, which every command takes in place of the recording.
+        """Write the analysis into one file, which every command takes in place of the recording.
 
         Raises:
             OutputError: It cannot be written.
         """
-        from tcprof.saved import save
-
-        save(self, Path(path))
+        save(self.analysis, Path(path))
 
     def figure_roofline(self) -> Any:
         """Kernels under the roofs of memory and arithmetic, as a plotly figure; without bytes or FLOP it says so."""
@@ -95,21 +134,21 @@ class JudgedAnalysis(Judged, Analysis):
         from tcprof.views.figures import say_absent
         from tcprof.views.recording.kernels import FIGURES, why_undrawn
 
-        drawn = FIGURES[name][1](self)
-        return (drawn if drawn.data else say_absent(why_undrawn(self, name))).to_plotly()
+        drawn = FIGURES[name][1](self.analysis)
+        return (drawn if drawn.data else say_absent(why_undrawn(self.analysis, name))).to_plotly()
 
     def __repr__(self) -> str:
         from tcprof.render.formats import PLAIN
         from tcprof.render.formats.text import render
         from tcprof.views.recording.show import view_verdict
 
-        return render(view_verdict(self, self.findings), PLAIN)
+        return render(view_verdict(self.analysis, self.findings), PLAIN)
 
     def _repr_html_(self) -> str:
         from tcprof.render.notebook import render_html
         from tcprof.views.recording.show import view_recording
 
-        return render_html(view_recording(self, self.findings, with_notes=True))
+        return render_html(view_recording(self.analysis, self.findings, self.advice, with_notes=True))
 
 
 def read(
@@ -121,7 +160,7 @@ def read(
     step: str | None = None,
     peak_tflops: float | None = None,
     cache: "Cache | None" = None,
-) -> JudgedAnalysis:
+) -> Report:
     """Read and analyze a recording.
 
     Args:
@@ -163,13 +202,13 @@ def read(
     return _read_recording(source_type, source_type.find(Path(path)), asked, cache)
 
 
-def _load(path: Path, asked: Mapping[str, Any]) -> JudgedAnalysis:
-    """A saved analysis, if it was made with the options that are asked for.
+def _load(path: Path, asked: Mapping[str, Any]) -> Report:
+    """Load a saved analysis, if it was made with the options that are asked for.
 
     Raises:
         InputError: It was made with others: then only the recording has the figures.
     """
-    analysis = load(path, JudgedAnalysis)
+    analysis = load(path)
     saved = options_of(analysis)
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
         raise InputError(
@@ -191,25 +230,24 @@ def _load(path: Path, asked: Mapping[str, Any]) -> JudgedAnalysis:
             f"{path} was saved {was}: it has no figures {wanted}.",
             f"Give the recording it was made from, {analysis.recording.file}, or save that again with these options.",
         )
-    return analysis
+    return Report(analysis)
 
 
-def _read_recording(
-    source_type: SourceType, file: Path, asked: dict[str, Any], cache: "Cache | None"
-) -> JudgedAnalysis:
+def _read_recording(source_type: SourceType, file: Path, asked: dict[str, Any], cache: "Cache | None") -> Report:
     """The analysis of a recording, from the cache where it was kept."""
     whole = {**asked, "metrics": sorted(SAMPLE_METRICS), "kernels": True}
 
-    def read_content(content: str) -> tuple[JudgedAnalysis, bool]:
+    def read_content(content: str) -> tuple[Report, bool]:
         kept = cache and (cache.find(content, whole) or cache.find(content, asked))
         if kept:
-            return load(kept, JudgedAnalysis, name_of(file), is_own=True), True
-        analysis = analyze(source_type.open(file), kind=JudgedAnalysis, **asked)
-        return analysis.replace(recording=replace(analysis.recording, content=content)), False
+            saved = SavedFile(kept)
+            return Report(saved.analysis(name_of(file)), saved.judged()), True
+        analysis = analyze(source_type.open(file), **asked)
+        return Report(analysis.replace(recording=replace(analysis.recording, content=content))), False
 
-    analysis, was_kept = read_unchanged(file, read_content)
+    report, was_kept = read_unchanged(file, read_content)
     if not was_kept:
         return_freed_memory()  # what the fit held, before a page or a comparison is made
         if cache:
-            cache.keep(analysis, describe(analysis.findings, analysis.advice))
-    return analysis
+            cache.keep(report.analysis, describe(report.findings, report.advice))
+    return report

@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
-from tcprof.analysis import Analysis
 from tcprof.analysis.samples.interval_estimates import FEWEST_INSTANCES
-from tcprof.api.reading import JudgedAnalysis, read
+from tcprof.api.reading import Report, read
 from tcprof.errors import UsageError
 from tcprof.files import hash_file
 from tcprof.findings.recording_cost import list_steps
@@ -27,10 +26,9 @@ from tcprof.record.unprofiled import run_unprofiled
 from tcprof.sources.nsys_sqlite.export import write_identity, write_unprofiled
 
 _HOW = "--unprofiled measures it, by running the program once more, without nsys."
-_AnyAnalysis = TypeVar("_AnyAnalysis", bound=Analysis)
 
 
-def read_recorded(report: Path, identity: Identity, nsys: Nsys) -> JudgedAnalysis:
+def read_recorded(report: Path, identity: Identity, nsys: Nsys) -> Report:
     """Analyze what an nsys recorded just now, after its export says what it is of.
 
     Raises:
@@ -72,10 +70,11 @@ class UnprofiledRuns:
         self._steps: pd.DataFrame | None = None
         self._is_done = False
 
-    def add_to(self, analysis: _AnyAnalysis, report: Path, run: RecordedRun) -> _AnyAnalysis:
-        """Add the steps without nsys to an analysis and to the export that it was read from."""
+    def add_to(self, report: Report, file: Path, run: RecordedRun) -> Report:
+        """Add the steps without nsys to a report and to the export that it was read from."""
         if run.program_status or run.was_stopped:
-            return analysis
+            return report
+        analysis = report.analysis
         has_steps = len(list_steps(analysis)) > FEWEST_INSTANCES
         if self._asked and not has_steps:
             self._note(("the program is not run without nsys: tcprof found too few steps in it.",))
@@ -86,11 +85,12 @@ class UnprofiledRuns:
             else:
                 self._note((f"what recording costs a step is unknown; {_HOW}",))
         if self._steps is None or not has_steps:
-            return analysis
-        export = find_export(report, find_nsys)
+            return report
+        export = find_export(file, find_nsys)
         write_unprofiled(export, self._steps)
         recording = replace(analysis.recording, content=hash_file(export))
-        return analysis.replace(recording=recording, observed=replace(analysis.observed, unprofiled=self._steps))
+        unprofiled = replace(analysis.observed, unprofiled=self._steps)
+        return Report(analysis.replace(recording=recording, observed=unprofiled))
 
     def _run(self) -> pd.DataFrame | None:
         at_most = "" if self._limit_s is None else f", for {self._limit_s:g} s at most"
@@ -112,7 +112,7 @@ def profile(
     frequency_hz: int = 20_000,
     unprofiled: bool = False,
     **options: Any,
-) -> JudgedAnalysis:
+) -> Report:
     """Record a program under Nsight Systems with GPU metrics, and analyze the recording.
 
     Args:
@@ -134,8 +134,8 @@ def profile(
     session.check_reports(force=True)
     with plan_recording(session.program, chosen) as plan:
         run = session.record(plan, session.reports[0])
-        analysis = read_recorded(run.reports[0], run.identity, plan.nsys)
+        report = read_recorded(run.reports[0], run.identity, plan.nsys)
         if not unprofiled:
-            return analysis
+            return report
         runs = UnprofiledRuns(session, unprofiled, chosen, lambda texts: warnings.warn(texts[0], stacklevel=4))
-        return runs.add_to(analysis, run.reports[0], run)
+        return runs.add_to(report, run.reports[0], run)

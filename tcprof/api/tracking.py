@@ -3,18 +3,18 @@
 import re
 from typing import Any
 
-from tcprof.analysis import Analysis
+from tcprof.api.reading import Report
 from tcprof.errors import UsageError
 from tcprof.history.figures import list_points
 
 _NOT_IN_NAMES = re.compile(r"[^\w./ -]")  # MLflow refuses what is not one of these
 
 
-def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float]:
+def log(report: Report, run: Any, prefix: str = "tcprof") -> dict[str, float]:
     """Add a recording's figures to a run of an experiment tracker, as metrics, in one call.
 
     Args:
-        analysis: What ``tcprof.read`` or ``tcprof.profile`` gave.
+        report: What ``tcprof.read`` or ``tcprof.profile`` gave.
         run: What ``mlflow.start_run`` or ``wandb.init`` gives, or the module ``mlflow`` for its active run.
         prefix: What the metrics' names begin with, such as ``tcprof/step/train/step_ns``.
 
@@ -25,7 +25,7 @@ def log(analysis: Analysis, run: Any, prefix: str = "tcprof") -> dict[str, float
         UsageError: The run is none of these.
     """
     metrics = {}
-    for row in list_points(analysis).to_dict("records"):
+    for row in list_points(report.analysis).to_dict("records"):
         gpu = f"gpu{row['gpu']}" if row["gpu"] else ""
         parts = (prefix, row["scope"], row["subject"], gpu, row["metric"])
         name = _NOT_IN_NAMES.sub("_", "/".join(filter(None, parts)))

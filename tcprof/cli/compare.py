@@ -191,7 +191,7 @@ def _read_sides(asked: Asked, paths: Sequence[Path], names: Sequence[str]) -> "t
     sides = []
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
         recordings = (
-            read_recording(file, window=asked.window, warm_up=asked.warm_up, no_cache=asked.no_cache)
+            read_recording(file, window=asked.window, warm_up=asked.warm_up, no_cache=asked.no_cache).analysis
             for file in find_recordings(path)
         )
         sides.append(replace(Side(name, tuple(recordings)), number=number))

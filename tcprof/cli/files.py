@@ -76,12 +76,12 @@ def report(asked: Asked) -> None:
         report_job(recording, target, options)
         echo_path(target)
         return
-    analysis = asked.read()
+    read = asked.read()
     from tcprof.views.recording.show import view_recording
 
-    write_page(view_recording(analysis, analysis.findings), target, options)
-    print_faults(analysis.faults)
-    print_lines(analysis.findings.headline[:2])  # the page has the rest
+    write_page(view_recording(read.analysis, read.findings, read.advice), target, options)
+    print_faults(read.faults)
+    print_lines(read.findings.headline[:2])  # the page has the rest
     echo_path(target)
     if asked.open_it:
         open_page(target)
@@ -102,9 +102,9 @@ def save(asked: Asked) -> None:
     """
     output = asked.output or Path(f"{asked.recording.stem}{SAVED_SUFFIX}")
     target = _check_output(asked, output, SAVED_SUFFIX, for_recording=True)
-    analysis = asked.read()
+    report = asked.read()
     with progress(f"Writing {target.name}"):
-        analysis.save(target)
+        report.save(target)
     echo_path(target)
 
 
@@ -139,20 +139,23 @@ def export(asked: Asked) -> None:
     for file in (output if figure else None, chrome_trace):
         if file is not None:
             check_target(file, (asked.recording,), force=asked.force)
-    analysis = asked.read()
-    notes = (*describe_base(analysis), *analysis.warnings)  # before anything is written: a saved one may be damaged
+    report = asked.read()
+    notes = (
+        *describe_base(report.analysis),
+        *report.warnings,
+    )  # now: a saved one may be damaged
     written = []
     if output is not None:
         with progress(f"Drawing {output.name}" if figure else f"Writing {output}"):
             if figure is not None:
-                written.append(_draw(analysis, figure, output))
+                written.append(_draw(report.analysis, figure, output))
             else:
-                written += write_frames(analysis, analysis.findings, output, asked.file_format)
+                written += write_frames(report.analysis, report.findings, output, asked.file_format)
     if chrome_trace is not None:
         with progress(f"Writing {chrome_trace.name}"):
-            write_chrome_trace(analysis, analysis.findings, chrome_trace)
+            write_chrome_trace(report.analysis, report.findings, chrome_trace)
         written.append(chrome_trace)
-    print_faults(analysis.faults)
+    print_faults(report.faults)
     print_notes(notes)
     for path in written:
         echo_path(path)

@@ -102,7 +102,7 @@ def add(asked: Asked) -> None:
     added = []
     with progress_of("Adding", len(files)) as on_done:
         for done, file in enumerate(files, 1):
-            analysis = read_recording(file, no_cache=asked.no_cache)
+            analysis = read_recording(file, no_cache=asked.no_cache).analysis
             if done == 1:
                 describe_run(analysis, facts)  # what cannot be read, or names no program, makes no store
                 store = open_store(asked.store)

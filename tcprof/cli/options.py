@@ -20,7 +20,7 @@ from tcprof.untrusted import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.reading import Report
     from tcprof.views.document import Document
 
 Options: TypeAlias = dict[str, tuple[Any, Any]]  # annotations and defaults by the names of parameters
@@ -143,7 +143,7 @@ PAGE = (
 class Asked(SimpleNamespace):
     """What a command was asked: the values of its options, by the names of their parameters."""
 
-    def read(self, **more: Any) -> "JudgedAnalysis":
+    def read(self, **more: Any) -> "Report":
         """Read the recording, once it is known that what comes of it can be written."""
         if "output_format" in vars(self):
             self.check_output()

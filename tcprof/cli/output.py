@@ -17,7 +17,7 @@ from tcprof.render.html import USUAL, PageOptions
 from tcprof.untrusted import printable
 
 if TYPE_CHECKING:
-    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.reading import Report
     from tcprof.render.formats import Style
     from tcprof.views.document import Document
 
@@ -173,7 +173,7 @@ def progress_of(what: str, count: int) -> Iterator[Callable[[int], object]]:
         yield lambda done: bar.update(task, completed=done)
 
 
-def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -> "JudgedAnalysis":
+def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -> "Report":
     """Call ``tcprof.read``, with a line on the terminal meanwhile."""
     import tcprof
     from tcprof.saved.cache import user_cache
@@ -181,9 +181,9 @@ def read_recording(recording: Path, *, no_cache: bool = False, **options: Any) -
     notes: list[str] = []
     with progress(f"Reading {recording.name}"):
         cache = None if no_cache else user_cache(notes.append)
-        analysis = tcprof.read(recording, **options, cache=cache)
+        report = tcprof.read(recording, **options, cache=cache)
     print_notes(notes)
-    return analysis
+    return report
 
 
 def write_page(document: "Document", page: Path, options: PageOptions = USUAL) -> None:

@@ -10,7 +10,7 @@ from tcprof.errors import OutputError, StoppedError, TcprofError
 from tcprof.files import SAVED_SUFFIX
 
 if TYPE_CHECKING:
-    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.reading import Report
     from tcprof.api.recording import UnprofiledRuns
     from tcprof.record.command import RecordOptions
     from tcprof.record.plan import Plan
@@ -67,31 +67,31 @@ def record_all(
             echo_error(f"run {number} of {count}")
         run = session.record(plan, files)
         is_only = count == len(run.reports) == 1
-        for capture, report in enumerate(run.reports, start=1):
+        for capture, file in enumerate(run.reports, start=1):
             if len(run.reports) > 1:
-                echo_error(f"capture {capture} of {len(run.reports)}: {report.name}")
+                echo_error(f"capture {capture} of {len(run.reports)}: {file.name}")
             try:
-                with progress(f"Exporting and reading {report.name}"):
-                    analysis = read_recorded(report, run.identity, plan.nsys)
-                print_notes(describe_capture(analysis, plan.options.capture_range))
-                analysis = unprofiled.add_to(analysis, report, run)
-                written += _show(report, analysis, redact=redact, in_full=is_only, wide=wide)
+                with progress(f"Exporting and reading {file.name}"):
+                    report = read_recorded(file, run.identity, plan.nsys)
+                print_notes(describe_capture(report.analysis, plan.options.capture_range))
+                report = unprofiled.add_to(report, file, run)
+                written += _show(file, report, redact=redact, in_full=is_only, wide=wide)
             except KeyboardInterrupt as stop:
-                unread = run.reports[run.reports.index(report) :]
+                unread = run.reports[run.reports.index(file) :]
                 commands = "; ".join(f"tcprof report {path}" for path in unread)
                 whole = "It is whole" if len(unread) == 1 else "These are whole"
-                raise StoppedError(f"Stopped while {report} was read.", f"{whole}: {commands}") from stop
+                raise StoppedError(f"Stopped while {file} was read.", f"{whole}: {commands}") from stop
             except TcprofError as error:
                 if is_only or isinstance(error, StoppedError):
                     raise
-                print_notes((f"{report} is not analyzed: {error.message} {error.hint}".rstrip(),))
+                print_notes((f"{file} is not analyzed: {error.message} {error.hint}".rstrip(),))
                 failed = error.exit_status
         if run.program_status or run.was_stopped:
             break
     return run, written, run.program_status or failed
 
 
-def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
+def _show(file: Path, report: "Report", *, redact: bool, in_full: bool, wide: bool) -> list[Path]:
     """Print what 'tcprof show' does, or its first sentences, and write the page; returns what was written."""
     from tcprof.findings.recording_cost import find_recording_cost
     from tcprof.nsys.export import find_export
@@ -100,30 +100,30 @@ def _show(report: Path, analysis: "JudgedAnalysis", *, redact: bool, in_full: bo
     from tcprof.render.html.page import write_page
     from tcprof.views.recording.show import view_recording, view_verdict_in_short
 
-    page, findings = report.with_suffix(".html"), analysis.findings
-    document = view_recording(analysis, findings) if in_full else view_verdict_in_short(analysis, findings)
+    page, parts = file.with_suffix(".html"), (report.analysis, report.findings, report.advice)
+    document = view_recording(*parts) if in_full else view_verdict_in_short(*parts)
     print_document(document, TEXT, wide=wide, notes=not in_full)
     if in_full:  # where the program was run once more for it
-        print_notes(cost.text for cost in find_recording_cost(analysis))
+        print_notes(cost.text for cost in find_recording_cost(report.analysis))
     with progress(f"Writing {page.name}"):
-        write_page(view_recording(analysis, findings), page, PageOptions(origin=origin_of(report)))
-    written = [report, page, *_save(analysis, report.with_suffix(SAVED_SUFFIX))]
+        write_page(view_recording(*parts), page, PageOptions(origin=origin_of(file)))
+    written = [file, page, *_save(report, file.with_suffix(SAVED_SUFFIX))]
     if redact:
-        write_copy(find_export(report, find_nsys), name_copy(report))
-        written.append(name_copy(report))
+        write_copy(find_export(file, find_nsys), name_copy(file))
+        written.append(name_copy(file))
     return written
 
 
-def _save(analysis: "JudgedAnalysis", target: Path) -> list[Path]:
+def _save(report: "Report", target: Path) -> list[Path]:
     """Write a saved analysis, and keep it for the next command; returns the file, unless it cannot be written."""
     from tcprof.findings.judged import describe
     from tcprof.saved.cache import user_cache
 
     if cache := user_cache(lambda note: print_notes((note,))):
-        cache.keep(analysis, describe(analysis.findings, analysis.advice))
+        cache.keep(report.analysis, describe(report.findings, report.advice))
     try:
         with progress(f"Writing {target.name}"):
-            analysis.save(target)
+            report.save(target)
     except OutputError as error:  # the recording and its page are whole
         print_notes((f"the analysis is not saved: {error.message}",))
         return []

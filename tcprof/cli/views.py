@@ -49,8 +49,8 @@ def show(asked: Asked) -> None:
 
         show_job(asked, [asked.recording])
         return
-    analysis = asked.read()
-    asked.show(view_recording(analysis, analysis.findings, asked.limit, asked.notes))
+    report = asked.read()
+    asked.show(view_recording(report.analysis, report.findings, report.advice, asked.limit, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof advise run.nsys-rep")
@@ -63,8 +63,8 @@ def advise(asked: Asked) -> None:
     """
     from tcprof.views.recording.advice import view_advice
 
-    analysis = asked.read()
-    asked.show(view_advice(analysis, analysis.findings, asked.notes))
+    report = asked.read()
+    asked.show(view_advice(report.analysis, report.findings, report.advice, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof ranges run.nsys-rep --filter forward --format csv")
@@ -87,12 +87,11 @@ def ranges(
     is Tensor Active integrated over the window, so it adds up; "Tensor kernel share" is a share of the kernel time.
     JSON and CSV have all rows and columns.
     """
-    from tcprof.findings import judge
     from tcprof.views.recording.ranges import view_ranges
 
-    analysis = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
-    rows, findings = asked.select(analysis.ranges), judge(analysis, asked.gpu)
-    asked.show(view_ranges(analysis, findings, rows, asked.most, asked.folds, asked.notes))
+    report = asked.read(metrics=("tensor_active_pct",), kernels=kernels)
+    rows, findings = asked.select(report.ranges), report.findings.of_gpu(asked.gpu)
+    asked.show(view_ranges(report.analysis, findings, rows, asked.most, asked.folds, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof kernels run.nsys-rep --filter nvjet --by path")
@@ -123,14 +122,14 @@ def kernels(
 
     if asked.ncu is not None and (asked.output_format or asked.output):
         raise UsageError("--ncu prints a command: it has no format and goes to no file.", "Leave out --format and -o.")
-    analysis = asked.read()
+    report = asked.read()
     if asked.ncu is not None:
-        matching = select_rows(asked.select(analysis.kernels, "name"), None, asked.ncu, None, "name")
-        echo("".join(f"{line}\n" for line in find_command(analysis, matching)))
+        matching = select_rows(asked.select(report.kernels, "name"), None, asked.ncu, None, "name")
+        echo("".join(f"{line}\n" for line in find_command(report.analysis, matching)))
         return
     by_path = by == "path"
-    rows = asked.select(analysis.kernels_by_path if by_path else analysis.kernels, "name")
-    asked.show(view_kernels(analysis, analysis.findings, rows, by_path, asked.most, asked.notes))
+    rows = asked.select(report.kernels_by_path if by_path else report.kernels, "name")
+    asked.show(view_kernels(report.analysis, report.findings, rows, by_path, asked.most, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof modules run.nsys-rep --sort lost")
@@ -159,11 +158,11 @@ def modules(
     """
     from tcprof.views.recording.modules import NONE, view_modules
 
-    analysis = asked.read()
-    if analysis.modules.empty:
-        raise InputError(f"{asked.recording}: {NONE}", analysis.recording.remedies.modules)
-    rows = asked.select(analysis.modules, "module")
-    asked.show(view_modules(analysis, analysis.findings, rows, asked.most, sort, fold, asked.notes))
+    report = asked.read()
+    if report.modules.empty:
+        raise InputError(f"{asked.recording}: {NONE}", report.recording.remedies.modules)
+    rows = asked.select(report.modules, "module")
+    asked.show(view_modules(report.analysis, report.findings, rows, asked.most, sort, fold, asked.notes))
 
 
 @app.command(epilog="Example:\n\ntcprof timeline run.nsys-rep --filter backward --step step")
@@ -189,6 +188,6 @@ def timeline(
     """
     from tcprof.views.recording.time import view_timeline
 
-    analysis = asked.read(step=step)
-    rows, gpu = asked.select(analysis.timeline), asked.gpu
-    asked.show(view_timeline(analysis, analysis.findings, rows, gpu, asked.most, asked.folds, asked.notes))
+    report = asked.read(step=step)
+    rows, gpu = asked.select(report.timeline), asked.gpu
+    asked.show(view_timeline(report.analysis, report.findings, rows, gpu, asked.most, asked.folds, asked.notes))

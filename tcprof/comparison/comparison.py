@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import TypeVar
 
 import pandas as pd
 
@@ -61,21 +60,17 @@ class Comparison:
     renamings: tuple[Renaming, Renaming]  # what the ranges of each side are called in ``rows``
 
 
-_Kind = TypeVar("_Kind", bound=Comparison)
-
-
 @plain_texts()
 def compare(
     base: Side | Analysis,
     new: Side | Analysis,
     mapping: Mapping[str, str] = _NOTHING,
     allow_mismatch: bool = False,
-    kind: type[_Kind] = Comparison,  # type: ignore[assignment]  # mypy does not know defaults of type variables
-) -> _Kind:
+) -> Comparison:
     """Match the ranges of two sides by GPU, domain and path, and compare their figures per instance.
 
     Files of a side that hold the same recording count once, see ``Side.copies``. ``mapping`` gives ranges of the
-    baseline new names: by a single name, or by names that follow each other in a path. ``kind`` is what is made of it.
+    baseline new names: by a single name, or by names that follow each other in a path.
 
     Raises:
         UsageError: The sides were analyzed with different windows, or the baseline has no range that is to be renamed.
@@ -92,7 +87,7 @@ def compare(
     renamed = [rename_paths(run.ranges, names) for side, names in zip(sides, renamings, strict=True) for run in side]
     typical = base.typical, new.typical
     matching, path = match_kernels(*typical, mapping), _step_path(typical, renamings)
-    return kind(
+    return Comparison(
         base=base,
         new=new,
         rows=list_rows(*sides, list_path_keys(renamed), renamings),

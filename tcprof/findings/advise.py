@@ -5,12 +5,10 @@ Prices are of exposed time, and no more than the CPU's own time leaves, see ``St
 
 from collections.abc import Sequence
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings.finding import are_of_amd
-from tcprof.findings.judged import find_saved
 from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime
 from tcprof.findings.pricing.builders import about_launches, make_advice
 from tcprof.findings.pricing.multi_gpu import join_alike, measure_steps, price_together, waiting_ns
@@ -20,19 +18,10 @@ from tcprof.findings.steps import MUCH_OUTSIDE_PCT, measure_outside
 
 _COUNTED = 0.5  # of the kernels' time: by their names alone not enough is known
 _WHOLE = 0.99  # of a price: what is lost of more is not told
-# A page of several sides asks for the advice on each once for every other side.
-_KNOWN: WeakKeyDictionary[Analysis, tuple[Advice, ...]] = WeakKeyDictionary()
 
 
 def advise(analysis: Analysis) -> tuple[Advice, ...]:
     """The advice on a recording: what saves most first, then what has no price."""
-    if analysis not in _KNOWN:
-        saved = find_saved(analysis, "advice", tuple[Advice, ...])
-        _KNOWN[analysis] = _find(analysis) if saved is None else saved
-    return _KNOWN[analysis]
-
-
-def _find(analysis: Analysis) -> tuple[Advice, ...]:
     if analysis.kernel_instances.empty or are_of_amd(analysis.gpus):
         return ()
     steps = measure_steps(analysis)

@@ -1,6 +1,7 @@
 """The findings on a recording: for each GPU the verdict and the checks, and what is to be said before any figure."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pandas as pd
@@ -10,11 +11,13 @@ from tcprof.analysis import Analysis
 from tcprof.analysis.gpu_selection import busiest_gpus, keep_gpus
 from tcprof.analysis.kernels.untraced import find_hardly_traced, find_untraced_by_gpu
 from tcprof.arrays import rows_of_gpu
+from tcprof.findings.advise import advise
 from tcprof.findings.cautions import find_cautions
 from tcprof.findings.checks import list_checks
 from tcprof.findings.faults import find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity
-from tcprof.findings.judged import Findings, GpuFindings, find_saved
+from tcprof.findings.judged import Findings, GpuFindings
+from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import StepFigures, from_kernel_order, measure_step_figures, pool_tensor_active
 from tcprof.findings.verdict import judge_capture, judge_steps
@@ -27,13 +30,8 @@ _MOST_RANGES = 4
 
 
 @plain_texts()
-def judge(analysis: Analysis, gpu: int | None = None) -> Findings:
-    """Judge a recording; with a GPU, only the verdict and the checks of this one."""
-    findings = find_saved(analysis, "findings", Findings) or _judge(analysis)
-    return findings if gpu is None else replace(findings, gpus=tuple(one for one in findings.gpus if one.gpu == gpu))
-
-
-def _judge(analysis: Analysis) -> Findings:
+def judge(analysis: Analysis) -> Findings:
+    """Judge a recording."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     figures_of = {int(gpu): measure_step_figures(analysis, int(gpu)) for gpu in captures["gpu"]}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
@@ -52,10 +50,12 @@ def _judge(analysis: Analysis) -> Findings:
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
 
 
-def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Findings]:
-    """A recording and its findings without the GPUs that a page leaves out, and with a remark on how many these are."""
+def keep_busiest(
+    analysis: Analysis, findings: Findings, advice: Sequence[Advice]
+) -> tuple[Analysis, Findings, Sequence[Advice]]:
+    """Leave out the GPUs that a page has no room for, and add a remark on how many these are."""
     if len(analysis.gpus) <= MOST_GPUS:
-        return analysis, findings
+        return analysis, findings, advice
     gpus = busiest_gpus(analysis, MOST_GPUS)
     sentence = (
         f"This page shows {len(gpus)} of {len(analysis.gpus)} GPUs, the busiest; 'tcprof ranges' and the other "
@@ -63,7 +63,8 @@ def keep_busiest(analysis: Analysis, findings: Findings) -> tuple[Analysis, Find
     )
     remark = Finding("most-gpus", Severity.REMARK, sentence=sentence)
     of_gpus = tuple(each for each in findings.gpus if each.gpu in gpus)
-    return keep_gpus(analysis, gpus), replace(findings, gpus=of_gpus, found=(*findings.found, remark))
+    kept = keep_gpus(analysis, gpus)
+    return kept, replace(findings, gpus=of_gpus, found=(*findings.found, remark)), advise(kept)
 
 
 def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None) -> str:

@@ -1,10 +1,10 @@
 """What was judged of a recording; as JSON in the cache, so that it is judged once."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import StepFigures
 
 _FRAMES = {"rows": "ranges", "time": "timeline"}  # fields that are rows of a frame of the analysis
-_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,10 @@ class Findings:
         """The verdict in two or three sentences for each GPU, likewise."""
         return self._of_gpus([gpu.headline for gpu in self.gpus])
 
+    def of_gpu(self, gpu: int | None) -> "Findings":
+        """Keep the verdict and the checks of one GPU; None keeps those of all."""
+        return self if gpu is None else replace(self, gpus=tuple(each for each in self.gpus if each.gpu == gpu))
+
     def _of_gpus(self, sentences: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         several = len(self.gpus) > 1
         return tuple(
@@ -87,10 +90,16 @@ def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
     return {"findings": _plain(findings), "advice": [_plain(each) for each in advice]}
 
 
-def find_saved(analysis: Analysis, name: str, kind: type[_Kind]) -> _Kind | None:
-    """The ``findings`` or the ``advice`` that the cache had of an analysis; None where it had none."""
-    found: _Kind | None = _typed(kind, analysis.judged[name], analysis) if analysis.judged else None
-    return found
+def restore_findings(described: Mapping[str, Any], analysis: Analysis) -> Findings:
+    """Make findings again of what ``describe`` gave."""
+    findings: Findings = _typed(Findings, described["findings"], analysis)
+    return findings
+
+
+def restore_advice(described: Mapping[str, Any], analysis: Analysis) -> tuple[Advice, ...]:
+    """Make advice again of what ``describe`` gave."""
+    advice: tuple[Advice, ...] = _typed(tuple[Advice, ...], described["advice"], analysis)
+    return advice
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tcprof.errors import TcprofError, UsageError
 
 if TYPE_CHECKING:
-    from tcprof.api.reading import JudgedAnalysis
+    from tcprof.api.reading import Report
 
 USAGE = "%tcprof RECORDING shows one; %%tcprof [REPORT] records the cell below it."
 DEFAULT_REPORT = "cell.nsys-rep"
@@ -20,12 +20,12 @@ def register(shell: Any) -> None:
     shell.register_magic_function(tcprof, "line_cell", "tcprof")
 
 
-def tcprof(line: str, cell: str | None = None) -> "JudgedAnalysis | None":
+def tcprof(line: str, cell: str | None = None) -> "Report | None":
     """Show a recording, or record a cell.
 
     ``%tcprof RECORDING`` shows a recording. ``%%tcprof [REPORT]`` runs the cell as a script of its own, in another
     process under Nsight Systems, by this Python and in this folder; it shares no variable with the notebook. Both show
-    the verdict, the findings and the tables, and give the analysis; an error is a message.
+    the verdict, the findings and the tables, and give the report; an error is a message.
     """
     try:
         return _analyze(shlex.split(line), cell)
@@ -34,7 +34,7 @@ def tcprof(line: str, cell: str | None = None) -> "JudgedAnalysis | None":
         return None
 
 
-def _analyze(given: list[str], cell: str | None) -> "JudgedAnalysis":
+def _analyze(given: list[str], cell: str | None) -> "Report":
     if len(given) > 1 or (cell is None and not given):
         raise UsageError("tcprof takes one name.", USAGE)
     if cell is None:

@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,29 @@ class SavedFile:
         self.about: dict[str, Any] = about
         self._counts: dict[str, int] = {}
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
+
+    def analysis(self, name: str | None = None) -> Analysis:
+        """The analysis, whose frames are read when they are asked for.
+
+        Args:
+            name: What the file is called that it stands for; None: as it was when it was saved.
+        """
+        about, observed = self.about, dict(self.about["observed"])
+        unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
+        wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
+        frames = {each: Deferred(partial(self.frame, each), partial(self.column, each)) for each in FRAMES}
+        known = {each: frames.pop(each).make() for each in OBSERVED}
+        analysis = Analysis(
+            recording=_recording(about["recording"], name),
+            window=about["window"],
+            tensor_source=about["tensor_source"],
+            options=about["options"],
+            observed=Observed(**observed, unattributed=unattributed, wrong=wrong, **known),
+            **frames,
+        )
+        # A copy with other frames has none.
+        vars(analysis)["fingerprint"] = np.array(about["fingerprint"], dtype=np.uint64)
+        return analysis
 
     def frame(self, name: str) -> pd.DataFrame:
         """One of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
@@ -162,42 +185,9 @@ def _contents(parts: Iterable[zipfile.ZipInfo]) -> dict[str, tuple[int, int]]:
     return {part.filename: (part.CRC, part.file_size) for part in parts}
 
 
-_Kind = TypeVar("_Kind", bound=Analysis)
-
-
-def load(
-    path: Path,
-    kind: type[_Kind] = Analysis,  # type: ignore[assignment]  # mypy does not know defaults of type variables
-    name: str | None = None,
-    *,
-    is_own: bool = False,
-) -> _Kind:
-    """Read a saved analysis, whose frames are read when they are asked for.
-
-    Args:
-        name: What the file is called that it stands for; None: as it was when it was saved.
-        is_own: Whether it is of the user's own cache, so that what was judged is not judged again.
-    """
-    file = SavedFile(path)
-    about = file.about
-    observed = dict(about["observed"])
-    unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
-    wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
-    frames = {each: Deferred(partial(file.frame, each), partial(file.column, each)) for each in FRAMES}
-    known = {each: frames.pop(each).make() for each in OBSERVED}
-    analysis = kind(
-        recording=_recording(about["recording"], name),
-        window=about["window"],
-        tensor_source=about["tensor_source"],
-        options=about["options"],
-        observed=Observed(**observed, unattributed=unattributed, wrong=wrong, **known),
-        **frames,
-    )
-    # A copy with other frames has neither.
-    vars(analysis).update(
-        fingerprint=np.array(about["fingerprint"], dtype=np.uint64), judged=file.judged() if is_own else None
-    )
-    return analysis
+def load(path: Path) -> Analysis:
+    """Read a saved analysis, whose frames are read when they are asked for."""
+    return SavedFile(path).analysis()
 
 
 def _recording(about: Mapping[str, Any], name: str | None) -> Recording:

@@ -164,7 +164,7 @@ def test_without_scripts_the_figures_are_read_in_the_tables(browser, pages):
 @pytest.mark.parametrize("by", ["range", "kernel"])
 def test_the_columns_that_are_shown_first_fit(visit, tmp_path, by):
     page = tmp_path / "recorded.html"
-    write_page([compare(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite") for name in ("fp32", "fp16")))], page)
+    write_page([compare(*(tcprof.read(FIXTURES / f"mlp_{name}.sqlite").analysis for name in ("fp32", "fp16")))], page)
     opened = visit(page, 1280)
     group(opened, by)
     box = opened.locator(".explorer .table-box")

@@ -191,7 +191,7 @@ def test_the_programs_exit_status_is_kept_with_the_page(run, machine: Path, capf
 def test_a_copy_that_is_safe_to_share(run, machine: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("profile", "--redact", "train.py") == 0
     assert capfd.readouterr().out.splitlines()[-1] == "train-redacted.sqlite"
-    assert tcprof.read("train-redacted.sqlite").tensor_source == "cycles"
+    assert tcprof.read("train-redacted.sqlite").analysis.tensor_source == "cycles"
     assert run("profile", "--force", "--redact", "train.py") == 0
 
 
@@ -227,7 +227,7 @@ def test_a_report_that_cannot_be_had_keeps_the_raw_recording(run, machine: Path,
 def test_profile_from_python(machine: Path) -> None:
     analysis = tcprof.profile(["train.py"], machine / "run", gpus="0", metrics="default")
     assert analysis.recording.file == "run.sqlite"
-    assert analysis.tensor_source == "cycles"
+    assert analysis.analysis.tensor_source == "cycles"
 
 
 def add_metrics(general_set: Path, **counters: str) -> None:

@@ -70,7 +70,7 @@ def test_the_steps_are_timed_and_every_later_command_knows_it(run, machine, capf
     assert shown.out.count("trained") == 1
     assert shown.err.count("running the program once more, without nsys, to see") == 1
     assert "Recording slowed a step from" in " ".join(shown.err.split())
-    cost = measure_cost(tcprof.read("train.nsys-rep"))
+    cost = measure_cost(tcprof.read("train.nsys-rep").analysis)
     assert 5e6 < cost.unprofiled.value < cost.recorded.value == pytest.approx(2e9, rel=0.01)
     assert len(tcprof.read("train.sqlite").unprofiled) == STEPS
     assert "Recording slowed a step" in (machine / "train.html").read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.findings import Findings
-from tcprof.findings.advise import advise
 from tcprof.findings.finding import name_gpus
 from tcprof.findings.notes import as_sentence
 from tcprof.findings.pricing.advice import (
@@ -31,13 +30,12 @@ from tcprof.views.recording import describe_base, document_data, head, list_note
 MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
-def view_advice(analysis: Analysis, findings: Findings, with_notes: bool = True) -> Document:
+def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice], with_notes: bool = True) -> Document:
     """All advice on a recording, best first.
 
     Args:
         with_notes: Whether it also has the evidence, the code of alternatives, and what the figures are over.
     """
-    advice = advise(analysis)
     shown, folded = split_notable(advice)
     base = describe_base(analysis)
     parts: tuple[Part, ...] = (

@@ -14,9 +14,9 @@ from tcprof.analysis.range_folding import find_alike, fold_alike
 from tcprof.analysis.steps.marked_steps import counted_paths
 from tcprof.arrays import return_freed_memory, rows_of_gpu
 from tcprof.findings import Findings, count_checks, summarize_checks
-from tcprof.findings.advise import advise
 from tcprof.findings.judge import keep_busiest
 from tcprof.findings.notes import describe_peaks, describe_utilization
+from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import from_kernel_order
 from tcprof.frames import HEADLINE, OPS_DOMAIN
 from tcprof.untrusted import one_line
@@ -89,7 +89,11 @@ _NAMES = "“Counter and name” agree where both say that a kernel uses the Ten
 
 
 def view_recording(
-    analysis: Analysis, findings: Findings, limit: int | None = None, with_notes: bool = False
+    analysis: Analysis,
+    findings: Findings,
+    advice: Sequence[Advice],
+    limit: int | None = None,
+    with_notes: bool = False,
 ) -> Document:
     """A recording: on one screen what a first look should see, on a page all of it.
 
@@ -100,14 +104,12 @@ def view_recording(
     """
     (gpu,) = busiest_gpus(analysis, 1)
     kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
-    texts, drawn = (
-        partial(_list_texts, analysis, findings, gpu, with_notes),
-        cache(partial(keep_busiest, analysis, findings)),
-    )
+    texts = partial(_list_texts, analysis, findings, advice, gpu, with_notes)
+    drawn = cache(partial(keep_busiest, analysis, findings, advice))
     parts = (
         Only(Medium.SCREEN, texts),
         Only(Medium.PAGE, lambda: _list_titles(analysis)),
-        Only(Medium.PAGE, lambda: summarize(*drawn())),
+        Only(Medium.PAGE, lambda: summarize(*drawn()[:2])),
         Only(Medium.PAGE, lambda: _list_advice(*drawn())),
         Only(Medium.PAGE, lambda: _list_pictures(drawn()[0])),
         Only(Medium.SCREEN, lambda: list_kind_tables(analysis) if with_notes else ()),
@@ -118,7 +120,7 @@ def view_recording(
             ),
         ),
         Only(Medium.PAGE, lambda: _list_sections(drawn()[0])),
-        Only(Medium.SCREEN, lambda: (_list_rest(analysis, findings, with_notes),)),
+        Only(Medium.SCREEN, lambda: (_list_rest(analysis, findings, advice, with_notes),)),
         Only(Medium.PAGE, lambda: _list_sources(drawn()[0])),
     )
     base, rows = describe_base(analysis), analysis.ranges
@@ -132,9 +134,8 @@ def _list_titles(analysis: Analysis) -> tuple[Notes, ...]:
     return Notes((one_line(analysis.recording.file, 160),), TITLE), Notes((describe_date(analysis),), SUBTITLE)
 
 
-def _list_advice(analysis: Analysis, findings: Findings) -> tuple[Part, ...]:
+def _list_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice]) -> tuple[Part, ...]:
     """List what to do first, what makes figures doubtful, and how to do what saves time."""
-    advice = advise(analysis)
     return_freed_memory()  # of a large recording, what advice and icicles were found from is more than what they say
     base = (*describe_base(analysis), *describe_peaks(analysis), *findings.remarks)
     return (
@@ -176,11 +177,11 @@ def _list_sections(analysis: Analysis) -> tuple[Section, ...]:
     )
 
 
-def _list_rest(analysis: Analysis, findings: Findings, with_notes: bool) -> Notes:
+def _list_rest(analysis: Analysis, findings: Findings, advice: Sequence[Advice], with_notes: bool) -> Notes:
     """List what else there is, or count it."""
     base = describe_base(analysis)
     if not with_notes:
-        return Notes((_count_rest(findings, len(base), len(advise(analysis))),))
+        return Notes((_count_rest(findings, len(base), len(advice)),))
     details = (sentence for gpu in findings.gpus for sentence in gpu.details)
     more = (*details, *describe_utilization(analysis), *summarize_checks(findings.checks))
     return Notes((*more, *base, *describe_peaks(analysis)))
@@ -195,13 +196,15 @@ def _list_sources(analysis: Analysis) -> tuple[Section, ...]:
     )
 
 
-def view_verdict_in_short(analysis: Analysis, findings: Findings) -> Document:
+def view_verdict_in_short(analysis: Analysis, findings: Findings, advice: Sequence[Advice]) -> Document:
     """The sentences that ``view_recording`` begins with, for one of several recordings of a program."""
-    texts = _list_texts(analysis, findings, busiest_gpus(analysis, 1)[0], with_notes=False)
+    texts = _list_texts(analysis, findings, advice, busiest_gpus(analysis, 1)[0], with_notes=False)
     return Document("recording", texts, faults=findings.faults, warnings=findings.warnings)
 
 
-def _list_texts(analysis: Analysis, findings: Findings, gpu: int, with_notes: bool) -> tuple[Notes, ...]:
+def _list_texts(
+    analysis: Analysis, findings: Findings, advice: Sequence[Advice], gpu: int, with_notes: bool
+) -> tuple[Notes, ...]:
     """The first lines, the verdict and the best advice; of several GPUs the verdict on the busiest, unless in full."""
     lines, headline = head(analysis, findings).lines, findings.headline
     if not with_notes:
@@ -211,7 +214,7 @@ def _list_texts(analysis: Analysis, findings: Findings, gpu: int, with_notes: bo
             lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
     if analysis.tensor_source == "none":
         lines = (lines[0], f"No samples of Tensor Active. {analysis.recording.remedies.metrics}", *lines[1:])
-    return Notes(lines), Notes(headline), Notes(view_best(analysis, advise(analysis)))
+    return Notes(lines), Notes(headline), Notes(view_best(analysis, advice))
 
 
 def _rows_that_fit(texts: Sequence[Notes], has_hidden: bool) -> int:
