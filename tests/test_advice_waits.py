@@ -10,7 +10,7 @@ from tcprof.analysis.host import LAUNCHES, OF_SCALER, WAITS
 from tcprof.analysis.replay import Waits
 from tcprof.findings.advise import share_idle_time
 from tcprof.findings.pricing.advice import Advice, Gain, Option
-from tcprof.findings.pricing.builders import about_step, are_pinned, make_advice, tell_guess
+from tcprof.findings.pricing.builders import about_step, are_pinned, make_advice, note_inferred_pinning
 from tcprof.findings.pricing.step import Step, measure_step
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -143,7 +143,7 @@ def test_memory_that_was_recorded_as_pinned_is_not_guessed_from_timing(tmp_path:
     builder.copy("host to device", -9 * MS, -8 * MS, launched=-10 * MS, bytes=10**9, srcKind=0, dstKind=2)
     step, _ = read(builder, tmp_path)
     assert are_pinned(step)
-    assert tell_guess(step) == ()
+    assert note_inferred_pinning(step) == ()
 
 
 def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:

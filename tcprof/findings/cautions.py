@@ -33,7 +33,7 @@ _LEFT_OUT_TEXT = (
     "may be missing"
 )
 _SKIPPED_TENSOR = re.compile(r"Skipping metric [\w.]*tensor[\w.]* \(requires unsupported")
-_SHOWN = 3
+_MOST_LISTED = 3
 _MOST = 1.25  # of the FLOP that cycles and name allow: what a product needs cannot be more, but for errors of the fit
 _NOTABLE_PCT = 1.0  # of the activity time, from which work outside of all ranges is reported
 _NOT_RECORDED = "were not recorded"
@@ -80,7 +80,7 @@ def _about_version(recording: Recording) -> list[Finding]:
 
 
 def _about_unclosed(wrong: Iterable[InvalidValues]) -> list[Finding]:
-    count = sum(each.count for each in wrong if each.what == UNCLOSED)
+    count = sum(values.count for values in wrong if values.what == UNCLOSED)
     if not count:
         return []
     return [
@@ -120,17 +120,17 @@ def _about_samples(analysis: Analysis) -> list[Finding]:
 
 
 def _about_coverage(analysis: Analysis) -> list[Finding]:
-    found = []
+    findings = []
     if analysis.observed.shared_pipe:
         sentence = "On this GPU the counter also counts half-precision arithmetic that is not on Tensor Cores"
-        found.append(_caution("shared-counter", sentence=sentence))
+        findings.append(_caution("shared-counter", sentence=sentence))
     ranges = analysis.ranges
     sampled = ranges["tensor_active_mean_pct"].notna() | (ranges["coverage_pct"] < 50)
     thin = int((ranges["coverage_pct"][sampled] < 50).sum()) if len(analysis.samples) else 0
     if thin:
         sentence = f"{thin} of {len(ranges)} rows have no figures: under half of their window was sampled"
-        found.append(_caution("thin-coverage", sentence=sentence))
-    return found
+        findings.append(_caution("thin-coverage", sentence=sentence))
+    return findings
 
 
 def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
@@ -147,24 +147,24 @@ def _about_clocks(clocks: pd.DataFrame) -> list[Finding]:
 
 def _about_flop(analysis: Analysis) -> list[Finding]:
     captures = analysis.ranges[analysis.ranges["depth"] == 0]
-    lacking = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
-    if lacking.empty:
+    uncovered = captures[captures["uncovered_cycles_pct"] > LARGEST_UNCOVERED_PCT]
+    if uncovered.empty:
         return []
     frame = analysis.kernels
-    kernels = frame[(frame["tensor_kernel"] | could_be_tensor(frame)) & frame["gpu"].isin(lacking["gpu"])]
+    kernels = frame[(frame["tensor_kernel"] | could_be_tensor(frame)) & frame["gpu"].isin(uncovered["gpu"])]
     # Of graphs recorded as a whole, which have no geometry, it is said that their kernels are unknown.
     unknown = kernels[kernels["tensor_flop"].isna() & (kernels["launch_geometry"] != "")]
     if unknown.empty:
         return []
-    names = unknown.groupby("name", observed=True)["tensor_cycles"].sum().nlargest(_SHOWN).index
-    share = units.format_pct(lacking["uncovered_cycles_pct"].max())
-    told = ", ".join(short_name(name) for name in names)
+    names = unknown.groupby("name", observed=True)["tensor_cycles"].sum().nlargest(_MOST_LISTED).index
+    share = units.format_pct(uncovered["uncovered_cycles_pct"].max())
+    named = ", ".join(short_name(name) for name in names)
     more = len(unknown["name"].unique()) - len(names)
-    others = f" and {more} more" * (more > 0)
-    bound = "is unknown" if (lacking["uncovered_cycles_pct"] == 100).all() else "is a lower bound (≥)"
+    rest = f" and {more} more" * (more > 0)
+    bound = "is unknown" if (uncovered["uncovered_cycles_pct"] == 100).all() else "is a lower bound (≥)"
     sentence = (
         f"Tensor FLOP/s {bound}: {share} of the tensor cycles belong to kernels whose matrix instructions, precision "
-        f"or rate on this chip is unknown: {told}{others}"
+        f"or rate on this chip is unknown: {named}{rest}"
     )
     return [_caution("flop-not-covered", sentence=sentence)]
 
@@ -174,10 +174,10 @@ def _about_diagnostics(diagnostics: pd.DataFrame) -> list[Finding]:
     serious = diagnostics[diagnostics["severity"].isin(["warning", "error"])]
     texts = [text for text in serious["text"].map(str).unique() if not (_ROUTINE.search(text) or is_fault(text))]
     texts = list(dict.fromkeys(_LEFT_OUT_TEXT if _LEFT_OUT.search(text) else text for text in texts))
-    found = [f"Nsight Systems: {text}" for text in texts[:_SHOWN]]
-    if len(texts) > _SHOWN:
-        found.append(f"Nsight Systems: {len(texts) - _SHOWN} more warnings in the report's diagnostics")
-    return [_caution("diagnostics", sentence=text.removesuffix(".")) for text in found]
+    messages = [f"Nsight Systems: {text}" for text in texts[:_MOST_LISTED]]
+    if len(texts) > _MOST_LISTED:
+        messages.append(f"Nsight Systems: {len(texts) - _MOST_LISTED} more warnings in the report's diagnostics")
+    return [_caution("diagnostics", sentence=text.removesuffix(".")) for text in messages]
 
 
 def _about_graphs(activities: pd.DataFrame) -> list[Finding]:
@@ -205,33 +205,34 @@ def _about_activities(analysis: Analysis) -> list[Finding]:
         sentence = f"The recording has {what}: record with {how}, and check that the program used a GPU"
         absent.append(_caution(NO_KERNELS, sentence=sentence))
     if len(activities) and not analysis.observed.range_count:
-        shown = "steps are detected from the kernels" if len(analysis.steps) else _ONLY_THE_CAPTURE
+        figures = "steps are detected from the kernels" if len(analysis.steps) else _ONLY_THE_CAPTURE
         what = "NVTX ranges" if analysis.recording.recorder == "nsys" else "ranges"
-        sentence = f"The recording has no {what}: {shown}"
+        sentence = f"The recording has no {what}: {figures}"
         return [*absent, _caution("no-ranges", sentence=sentence)]
     return absent + (_about_attribution(analysis) if len(activities) else [])
 
 
 def _about_attribution(analysis: Analysis) -> list[Finding]:
     observed = analysis.observed
-    found = [
+    findings = [
         _caution(
             "no-range",
-            sentence=f"{units.format_pct(each.share_pct)} of the GPU's activity time "
-            f"({units.format_things(each.count, 'activity', 'activities')}) belongs to no range: {each.cause}",
-            remedy=f"To fix this: {each.remedy}.",
+            sentence=f"{units.format_pct(cause.share_pct)} of the GPU's activity time "
+            f"({units.format_things(cause.count, 'activity', 'activities')}) belongs to no range: {cause.cause}",
+            remedy=f"To fix this: {cause.remedy}.",
         )
-        for each in observed.unattributed
-        if each.share_pct >= _NOTABLE_PCT and each.remedy
+        for cause in observed.unattributed
+        if cause.share_pct >= _NOTABLE_PCT and cause.remedy
     ]
     outside = [
-        f"{units.format_pct(each.share_pct)} {each.cause} ({units.format_things(each.count, 'activity', 'activities')})"
-        for each in observed.unattributed
-        if each.share_pct >= _NOTABLE_PCT and not each.remedy
+        f"{units.format_pct(cause.share_pct)} {cause.cause} "
+        f"({units.format_things(cause.count, 'activity', 'activities')})"
+        for cause in observed.unattributed
+        if cause.share_pct >= _NOTABLE_PCT and not cause.remedy
     ]
     if outside:
         sentence = f"Of the GPU's activity time, {' and '.join(outside)} is in figures of the whole capture only"
-        found.append(Finding("outside-steps", Severity.REMARK, sentence=sentence))
+        findings.append(Finding("outside-steps", Severity.REMARK, sentence=sentence))
     if observed.inherited_count:
         kernels = analysis.activities["name"].cat.categories
         whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
@@ -240,8 +241,8 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
             f"activities were launched by threads without a range{whose} and count towards the range open in their "
             "process"
         )
-        found.append(Finding("inherited", Severity.REMARK, sentence=sentence))
-    return found
+        findings.append(Finding("inherited", Severity.REMARK, sentence=sentence))
+    return findings
 
 
 def find_contradictions(analysis: Analysis) -> list[Finding]:
@@ -254,7 +255,7 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
     sums = launched.groupby("kernel")[["useful_flop", "tensor_flop", "tensor_cycles"]].sum()
     rows = analysis.kernels.loc[sums.index]
     sums = sums[~read_traits(rows["name"])["is_convolution"]]  # an op may launch several kernels of a convolution
-    found = []
+    findings = []
     for kernel, useful, executed, cycles in sums.itertuples(name=None):
         row, name = rows.loc[kernel], rows["name"].loc[kernel]
         if parse_name(name).work == PRODUCT and row["fit"] == RESOLVED and useful > _MOST * executed:
@@ -263,5 +264,5 @@ def find_contradictions(analysis: Analysis) -> list[Finding]:
                 f"{useful / cycles:.4g} FLOP per cycle, but {row['precision'].upper()} allows {executed / cycles:.4g}"
             )
             consequence = "Its FLOP, FLOP/s and HFU are too low."
-            found.append(Finding("precision", Severity.CAUTION, sentence, consequence))
-    return found
+            findings.append(Finding("precision", Severity.CAUTION, sentence, consequence))
+    return findings

@@ -16,7 +16,7 @@ from tcprof.findings.steps import StepFigures
 
 GOOD, POOR, UNKNOWN = "good", "poor", "unknown"
 _ENOUGH_PCT = 95.0
-_Found = tuple[str, str, str]  # name, state and sentence
+_Row = tuple[str, str, str]  # name, state and sentence
 _MARKS = {GOOD: ("✓", "passes"), POOR: ("!", "needs attention"), UNKNOWN: (units.UNKNOWN, "not known")}
 
 
@@ -45,31 +45,31 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None,
     gpu = int(row["gpu"])
     coverage = row["coverage_pct"] if figures is None else figures.coverage_pct
     whose = "the capture" if figures is None else "the steps' time"
-    found = [_samples(analysis, gpu)]
+    checks = [_samples(analysis, gpu)]
     if analysis.tensor_source != "none":
-        found.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))
+        checks.append(("Coverage", _enough(coverage), f"samples cover {units.format_pct(coverage)} of {whose}"))
     what = "Lost kernels" if analysis.tensor_source == "none" else "Lost samples or kernels"
     lost = (POOR, "see the warnings") if has_faults else (GOOD, "none found")
-    found.append((what, *lost))
-    found += _clock(analysis, gpu)
+    checks.append((what, *lost))
+    checks += _clock(analysis, gpu)
     told_apart = _share(analysis, gpu, KERNEL_TIME, RESOLVED)
     outside = sum(_share(analysis, gpu, ACTIVITY_TIME, entry) for entry in (BEFORE_STEPS, AFTER_STEPS))
     in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range") / max(1 - outside / 100, 1e-9)
     if not math.isnan(told_apart) and analysis.tensor_source != "none":
-        found.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
+        checks.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
     if not math.isnan(in_ranges):
         whose = "the GPU's time" + " from the first step to the last" * (outside > 0)
-        found.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))
-    return tuple(Check(gpu, *each) for each in found)
+        checks.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))
+    return tuple(Check(gpu, *check) for check in checks)
 
 
 def _enough(share: float) -> str:
     return UNKNOWN if math.isnan(share) else GOOD if share >= _ENOUGH_PCT else POOR
 
 
-def _samples(analysis: Analysis, gpu: int) -> _Found:
-    known = (analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()
-    samples = analysis.samples[["start_ns", "end_ns"]][known]
+def _samples(analysis: Analysis, gpu: int) -> _Row:
+    is_sampled = (analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()
+    samples = analysis.samples[["start_ns", "end_ns"]][is_sampled]
     if not len(samples):
         return "Samples", POOR, "none of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
@@ -78,7 +78,7 @@ def _samples(analysis: Analysis, gpu: int) -> _Found:
     return "Samples", GOOD, f"exact tensor cycles, one each {period}"
 
 
-def _clock(analysis: Analysis, gpu: int) -> list[_Found]:
+def _clock(analysis: Analysis, gpu: int) -> list[_Row]:
     """Whether samples and kernels have the same clock; nothing to check where one of them is missing."""
     rows = analysis.clocks[analysis.clocks["gpu"] == gpu]
     if not len(rows):
@@ -132,8 +132,8 @@ def describe_shift(first_ns: int, last_ns: int) -> str:
 def count_checks(checks: Sequence[Check]) -> str:
     """How many of some checks pass, and which do not, in one line."""
     rest = [check for check in checks if check.state != GOOD]
-    said = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
-    return f"{said}, not: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else said
+    passed = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
+    return f"{passed}, not: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else passed
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:

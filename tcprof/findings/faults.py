@@ -46,7 +46,7 @@ _MEANING_OF_DISORDER = "The time stamps of samples may be wrong: all figures fro
 _MEANING_OF_DRIFT = "Samples may be attributed to the wrong kernels: figures of ranges and kernels are unreliable."
 _SHORTER = "Record again, for a shorter time."
 _TO_YOURSELF = "Record again, with the GPU to yourself."
-_SHOWN = 4
+_MOST_LISTED = 4
 _WITH_SHARES = (RANGES, INSTANCES, KERNELS, KERNEL_INSTANCES, MODULES, STEP_SUMMARY, KINDS, STEPS, LEDGER)
 _WHOLE_PCT = 100.5  # counters of cycles read a little above 100
 _TIMES = "times"
@@ -81,7 +81,7 @@ def find_faults(analysis: Analysis, untraced: Mapping[int, Untraced] | None = No
     about_samples = _about_samples(analysis, texts.index.tolist())
     about_clocks = _about_clocks(analysis.clocks, bool(about_samples))
     about_kernels = _about_kernels(texts, analysis.observed.lost_launches, analysis.recording)
-    wrong = [each for each in analysis.observed.wrong if each.what != UNCLOSED]
+    wrong = [values for values in analysis.observed.wrong if values.what != UNCLOSED]
     about_file = _about_file(wrong, analysis.recording.remedies)
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities) if untraced is None else untraced
     return (*about_file, *about_samples, *about_clocks, *about_kernels, *find_other_work(untraced))
@@ -112,10 +112,10 @@ _fault = partial(Finding, severity=Severity.FAULT)
 def _about_file(wrong: Sequence[InvalidValues], remedies: Remedies) -> list[Finding]:
     if not wrong:
         return []
-    told = [f"{units.format_count(each.count)} of {each.place} ({each.what})" for each in wrong]
-    more = f"; and {len(told) - _SHOWN} more kinds" if len(told) > _SHOWN else ""
-    kept = {each.kept for each in wrong}
-    sentence = f"The recording contradicts itself: {'; '.join(told[:_SHOWN])}{more}"
+    listed = [f"{units.format_count(values.count)} of {values.place} ({values.what})" for values in wrong]
+    more = f"; and {len(listed) - _MOST_LISTED} more kinds" if len(listed) > _MOST_LISTED else ""
+    kept = {values.kept for values in wrong}
+    sentence = f"The recording contradicts itself: {'; '.join(listed[:_MOST_LISTED])}{more}"
     done = "corrected where possible" if kept == {True} else "dropped or corrected" if True in kept else "dropped"
     consequence = f"These were {done}; figures cover what is left."
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=remedies.file)]
@@ -126,18 +126,19 @@ def find_excess(analysis: Analysis, steps: Sequence[StepFigures]) -> list[Findin
     most = {
         column.name: (float(np.fmax.reduce(frame[column.name].to_numpy(), initial=0)), schema.name, column.title)
         for schema in _WITH_SHARES
-        for column, frame in ((each, getattr(analysis, schema.name)) for each in schema.columns if each.is_share)
+        for column, frame in ((column, getattr(analysis, schema.name)) for column in schema.columns if column.is_share)
     }
-    times = [sum(measure_shares(each.time, each.total_ns).values()) for each in steps]
+    times = [sum(measure_shares(figures.time, figures.total_ns).values()) for figures in steps]
     most[_TIMES] = (max(times, default=0.0), "steps", "Time of all classes of work")
-    beyond = {name: found for name, found in most.items() if found[0] > _WHOLE_PCT}
+    beyond = {name: largest for name, largest in most.items() if largest[0] > _WHOLE_PCT}
     causes = dict.fromkeys(_cause_of_excess(analysis, name) for name in beyond)
     return [
         _fault(
             "excess-shares",
             sentence="Shares exceed the whole: "
             + "; ".join(
-                f"{title} ({frame}) {units.format_pct(share)}" for share, frame, title in [*beyond.values()][:_SHOWN]
+                f"{title} ({frame}) {units.format_pct(share)}"
+                for share, frame, title in [*beyond.values()][:_MOST_LISTED]
             ),
             consequence=f"{' '.join(causes)} These figures are wrong.",
             remedy=analysis.recording.remedies.file if _IN_FILE in causes else "",
@@ -160,8 +161,8 @@ def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
     are_lost = bool(lost) or bool((gaps["inside_ns"] > NOTABLE_GAP_SHARE * gaps["sampled_ns"]).any())
     if not (disordered or are_lost):
         return []
-    said = [*disordered, *lost]
-    told = f" ({'; '.join(said[:_SHOWN])})" if said else ""
+    quotes = [*disordered, *lost]
+    cited = f" ({'; '.join(quotes[:_MOST_LISTED])})" if quotes else ""
     amount = _amounts(gaps, lost_ns) if are_lost else ""
     if disordered:
         head = "Samples were lost, and the others are out of order" if are_lost else "Samples are out of order"
@@ -169,24 +170,24 @@ def _about_samples(analysis: Analysis, texts: Sequence[str]) -> list[Finding]:
     else:
         head, meaning = "Samples were lost", _MEANING_OF_LOSS
     remedy = _remedy(analysis.recording.frequency_hz, len(gaps), is_too_slow=bool(disordered) and not are_lost)
-    return [_fault("lost-samples", sentence=f"{head}{told}{amount}", consequence=meaning, remedy=remedy)]
+    return [_fault("lost-samples", sentence=f"{head}{cited}{amount}", consequence=meaning, remedy=remedy)]
 
 
 def _quotes(pattern: re.Pattern[str], texts: Sequence[str]) -> list[str]:
-    found = [match[0] for match in map(pattern.search, texts) if match]
-    return sorted(set(found))
+    matches = [match[0] for match in map(pattern.search, texts) if match]
+    return sorted(set(matches))
 
 
 def _gaps(frame: pd.DataFrame, activities: pd.DataFrame) -> pd.DataFrame:
     """By GPU ``recorded_ns``, ``sampled_ns``, and ``inside_ns``: unsampled between the first and the last of them."""
-    used, found = find_borders(activities), {}
+    used, lengths = find_borders(activities), {}
     gpu, length = frame["gpu"].to_numpy(), (frame["end_ns"] - frame["start_ns"]).to_numpy()
     for number, (first, last) in sorted(find_borders(frame).items()):
         begin, end = used.get(number, (first, last))
         covered = int(length[gpu == number].sum())
-        found[number] = (max(end, last) - min(begin, first), covered, last - first - covered)
+        lengths[number] = (max(end, last) - min(begin, first), covered, last - first - covered)
     columns = ["recorded_ns", "sampled_ns", "inside_ns"]
-    return pd.DataFrame(list(found.values()), index=list(found), columns=columns, dtype="int64")
+    return pd.DataFrame(list(lengths.values()), index=list(lengths), columns=columns, dtype="int64")
 
 
 def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
@@ -198,12 +199,12 @@ def _amounts(gaps: pd.DataFrame, marked_ns: int) -> str:
     if lost.empty:
         return f": {units.format_ns(marked_ns)}" if marked_ns else "; no gap shows, so how many is unknown"
     shares = 100 * lost / gaps["recorded_ns"]
-    told = [
+    amounts = [
         f"GPU {gpu} has none for {units.format_ns(lost[gpu])}, {units.format_pct(shares[gpu])} of the time recorded"
-        for gpu in lost.index[:_SHOWN]
+        for gpu in lost.index[:_MOST_LISTED]
     ]
-    more = f"; {len(lost) - _SHOWN} more GPUs lost samples too" if len(lost) > _SHOWN else ""
-    return f": {'; '.join(told)}{more}"
+    more = f"; {len(lost) - _MOST_LISTED} more GPUs lost samples too" if len(lost) > _MOST_LISTED else ""
+    return f": {'; '.join(amounts)}{more}"
 
 
 def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
@@ -219,14 +220,14 @@ def _remedy(frequency_hz: float, gpus: int, *, is_too_slow: bool) -> str:
 
 
 def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
-    found = []
+    findings = []
     for gpu, agreement, error in clocks[["gpu", "agreement_pct", "error_ns"]].itertuples(index=False):
         if error > MOST_OFFSET_NS:
             sentence = (
                 f"GPU {gpu}: the clocks of samples and trace drift apart unevenly, by {units.format_ns(error)} beyond "
                 "what tcprof can correct"
             )
-            found.append(_fault("clocks", sentence=sentence, consequence=_MEANING_OF_DRIFT, remedy=_SHORTER))
+            findings.append(_fault("clocks", sentence=sentence, consequence=_MEANING_OF_DRIFT, remedy=_SHORTER))
         if agreement < LOWEST_AGREEMENT_PCT:
             cause, remedy = "other work ran on the GPU, or the clocks disagree", _TO_YOURSELF
             if damaged:
@@ -235,8 +236,8 @@ def _about_clocks(clocks: pd.DataFrame, damaged: bool) -> list[Finding]:
                 f"GPU {gpu}: the samples' GR Active does not follow the traced kernels (agreement "
                 f"{units.format_pct(max(agreement, 0))}), so nothing can be attributed: {cause}"
             )
-            found.append(_fault("clocks", sentence=sentence, remedy=remedy))
-    return found
+            findings.append(_fault("clocks", sentence=sentence, remedy=remedy))
+    return findings
 
 
 def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recording) -> list[Finding]:
@@ -246,9 +247,9 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
     with a capture range most often all are there. If it says no more, the launches are counted, where they can be.
     ``texts`` has how often nsys said each: processes may say the same.
     """
-    buffers = sum((int(found[2]) - int(found[1])) * count for found, count in _matches(_NOT_RETURNED, texts))
+    buffers = sum((int(match[2]) - int(match[1])) * count for match, count in _matches(_NOT_RETURNED, texts))
     events = {
-        what: sum(int(found[1]) * count for found, count in _matches(pattern, texts))
+        what: sum(int(match[1]) * count for match, count in _matches(pattern, texts))
         for what, pattern in _LOST_EVENTS.items()
     }
     if not (lost_launches or buffers or any(events.values()) or _matches(_TRUNCATED, texts)):
@@ -256,10 +257,10 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
     if lost_launches == 0 and all(what in _AT_THE_END for what, number in events.items() if number):
         return []
     numbers = {"launches without their kernel": lost_launches or 0} | events | {"buffers not handed over": buffers}
-    told = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
+    numbers_text = "; ".join(f"{what}: {units.format_count(number)}" for what, number in numbers.items() if number > 0)
     sentence = (
         f"Kernels may be missing: events of the CUDA trace {'were' if any(events.values()) else 'may have been'} lost "
-        f"({told or 'how many is unknown'})"
+        f"({numbers_text or 'how many is unknown'})"
     )
     consequence = "A missing kernel's time counts as idle, and its tensor cycles go to its neighbours."
     return [_fault("lost-kernels", sentence=sentence, consequence=consequence, remedy=recording.remedies.lost)]
@@ -267,4 +268,4 @@ def _about_kernels(texts: pd.Series, lost_launches: int | None, recording: Recor
 
 def _matches(pattern: re.Pattern[str], texts: pd.Series) -> list[tuple[re.Match[str], int]]:
     """Where it is found in the texts, and how often each was said."""
-    return [(found, count) for text, count in texts.items() if (found := pattern.search(text))]
+    return [(match, count) for text, count in texts.items() if (match := pattern.search(text))]

@@ -21,10 +21,10 @@ def find_command(analysis: Analysis, kernels: pd.DataFrame) -> tuple[str, ...]:
         UsageError: None has.
     """
     commands = (ncu_command(analysis, row) for row in kernels.sort_values("total_ns", ascending=False).index)
-    found = next(filter(None, commands), ())
-    if not found:
+    command = next(filter(None, commands), ())
+    if not command:
         raise UsageError("No matching kernel can be profiled with Nsight Compute.", "'tcprof kernels' lists them.")
-    return found
+    return command
 
 
 def ncu_command(analysis: Analysis, kernel: int) -> tuple[str, ...]:
@@ -58,9 +58,11 @@ def _number(analysis: Analysis, alike: Ints, launch: int) -> int:
     """How many of the launches ``alike`` the process had launched before one of them."""
     activity = analysis.kernel_instances["activity"].to_numpy()
     launches = analysis.activities.iloc[activity[alike]]
-    own = analysis.activities.iloc[activity[launch]]
-    launches = launches[(launches["process"] == own["process"]).to_numpy()]
+    chosen = analysis.activities.iloc[activity[launch]]
+    launches = launches[(launches["process"] == chosen["process"]).to_numpy()]
     # Launches are numbered as they are called, except those in CUDA graphs, which have their graph's number.
     order = launches["correlation"].to_numpy(), launches["start_ns"].to_numpy()
-    earlier = (order[0] < own["correlation"]) | ((order[0] == own["correlation"]) & (order[1] < own["start_ns"]))
+    earlier = (order[0] < chosen["correlation"]) | (
+        (order[0] == chosen["correlation"]) & (order[1] < chosen["start_ns"])
+    )
     return int(earlier.sum())

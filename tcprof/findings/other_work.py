@@ -20,30 +20,30 @@ _fault = partial(Finding, severity=Severity.FAULT)
 
 def find_other_work(untraced: Mapping[int, Untraced]) -> list[Finding]:
     """Samples that show work where nothing was traced, or no tensor work: it also ran beside the traced kernels."""
-    found = [_about_all(untraced)] if any(each.is_all for each in untraced.values()) else []
-    for gpu, each in untraced.items():
-        if each.is_notable and not each.is_all:
-            shown, quiet = units.format_ns(each.quiet.shown_ns), units.format_ns(each.quiet.ns)
+    findings = [_about_all(untraced)] if any(work.is_all for work in untraced.values()) else []
+    for gpu, work in untraced.items():
+        if work.is_notable and not work.is_all:
+            active, quiet = units.format_ns(work.quiet.shown_ns), units.format_ns(work.quiet.ns)
             sentence = (
-                f"GPU {gpu}: it was busy for {units.format_ns(each.busy_ns)} of the "
-                f"{units.format_ns(each.idle_ns)} without traced work"
-                if each.in_pauses
-                else f"GPU {gpu}: its Tensor Cores were busy for {shown} of {quiet} under kernels that do not use them"
+                f"GPU {gpu}: it was busy for {units.format_ns(work.busy_ns)} of the "
+                f"{units.format_ns(work.idle_ns)} without traced work"
+                if work.in_pauses
+                else f"GPU {gpu}: its Tensor Cores were busy for {active} of {quiet} under kernels that do not use them"
             )
             sentence += (
                 ", with work that the trace does not show: another process, or CUDA graphs that nsys did not record"
             )
             consequence = "Work that ran beside traced kernels counts as theirs: figures are unreliable."
-            found.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
-    return found
+            findings.append(_fault("untraced-work", sentence=sentence, consequence=consequence, remedy=_TRACE_ALL))
+    return findings
 
 
 def _about_all(untraced: Mapping[int, Untraced]) -> Finding:
     """GPUs that worked although the trace has next to nothing of them."""
-    rows = {gpu: each for gpu, each in untraced.items() if each.is_all}
-    least, most = (units.format_ns(pick(each.busy_ns for each in rows.values())) for pick in (min, max))
+    rows = {gpu: work for gpu, work in untraced.items() if work.is_all}
+    least, most = (units.format_ns(pick(work.busy_ns for work in rows.values())) for pick in (min, max))
     busy = least if least == most else f"{least} to {most}"
-    of_it = "almost none" if any(each.traced_ns for each in rows.values()) else "none"
+    of_it = "almost none" if any(work.traced_ns for work in rows.values()) else "none"
     return _fault(
         "untraced-gpu",
         sentence=f"{name_gpus([*rows])}: busy for {busy} by the samples, but the trace has {of_it} of that work: it is "

@@ -65,16 +65,19 @@ def find_recording_cost(analysis: Analysis) -> list[Finding]:
     cost = measure_cost(analysis)
     if cost is None:
         return []
-    unprofiled, recorded = (units.format_ns(each.value) for each in (cost.unprofiled, cost.recorded))
-    known = cost.unprofiled.low > 0 and cost.recorded.low > 0  # no step takes 0 ns: such an interval says nothing
+    unprofiled, recorded = (units.format_ns(cost_of.value) for cost_of in (cost.unprofiled, cost.recorded))
+    has_intervals = (
+        cost.unprofiled.low > 0 and cost.recorded.low > 0
+    )  # no step takes 0 ns: such an interval says nothing
     if cost.is_known:
         sentence = (
             f"Recording slowed a step from {unprofiled} to {recorded} ({cost.ratio:.2f}x): idle time is overstated "
             "by about that"
         )
-    elif known:
+    elif has_intervals:
         spans = [
-            f"{units.format_ns(each.low)} to {units.format_ns(each.high)}" for each in (cost.unprofiled, cost.recorded)
+            f"{units.format_ns(cost_of.low)} to {units.format_ns(cost_of.high)}"
+            for cost_of in (cost.unprofiled, cost.recorded)
         ]
         took = f"a step took {unprofiled} unprofiled ({spans[0]}) and {recorded} recorded ({spans[1]})"
         sentence = f"Whether recording slowed the steps is inconclusive: {took}"

@@ -74,7 +74,7 @@ def _list_groups(groups: Iterable[tuple[str, ...]]) -> str:
 def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
     if copies := dict.fromkeys(group for side in sides for group in side.copies):
         yield _caution("copies", sentence=f"Copies of one recording count once: {_list_groups(copies)}")
-    counts = [max(each.activities["gpu"].nunique() for each in side.recordings) for side in sides]
+    counts = [max(recording.activities["gpu"].nunique() for recording in side.recordings) for side in sides]
     if counts[0] != counts[1] and all(counts):
         base, new = (units.format_things(count, "GPU") for count in counts)
         sentence = f"The baseline has work on {base}, the new side on {new}"
@@ -99,16 +99,16 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
 def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
     def differ(fact: Callable[[Analysis], str]) -> list[str]:
-        facts = [[fact(each) for each in side.recordings] for side in sides]
-        told = [join_facts(each) for each in facts]
-        return told if told[0] != told[1] and all(map(any, facts)) else []  # what one does not say may be the same
+        facts = [[fact(recording) for recording in side.recordings] for side in sides]
+        texts = [join_facts(of_side) for of_side in facts]
+        return texts if texts[0] != texts[1] and all(map(any, facts)) else []  # what one does not say may be the same
 
-    if sources := differ(lambda each: _SOURCES[each.tensor_source]):
+    if sources := differ(lambda recording: _SOURCES[recording.tensor_source]):
         sentence = f"Tensor Active comes from {sources[0]} in the baseline, from {sources[1]} in the new side"
         yield _caution("different-samples", sentence=sentence)
     for rule, what, facts in (
-        ("different-drivers", "driver", differ(lambda each: each.recording.driver_version)),
-        ("different-recorders", "Nsight Systems version", differ(lambda each: each.recording.nsys_version)),
+        ("different-drivers", "driver", differ(lambda recording: recording.recording.driver_version)),
+        ("different-recorders", "Nsight Systems version", differ(lambda recording: recording.recording.nsys_version)),
         ("different-frequencies", "sampling frequency", differ(lambda e: units.format_hz(e.recording.frequency_hz))),
     ):
         if facts:
@@ -116,7 +116,7 @@ def _about_recorders(sides: tuple[Side, Side]) -> Iterator[Finding]:
 
 
 def _about_captures(sides: tuple[Side, Side]) -> Iterator[Finding]:
-    lengths = [np.median([each.recording.duration_ns for each in side.recordings]) for side in sides]
+    lengths = [np.median([recording.recording.duration_ns for recording in side.recordings]) for side in sides]
     counts = _count_steps(sides)
     if min(lengths) > 0 and max(lengths) > LONGER * min(lengths):
         base, new = map(units.format_ns, lengths)

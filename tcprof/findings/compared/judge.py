@@ -69,7 +69,7 @@ class ComparedFindings:
 
     def name_warnings(self, base: str, new: str) -> tuple[str, ...]:
         """The warnings, likewise."""
-        old, other, both = (texts_of(found, Severity.CAUTION) for found in (self.base, self.new, self.cautions))
+        old, other, both = (texts_of(findings, Severity.CAUTION) for findings in (self.base, self.new, self.cautions))
         of_base = [text if text in other else f"{base}: {text}" for text in old]
         return (*both, *of_base, *(f"{new}: {text}" for text in other if text not in old))
 
@@ -91,8 +91,8 @@ def judge_comparison(comparison: Comparison) -> ComparedFindings:
 
 def _judge_gpu(comparison: Comparison, gpu: int, doubt: str, why: str) -> Verdict:
     """What doubts the verdict comes first."""
-    found = judge_change(comparison, gpu)
-    return Verdict(doubt, why, found.sentences) if doubt else found
+    findings = judge_change(comparison, gpu)
+    return Verdict(doubt, why, findings.sentences) if doubt else findings
 
 
 def judge_gate(
@@ -108,25 +108,25 @@ def judge_gate(
     """
     comparison = findings.comparison
     rows = comparison.rows if rows is None else rows
-    asked = any(isinstance(each, FindingCondition) for each in conditions)
+    asked = any(isinstance(condition, FindingCondition) for condition in conditions)
     named = [  # of one name the best
-        {each.rule: (each.gpu, each.sentence) for each in reversed(advise(one)) if each.is_shown}
-        for one in (comparison.new.recordings if asked else ())
+        {advice.rule: (advice.gpu, advice.sentence) for advice in reversed(advise(recording)) if advice.is_shown}
+        for recording in (comparison.new.recordings if asked else ())
     ]
     judgements = (
-        judge_finding(each, named)
-        if isinstance(each, FindingCondition)
-        else judge_condition(each, rows, comparison.step_path, findings.caveats)
-        for each in conditions
+        judge_finding(condition, named)
+        if isinstance(condition, FindingCondition)
+        else judge_condition(condition, rows, comparison.step_path, findings.caveats)
+        for condition in conditions
     )
     return Gate(tuple(judgements), strict)
 
 
 def _judge_side(side: Side) -> tuple[Finding, ...]:
     """Faults, then cautions of its recordings; what several have is said once."""
-    found = [each for recording in side.recordings for each in faults.find_faults(recording)]
-    found += [each for recording in side.recordings for each in cautions.find_cautions(recording)]
-    return tuple(dict.fromkeys(found))
+    findings = [fault for recording in side.recordings for fault in faults.find_faults(recording)]
+    findings += [caution for recording in side.recordings for caution in cautions.find_cautions(recording)]
+    return tuple(dict.fromkeys(findings))
 
 
 def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[str, str]:
@@ -138,21 +138,23 @@ def _describe_doubt(comparison: Comparison, sides: dict[str, tuple[Finding, ...]
         return "Cannot compare: both sides have the same recording.", ""
     if unmapped := find_unmapped(comparison):
         return "Unreliable: a range that was mapped is missing.", f"{unmapped[0].sentence}."
-    faulty = [name for name, found in sides.items() if any(each.severity == Severity.FAULT for each in found)]
+    faulty = [
+        name for name, findings in sides.items() if any(finding.severity == Severity.FAULT for finding in findings)
+    ]
     return f"Unreliable: see the faults of {' and '.join(faulty)}." if faulty else "", ""
 
 
 def _list_caveats(comparison: Comparison, sides: dict[str, tuple[Finding, ...]]) -> tuple[Caveat, ...]:
-    found = [Caveat(finding.sentence) for finding in find_unmapped(comparison)]
-    found += [Caveat(finding.sentence, "base") for finding in find_shared(comparison)]
+    caveats = [Caveat(finding.sentence) for finding in find_unmapped(comparison)]
+    caveats += [Caveat(finding.sentence, "base") for finding in find_shared(comparison)]
     models = gpu_models(comparison.base, comparison.new)
     if models[0] != models[1]:
-        found.append(Caveat(f"different GPUs: {models[0]} against {models[1]}"))
+        caveats.append(Caveat(f"different GPUs: {models[0]} against {models[1]}"))
     # What is lost comes first; what that means, and what to do, is said in full with the faults.
-    found += [
+    caveats += [
         Caveat(f"{_HAS_FAULT[side]}: {fault.sentence}", side, _ON_THE_CPU)
         for side, of_side in sides.items()
         for fault in of_side
         if fault.severity == Severity.FAULT
     ]
-    return tuple(found)
+    return tuple(caveats)

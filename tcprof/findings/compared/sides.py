@@ -21,17 +21,17 @@ class SideFigures:
 
 def measure_side(side: Side, gpu: int, iterates: bool = True) -> SideFigures:
     """The figures of a side over its steps, or where the comparison has none over the whole captures."""
-    measured = [measure_step_figures(each, gpu) for each in side.recordings if iterates]
-    steps = [each for each in measured if each is not None]
+    measured = [measure_step_figures(recording, gpu) for recording in side.recordings if iterates]
+    steps = [figures for figures in measured if figures is not None]
     if steps:
-        active, idle = [each.tensor_active_pct for each in steps], [each.idle_pct for each in steps]
+        active, idle = [figures.tensor_active_pct for figures in steps], [figures.idle_pct for figures in steps]
     else:
-        captures = [each.whole_capture(gpu) for each in side.recordings]
+        captures = [recording.whole_capture(gpu) for recording in side.recordings]
         active = [float(rows[HEADLINE.name].sum(min_count=1)) for rows in captures]
         idle = [100 * (1 - rows["busy_ns"].sum(min_count=1) / max(rows["gpu_window_ns"].sum(), 1)) for rows in captures]
-    return SideFigures(_median(active), _median(idle), sum(each.count for each in steps))
+    return SideFigures(_median(active), _median(idle), sum(figures.count for figures in steps))
 
 
 def _median(values: list[float]) -> float:
-    known = [value for value in values if not math.isnan(value)]
-    return float(np.median(known)) if known else math.nan
+    numbers = [value for value in values if not math.isnan(value)]
+    return float(np.median(numbers)) if numbers else math.nan

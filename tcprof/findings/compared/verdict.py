@@ -128,22 +128,22 @@ def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     """How the time changed: the head, its times, and further sentences."""
     row, (_, name) = time_row(comparison, gpu), side_names(comparison)
     iterates, time = bool(comparison.step_path), name_time(row)
-    shown = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
+    subject = f"Median {time}" if iterates else f"{time[:1].upper()}{time[1:]} of the whole capture"
     if math.isnan(row["base"]) or math.isnan(row["new"]):
-        return "Cannot compare: the time of a side is unknown.", f"{shown} {_times(row)}."
+        return "Cannot compare: the time of a side is unknown.", f"{subject} {_times(row)}."
     mean = of_means(row)
     if sure_statistics(row) == (MEAN,):
         some = "take longer" if mean["verdict"] == HIGHER else "take less time"
         same = "unchanged" if row["verdict"] == EQUAL else "inconclusive"
-        said = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
-        return *said, f"The median {time} is {same}: {_times(row)} ({_ratio(row)}).", *_survives(mean)
-    said = say_change(row, name, shown)
+        sentences = f"By the mean, {name} {_changed(mean)}.", f"Mean {time} {_times(mean)}. Some steps {some}."
+        return *sentences, f"The median {time} is {same}: {_times(row)} ({_ratio(row)}).", *_survives(mean)
+    sentences = say_change(row, name, subject)
     if not is_shown(row):
-        return said
+        return sentences
     if not mean_differs(row):
-        return *said, *_survives(row)
+        return *sentences, *_survives(row)
     by_mean = f"{name} {_changed(mean)}" if is_shown(mean) else f"this is inconclusive: {_ratio(mean)}"
-    return *said, f"By the mean, {by_mean}, {_times(mean)}.", *_survives(row)
+    return *sentences, f"By the mean, {by_mean}, {_times(mean)}.", *_survives(row)
 
 
 _TIMES = {"gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
@@ -196,10 +196,10 @@ def _tensor(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if math.isnan(base) and math.isnan(new):
         return ("Tensor Active is unknown.",)
     unsure = ", inconclusive" if not is_shown(row) and base != new else ""
-    said = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
+    sentence = f"Mean Tensor Active {units.format_pct(base)} → {units.format_pct(new)}{unsure}."
     if "rounded" in {side.first.tensor_source for side in (comparison.base, comparison.new)}:
-        said += " It comes from rounded samples, which read too high at low values."
-    return (said,)
+        sentence += " It comes from rounded samples, which read too high at low values."
+    return (sentence,)
 
 
 def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
@@ -210,9 +210,9 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < _ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
-    said = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"
+    sentence = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"
     most = _replaced(parts, part) or _describe_part(part)
-    return f"{said}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
+    return f"{sentence}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
 
 
 def _against(parts: pd.DataFrame, total: float) -> str:
@@ -220,8 +220,8 @@ def _against(parts: pd.DataFrame, total: float) -> str:
     kinds = parts["part"].where(parts["part"].isin(_NO_KERNELS), "kernels")
     changes = parts["change"].groupby(kinds).sum().drop(TOTAL)
     against = changes[changes * total < -_NOTABLE * total**2].sort_values(key=abs, ascending=False)
-    told = [f"{_NAMES.get(kind, kind)} {units.format_signed_ns(change)}" for kind, change in against.items()]
-    return f" Against it: {', '.join(told)}." if told else ""
+    opposed = [f"{_NAMES.get(kind, kind)} {units.format_signed_ns(change)}" for kind, change in against.items()]
+    return f" Against it: {', '.join(opposed)}." if opposed else ""
 
 
 def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
@@ -232,12 +232,12 @@ def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
         return ""
     if largest["part"] not in ("removed kernels", "new kernels") and abs(change) < abs(largest["change"]):
         return ""
-    told = [
+    kinds = [
         f"{units.format_ns(rows[side].sum())} of {rows.loc[rows[side].idxmax(), f'{side}_class']}"
         + " and others" * (len(rows) > 1)
         for rows, side in ((gone, "base"), (come, "new"))
     ]
-    return f"{told[0]} are gone, {told[1]} are new"
+    return f"{kinds[0]} are gone, {kinds[1]} are new"
 
 
 def _describe_part(part: pd.Series) -> str:

@@ -18,7 +18,7 @@ from tcprof.findings.pricing.step import Levels, Step
 from tcprof.frames import HOST_TO_DEVICE, IN_NO_MODULE, PINNED
 from tcprof.untrusted import one_line
 
-_SHOWN = 3
+_MOST_LISTED = 3
 _COUNTED = 0.9  # of kernels' time, so that what these move stands for all
 TRY = "Try it, and compare with 'tcprof compare'."
 
@@ -26,7 +26,7 @@ TRY = "Try it, and compare with 'tcprof compare'."
 def make_advice(
     step: Step,
     rule: str,
-    said: tuple[str, str, str],
+    text: tuple[str, str, str],
     options: Sequence[Option] = (),
     about: Subject | None = None,
     evidence: Sequence[str] = (),
@@ -45,9 +45,9 @@ def make_advice(
     return Advice(
         rule=rule,
         severity=Severity.ADVICE,
-        action=said[0],
-        sentence=said[1],
-        consequence=said[2],
+        action=text[0],
+        sentence=text[1],
+        consequence=text[2],
         gpu=step.gpu,
         gpus=(step.gpu,),
         about=about or Subject(),
@@ -95,7 +95,7 @@ def _by_time(launches: pd.DataFrame, column: str, names: "pd.Series[str]") -> tu
     return tuple(str(name) for name in named.sort_values(ascending=False, kind="stable").index)
 
 
-def hide(step: Step, shares: Levels, time_ns: float) -> Levels:
+def cap_to_overlap(step: Step, shares: Levels, time_ns: float) -> Levels:
     """Shares of what is to run beside the rest of the step: of more than that is long nothing is saved."""
     return shares * min(time_ns, max(0.0, step.length_ns - time_ns))
 
@@ -128,18 +128,18 @@ def describe_bytes(step: Step, rows: pd.DataFrame) -> tuple[str, ...]:
     return (f"they move {units.format_bytes(moved)}, which takes {time} at the memory's bandwidth",)
 
 
-def list_kernels(rows: pd.DataFrame, told: Sequence[str] = ()) -> tuple[str, ...]:
+def list_kernels(rows: pd.DataFrame, notes: Sequence[str] = ()) -> tuple[str, ...]:
     """The kernels that take most, a line each, with what else is told of each row."""
     lines = []
-    more = (*(f"; {each}" for each in told), *[""] * _SHOWN)
-    shown = rows[["name", "path", "launches", "exposed_ns"]].head(_SHOWN).to_dict("records")
-    for row, of_row in zip(shown, more, strict=False):
+    more = (*(f"; {note}" for note in notes), *[""] * _MOST_LISTED)
+    records = rows[["name", "path", "launches", "exposed_ns"]].head(_MOST_LISTED).to_dict("records")
+    for row, of_row in zip(records, more, strict=False):
         where = f", mostly in “{one_line(row['path'], 60)}”" if row["path"] else ""
         launches = units.format_things(row["launches"], "launch", "launches")
         lines.append(f"{short_name(row['name'])}: {units.format_ns(row['exposed_ns'])} in {launches}{where}{of_row}")
-    rest = len(rows) - _SHOWN
+    rest = len(rows) - _MOST_LISTED
     if rest > 0:
-        time = units.format_ns(rows["exposed_ns"][_SHOWN:].sum())
+        time = units.format_ns(rows["exposed_ns"][_MOST_LISTED:].sum())
         lines.append(f"{units.format_things(rest, 'more kernel')}: {time}")
     return tuple(lines)
 
@@ -175,17 +175,17 @@ def _time_calls(launches: pd.DataFrame) -> Floats:
     order = np.lexsort((start, thread, process))
     until_next = np.diff(start[order])
     is_next = (np.diff(process[order]) == 0) & (np.diff(thread[order]) == 0) & (until_next < LONG_NS)
-    found: Floats = np.minimum(call, LONG_NS)
-    found[order[:-1][is_next]] = until_next[is_next]
-    return found
+    time_ns: Floats = np.minimum(call, LONG_NS)
+    time_ns[order[:-1][is_next]] = until_next[is_next]
+    return time_ns
 
 
 def are_pinned(step: Step) -> bool:
     """Whether most bytes that the steps copy to the GPU come from pinned memory, as recorded, or else as guessed."""
     copies = _copies_in_steps(step)
-    known = copies[copies["host_memory"] != ""]
-    if len(known):
-        return is_mostly_pinned(known)
+    recorded = copies[copies["host_memory"] != ""]
+    if len(recorded):
+        return is_mostly_pinned(recorded)
     large = copies[copies["moved_bytes"] > _SMALL_BYTES]
     launch = launches_of(step.analysis.api_calls, large)
     returned = np.append(step.analysis.api_calls["returned_ns"].to_numpy(), np.nan)[launch]
@@ -199,7 +199,7 @@ def is_mostly_pinned(copies: pd.DataFrame) -> bool:
     return bool(pinned > _MOSTLY * copies["moved_bytes"].sum())
 
 
-def tell_guess(step: Step) -> tuple[str, ...]:
+def note_inferred_pinning(step: Step) -> tuple[str, ...]:
     """That it was not recorded, and only guessed, whether memory is pinned; nothing where it was."""
     return _GUESSED * bool((_copies_in_steps(step)["host_memory"] == "").all())
 

@@ -20,19 +20,19 @@ from tcprof.findings.pricing.step import Step, measure_step
 
 _AS_LONG = 0.05  # of a step: GPUs that work together have steps as long as each other's
 _PARTS_PCT = 10.0  # of a step: GPUs that wait so long for what others send are no copies of each other
-_TOLD = 0.01  # of a price: what changes it by less is not told
+_NOTABLE = 0.01  # of a price: what changes it by less is not told
 _SAME = 0.5  # of all names that two findings are about: the same work, but for what one GPU alone does
 _SENDING = "the GPUs send data to each other: whether a step ends earlier depends on what the others do meanwhile"
 
-Found = Mapping[int, Sequence[Advice]]
+AdviceByGpu = Mapping[int, Sequence[Advice]]
 Rules = Mapping[str, Rule]
 
 
 def measure_steps(analysis: Analysis) -> dict[int, Step]:
     """The mean step of each GPU that has one, each with those of all."""
-    found = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"]}
+    steps = {int(gpu): measure_step(analysis, int(gpu)) for gpu in analysis.gpus["gpu"]}
     beside: dict[int, Step] = {}
-    beside |= {gpu: replace(step, beside=beside) for gpu, step in found.items() if step is not None}
+    beside |= {gpu: replace(step, beside=beside) for gpu, step in steps.items() if step is not None}
     return beside
 
 
@@ -57,41 +57,41 @@ def waiting_ns(step: Step) -> float:
     return times[step.gpu] - min(times.values())
 
 
-def price_together(steps: Mapping[int, Step], found: Found, rules: Rules) -> dict[int, list[Advice]]:
+def price_together(steps: Mapping[int, Step], by_gpu: AdviceByGpu, rules: Rules) -> dict[int, list[Advice]]:
     """Advice whose prices are of steps that end with the slowest GPU; the rules are by the names of findings."""
-    return {gpu: [_price(steps[gpu], each, found, rules) for each in found[gpu]] for gpu in found}
+    return {gpu: [_price(steps[gpu], advice, by_gpu, rules) for advice in by_gpu[gpu]] for gpu in by_gpu}
 
 
-def _price(step: Step, advice: Advice, found: Found, rules: Rules) -> Advice:
+def _price(step: Step, advice: Advice, by_gpu: AdviceByGpu, rules: Rules) -> Advice:
     times = times_of_communication(step)
     if len(times) == 1 or not advice.gain.is_known or rules[advice.rule].of_all_gpus:
         return advice
     if step.share_pct(time_of(find_sent(step))) >= _PARTS_PCT:
-        gains = [replace(each.gain, low_pct=min(0.0, each.gain.low_pct)) for each in advice.options]
+        gains = [replace(option.gain, low_pct=min(0.0, option.gain.low_pct)) for option in advice.options]
         return advice.with_gains(gains, _SENDING)
     waits = {gpu: time - min(times.values()) for gpu, time in times.items()}
     is_idle = rules[advice.rule].idle in (IdleTime.FIRST, IdleTime.SHARED, IdleTime.REST)
     gains, limits = [], []
     for option in advice.options:
-        saved = {gpu: _saved(step, gpu, advice, option, found, is_idle) + wait for gpu, wait in waits.items()}
+        saved = {gpu: _saved(step, gpu, advice, option, by_gpu, is_idle) + wait for gpu, wait in waits.items()}
         limits.append(min(saved, key=lambda gpu: float(saved[gpu][1])))
         shares = 100 * np.minimum.reduce(list(saved.values())) / option.gain.step_ns
         gain = option.gain.with_shares(shares.tolist()).because(f"GPU {limits[-1]} takes as long")
         gains.append(gain if option.gain.is_known else option.gain)
-    told = f"the GPUs run in lockstep: GPU {limits[0]} limits the saving"
+    note = f"the GPUs run in lockstep: GPU {limits[0]} limits the saving"
     if waits[step.gpu] > waits[limits[0]]:
-        told += f"; GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of each step for it"
-    is_told = abs(gains[0].likely_ns - advice.gain.likely_ns) > _TOLD * abs(advice.gain.likely_ns)
-    return advice.with_gains(gains, *([told] if is_told else []))
+        note += f"; GPU {step.gpu} waits {units.format_ns(waits[step.gpu])} of each step for it"
+    is_notable = abs(gains[0].likely_ns - advice.gain.likely_ns) > _NOTABLE * abs(advice.gain.likely_ns)
+    return advice.with_gains(gains, *([note] if is_notable else []))
 
 
-def _saved(step: Step, gpu: int, advice: Advice, option: Option, found: Found, is_idle: bool) -> Floats:
+def _saved(step: Step, gpu: int, advice: Advice, option: Option, by_gpu: AdviceByGpu, is_idle: bool) -> Floats:
     """What a GPU saves by the same, in ns: as advised there, or as far as the same is to be saved there."""
     gain = option.gain
     if gpu != step.gpu:
-        same = (each for one in found[gpu] if one.rule == advice.rule for each in one.options)
-        known = (each.gain for each in same if each.title == option.title and each.gain.is_known)
-        gain = next(known, None) or _estimate(step, step.beside[gpu], advice, gain, is_idle)
+        same = (other for one in by_gpu[gpu] if one.rule == advice.rule for other in one.options)
+        gains = (other.gain for other in same if other.title == option.title and other.gain.is_known)
+        gain = next(gains, None) or _estimate(step, step.beside[gpu], advice, gain, is_idle)
     return np.array(gain.shares_pct) / 100 * gain.step_ns
 
 
@@ -100,21 +100,21 @@ def _estimate(step: Step, other: Step, advice: Advice, gain: Gain, is_idle: bool
     if is_idle:
         part = min(1.0, other.idle_ns / step.idle_ns) if step.idle_ns > 0 else 0.0
         return replace(gain, low_pct=0.0, likely_pct=part * gain.likely_pct)
-    of_steps = (each.kernels for each in (step, other))
-    own, there = (time_of(kernels[kernels["name"].isin(advice.about.kernels)]) for kernels in of_steps)
-    part = there / own if own > 0 else 0.0
+    of_steps = (side.kernels for side in (step, other))
+    here, there = (time_of(kernels[kernels["name"].isin(advice.about.kernels)]) for kernels in of_steps)
+    part = there / here if here > 0 else 0.0
     return other.price_kernels(part * np.array([0.0, max(0.0, gain.likely_ns), max(0.0, gain.high_ns)]))
 
 
-def join_alike(found: Sequence[Advice]) -> list[Advice]:
+def join_alike(findings: Sequence[Advice]) -> list[Advice]:
     """Advice of one rule, about the same, with prices that agree, as one for all GPUs, by the figures of the first."""
     groups: list[list[Advice]] = []
-    for each in found:
-        group = next((group for group in groups if _are_alike(group, each)), None)
+    for advice in findings:
+        group = next((group for group in groups if _are_alike(group, advice)), None)
         if group is None:
-            groups.append([each])
+            groups.append([advice])
         else:
-            group.append(each)
+            group.append(advice)
     return [group[0] if len(group) == 1 else _join(group) for group in groups]
 
 
@@ -122,18 +122,18 @@ def _are_alike(group: Sequence[Advice], other: Advice) -> bool:
     first = group[0]
     return (
         first.rule == other.rule
-        and all(each.gpu != other.gpu for each in group)
+        and all(advice.gpu != other.gpu for advice in group)
         and [option.title for option in first.options] == [option.title for option in other.options]
         and _is_same(first.about, other.about)
-        and all(_agree(each.gain, other.gain) for each in group)
+        and all(_agree(advice.gain, other.gain) for advice in group)
     )
 
 
 def _is_same(one: Subject, other: Subject) -> bool:
     """Whether two subjects are mostly the same by what tells most: kernels, or else ranges, or else modules."""
-    for own, there in ((one.kernels, other.kernels), (one.ranges, other.ranges), (one.modules, other.modules)):
-        if own or there:
-            return len({*own} & {*there}) >= _SAME * len({*own, *there})
+    for here, there in ((one.kernels, other.kernels), (one.ranges, other.ranges), (one.modules, other.modules)):
+        if here or there:
+            return len({*here} & {*there}) >= _SAME * len({*here, *there})
     return True
 
 
@@ -146,16 +146,18 @@ def _agree(one: Gain, other: Gain) -> bool:
 
 
 def _join(group: Sequence[Advice]) -> Advice:
-    first, unsure = group[0], min(group, key=lambda each: (LOW, MEDIUM, HIGH).index(each.confidence))
-    gains = [_join_gains([each.gain for each in alike]) for alike in zip(*(one.options for one in group), strict=True)]
-    told = f"these figures are of {name_gpus([first.gpu])}"
-    likely = sorted(each.gain.likely_pct for each in group)
-    lowest, highest = (units.format_pct(each) for each in (likely[0], likely[-1]))
+    first, unsure = group[0], min(group, key=lambda advice: (LOW, MEDIUM, HIGH).index(advice.confidence))
+    gains = [
+        _join_gains([option.gain for option in alike]) for alike in zip(*(one.options for one in group), strict=True)
+    ]
+    note = f"these figures are of {name_gpus([first.gpu])}"
+    likely = sorted(advice.gain.likely_pct for advice in group)
+    lowest, highest = (units.format_pct(pct) for pct in (likely[0], likely[-1]))
     if lowest != highest:
-        told += f"; the saving is the mean of {lowest} to {highest}"
+        note += f"; the saving is the mean of {lowest} to {highest}"
     return replace(
-        first.with_gains(gains, told),
-        gpus=tuple(sorted(each.gpu for each in group)),
+        first.with_gains(gains, note),
+        gpus=tuple(sorted(advice.gpu for advice in group)),
         confidence=unsure.confidence,
         raise_confidence=unsure.raise_confidence,
     )

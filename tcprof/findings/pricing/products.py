@@ -66,7 +66,7 @@ def share_of_reached(step: Step, rows: pd.DataFrame) -> Floats:
     """The rate of products on Tensor Cores as a share of what others of as many FLOP reach; NaN where not known."""
     flop = (rows["tensor_flop"] / rows["launch_count"]).to_numpy(np.float64)
     precisions = rows["precision"].tolist()
-    best = np.array([reached(step.chip, *each)[()] for each in zip(precisions, flop, strict=True)], dtype=np.float64)
+    best = np.array([reached(step.chip, *row)[()] for row in zip(precisions, flop, strict=True)], dtype=np.float64)
     share: Floats = rows["tensor_tflops"].to_numpy(np.float64) * 1e12 / best
     return share
 
@@ -90,7 +90,7 @@ def lacks_precision(step: Step, precision: str) -> bool:
 
 def half_precision(step: Step) -> str:
     """The 16 bits to compute in: bf16, or fp16 where the chip has no other; empty where it has neither."""
-    return next((each for each in ("bf16", "fp16") if not lacks_precision(step, each)), "")
+    return next((half for half in ("bf16", "fp16") if not lacks_precision(step, half)), "")
 
 
 def saved_by(step: Step, rows: pd.DataFrame, before: str, after: str) -> Levels:
@@ -155,10 +155,10 @@ def speedup(chip: Chip, before: str, after: str, duration_ns: Floats) -> Floats:
     """
     old, new = (_PRODUCTS[precision] * 1e3 for precision in (before, after))  # FLOP a ns
     measured = _on_line(duration_ns, _PRODUCTS["flop"] / old, new / old)
-    peaks = [_per_cycle(each, after) / _per_cycle(each, before) for each in (chip, find_chip(_PRODUCTS["chip"]))]
+    peaks = [_per_cycle(board, after) / _per_cycle(board, before) for board in (chip, find_chip(_PRODUCTS["chip"]))]
     here = peaks[0] if peaks[0] > 0 else math.nan
-    found: Floats = np.maximum(measured * here / peaks[1], 1.0)
-    return found
+    ratio: Floats = np.maximum(measured * here / peaks[1], 1.0)
+    return ratio
 
 
 def reached(chip: Chip, precision: str, flop: Floats) -> Floats:
@@ -172,8 +172,8 @@ def _on_line(at: Floats, places: Floats, values: Floats) -> Floats:
     """Values on a line, in logarithms, through those that were measured at two places; none above the second."""
     places, values = np.log(places), np.log(values)
     slope = (values[1] - values[0]) / (places[1] - places[0])
-    found: Floats = np.exp(np.minimum(values[0] + slope * (np.log(np.maximum(at, 1.0)) - places[0]), values[1]))
-    return found
+    values_at: Floats = np.exp(np.minimum(values[0] + slope * (np.log(np.maximum(at, 1.0)) - places[0]), values[1]))
+    return values_at
 
 
 def _per_cycle(chip: Chip, precision: str) -> float:

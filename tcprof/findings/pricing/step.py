@@ -138,11 +138,11 @@ class Step:
         """Of the step."""
         return 100 * time_ns / self.length_ns
 
-    def tell_share(self, time_ns: float) -> str:
+    def format_share(self, time_ns: float) -> str:
         """The same in words, with what it is of."""
         return f"{units.format_pct(self.share_pct(time_ns))} of {self.unit}"
 
-    def tell_length(self) -> str:
+    def format_length(self) -> str:
         """How long it is, in words."""
         return f"{units.format_ns(self.length_ns)} {self.unit.removeprefix('the ')}"
 
@@ -224,10 +224,10 @@ class Step:
 
         At the most ``more_ns`` of other idle time as well.
         """
-        others = self.idle_ns - self.host.idle_ns[LAUNCHES]
+        other_idle_ns = self.idle_ns - self.host.idle_ns[LAUNCHES]
 
         def gain(level: int, _: float, alone: float) -> float:
-            saved = shares[level] * max(0.0, alone - self.busy_ns - others)
+            saved = shares[level] * max(0.0, alone - self.busy_ns - other_idle_ns)
             idle = min(saved + more_ns * (level == 2), alone - self.busy_ns)
             return float(idle + of_busy[level] * self.busy_ns)
 
@@ -272,9 +272,9 @@ class Step:
     def _price(self, gain: _Pricing) -> Gain:
         """The lowest of low, the likely, and the highest of high gains over what recording may cost."""
         alone = [(tracing, self.alone_ns[tracing]) for tracing in self.tracing]
-        won_ns = np.array([[gain(level, *each) for each in alone] for level in range(3)])
-        won_ns[np.abs(won_ns) < 1] = 0.0  # less than 1 ns is rounding
-        shares = 100 * won_ns / [alone_ns for _, alone_ns in alone]
+        saved_ns = np.array([[gain(level, *of_level) for of_level in alone] for level in range(3)])
+        saved_ns[np.abs(saved_ns) < 1] = 0.0  # less than 1 ns is rounding
+        shares = 100 * saved_ns / [alone_ns for _, alone_ns in alone]
         # Steps that are played again may be a little too long; recording makes no step shorter.
         length = min(self.alone_ns[self.tracing[1]], self.length_ns)
         base = Gain(step_ns=length, of="the step" if self.name else "all work")

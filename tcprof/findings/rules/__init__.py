@@ -14,9 +14,9 @@ from tcprof.findings.pricing.step import Step
 @cache
 def load_rules() -> tuple[Rule, ...]:
     """All rules, by their names."""
-    names = sorted(each.name for each in pkgutil.iter_modules(__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     modules = [import_module(f"{__name__}.{name}") for name in names]
-    rules = [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]
+    rules = [value for module in modules for value in vars(module).values() if isinstance(value, Rule)]
     return tuple(sorted(rules, key=lambda rule: rule.names))
 
 
@@ -28,7 +28,7 @@ def rules_of_findings() -> dict[str, Rule]:
 
 def apply_rules(step: Step) -> list[Advice]:
     """What all rules find, in their order; those that ask for other findings come after these."""
-    found = {rule.names: rule.find(step) for rule in load_rules() if not rule.after}
-    names = {advice.rule for advices in found.values() for advice in advices}
-    found |= {rule.names: rule.find(step, names & {*rule.after}) for rule in load_rules() if rule.after}
-    return [advice for rule in load_rules() for advice in found[rule.names]]
+    findings = {rule.names: rule.find(step) for rule in load_rules() if not rule.after}
+    names = {advice.rule for advices in findings.values() for advice in advices}
+    findings |= {rule.names: rule.find(step, names & {*rule.after}) for rule in load_rules() if rule.after}
+    return [advice for rule in load_rules() for advice in findings[rule.names]]

@@ -53,16 +53,16 @@ def fusion(step: Step) -> list[Advice]:
     if step.share_pct(time) < 10.0 or rows["launches"].sum() < 10:
         return []
     count = units.format_count(rows["launches"].sum())
-    said = (
+    text = (
         f"Fuse {count} small kernels",
-        f"{count} small kernels between matrix multiplications take {step.tell_share(time)}",
+        f"{count} small kernels between matrix multiplications take {step.format_share(time)}",
         "A compiler fuses them, so that the GPU reads and writes less.",
     )
     measured = MEASURED["fusion"]
     # A compiler fuses those of attention, too, though they are in the price of another rule.
     saved = measured["saved"] * (time + np.array([0.0, 0.0, of_attention.sum()]))
     option = Option("torch.compile", _COMPILE, step.price_kernels(saved, measured["cpu"]))
-    return [make_advice(step, "fusion", said, [option], None, describe_bytes(step, rows), rows=rows)]
+    return [make_advice(step, "fusion", text, [option], None, describe_bytes(step, rows), rows=rows)]
 
 
 def _find_looped(step: Step) -> pd.DataFrame:
@@ -96,11 +96,11 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     measured = MEASURED["optimizer"]
     saved = measured["saved_adam" if is_adam else "saved_others"] * time
     spared = measured["spared_looped" if is_looped else "spared_in_lists"] * on_cpu
-    said = (
+    text = (
         "Use a fused optimizer",
-        f"Launching the optimizer's many kernels takes the CPU {step.tell_share(on_cpu)}"
+        f"Launching the optimizer's many kernels takes the CPU {step.format_share(on_cpu)}"
         if on_cpu > time
-        else f"The optimizer's many kernels take {step.tell_share(time)}",
+        else f"The optimizer's many kernels take {step.format_share(time)}",
         "Each of them passes over the optimizer's state; a fused optimizer passes over it once.",
     )
     gain = step.price_kernels(saved, spared_ns=spared)
@@ -108,7 +108,7 @@ def unfused_optimizer(step: Step) -> list[Advice]:
     about = "about " * is_looped  # by those that are told apart
     launches = (f"launching them takes the CPU {about}{units.format_ns(on_cpu)}, as recorded",) * (on_cpu > 0)
     evidence = (*launches, *describe_bytes(step, rows))
-    return [make_advice(step, "unfused-optimizer", said, options, None, evidence, MEDIUM, rows=rows)]
+    return [make_advice(step, "unfused-optimizer", text, options, None, evidence, MEDIUM, rows=rows)]
 
 
 _KINDS = ("is_layout_change", "is_norm_channels_first", "is_pooling_channels_first")
@@ -128,16 +128,16 @@ def layout_changes(step: Step) -> list[Advice]:
     time, of_changes = time_of(rows), time_of(changes)
     if step.share_pct(time) < 2.0 or step.share_pct(of_changes) < 0.5:
         return []
-    said = (
+    text = (
         "Use channels last",
-        f"Convolutions run channels first. Layout changes take {step.tell_share(of_changes)}. Norms and pooling in "
-        f"this layout take {step.tell_share(time - of_changes)}",
+        f"Convolutions run channels first. Layout changes take {step.format_share(of_changes)}. Norms and pooling in "
+        f"this layout take {step.format_share(time - of_changes)}",
         "With channels last cuDNN changes no layout, and norms, pooling and convolutions are faster.",
     )
     kinds = {"layout": changes, "norms": norms, "pooling": pooling, "products": step.kernels[is_product(step)]}
     saved = np.sum([measured[kind] * time_of(part) for kind, part in kinds.items()], axis=0)
     option = Option("channels last", _LAST, step.price_kernels(saved, measured["cpu"]))
-    return [make_advice(step, "layout-changes", said, [option], confidence=MEDIUM, rows=rows)]
+    return [make_advice(step, "layout-changes", text, [option], confidence=MEDIUM, rows=rows)]
 
 
 _LEAST_COPIES_PCT = (5.0, 15.0)  # without training, and with: layers of a network copy, too
@@ -195,7 +195,7 @@ def copies_on_gpu(step: Step) -> list[Advice]:
     time = time_of(rows)
     launched = step.launches["kernel"].isin(rows.index).mean()
     option = Option(action.lower(), code, _price_fewer(step, "copies_on_gpu", time, float(launched)))
-    sentence = f"{what} tensors within the GPU's memory in each step: {step.tell_share(time)}"
+    sentence = f"{what} tensors within the GPU's memory in each step: {step.format_share(time)}"
     return [
         make_advice(
             step,
@@ -231,9 +231,9 @@ def recomputation(step: Step) -> list[Advice]:
     time = float(again["exposed_ns"].sum()) / step.count
     if step.share_pct(time) < NOTABLE_PCT:
         return []
-    said = (
+    text = (
         "Recompute less",
-        f"Checkpointed layers run their forward pass twice: the second takes {step.tell_share(time)}",
+        f"Checkpointed layers run their forward pass twice: the second takes {step.format_share(time)}",
         "This saves memory; where the activations fit, it is not needed. The recording does not show memory use.",
     )
     memory = float(step.gpu_row["memory_bytes"])
@@ -245,7 +245,7 @@ def recomputation(step: Step) -> list[Advice]:
     ]
     look = "Compare torch.cuda.max_memory_allocated() of the program with the GPU's memory."
     about = about_launches(step, again["activity"])
-    return [make_advice(step, "recomputation", said, options, about, size, MEDIUM, look, rows)]
+    return [make_advice(step, "recomputation", text, options, about, size, MEDIUM, look, rows)]
 
 
 def _price_fewer(step: Step, kind: str, time_ns: float, fewer: float) -> Gain:

@@ -36,8 +36,8 @@ from tcprof.findings.pricing.builders import (
     about_step,
     are_pinned,
     make_advice,
+    note_inferred_pinning,
     replays_graphs,
-    tell_guess,
 )
 from tcprof.findings.pricing.products import lacks_precision
 from tcprof.findings.pricing.step import ALL, NONE, Step
@@ -88,13 +88,13 @@ def launch_bound(step: Step) -> list[Advice]:
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
     evidence = (
         f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
-        f"the GPU is busy {step.tell_share(step.busy_ns)}",
+        f"the GPU is busy {step.format_share(step.busy_ns)}",
         f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
     )
     has_ops = bool((step.analysis.nvtx_ranges["domain"] == OPS_DOMAIN).any()) and not step.is_timed_alone
-    said = (
+    text = (
         "Extend the CUDA graphs" if replays_graphs(step) else "Use CUDA graphs",
-        f"The GPU is idle {step.tell_share(idle)} while the CPU launches kernels",
+        f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels",
         "Fewer launches help. Mixed precision does not: it adds launches.",
     )
     is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
@@ -109,7 +109,7 @@ def launch_bound(step: Step) -> list[Advice]:
     if surer and (option := step.remedies.unprofiled):
         surer += f" Record with --annotate modules {option}." if has_ops else f" Measure it with {option}."
     about = about_step(step)
-    return [make_advice(step, "launch-bound", said, options, about, evidence, _confidence(step, gain), surer)]
+    return [make_advice(step, "launch-bound", text, options, about, evidence, _confidence(step, gain), surer)]
 
 
 def _confidence(step: Step, gain: Gain) -> str:
@@ -164,15 +164,15 @@ def cpu_work(step: Step) -> list[Advice]:
     action = "Overlap MPI with kernels" if is_of_mpi else "Reduce other CPU work"
     if is_loading:
         action = "Load data faster" if is_pinned else "Load data ahead"
-    said = (action, f"The GPU is idle {step.tell_share(idle)} while the CPU does not launch kernels", why)
-    evidence = (f"idle time of a step: {', '.join(named)}", *tell_guess(step)[: is_pinned and is_loading])
+    text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU does not launch kernels", why)
+    evidence = (f"idle time of a step: {', '.join(named)}", *note_inferred_pinning(step)[: is_pinned and is_loading])
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
     find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
     options = [load if is_loading else find_it]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
-    return [make_advice(step, "cpu-work", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, "cpu-work", text, options, about, evidence, confidence, surer)]
 
 
 _RESULTS = (
@@ -189,7 +189,7 @@ _OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is t
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
 _LOOP = 10  # calls one after another that are a loop
-_SHOWN, _NOTABLE_WAIT = 3, 0.01  # calls, and share of the waiting time, to be named
+_MOST_LISTED, _NOTABLE_WAIT = 3, 0.01  # calls, and share of the waiting time, to be named
 
 
 @rule("synchronizing-calls", idle=IdleTime.SHARED)
@@ -205,9 +205,9 @@ def synchronizing_calls(step: Step) -> list[Advice]:
     if step.replay is None or not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
         return []
     lost = _lost(step, 1.0, is_pageable)
-    said = (
+    text = (
         "Synchronize less",
-        f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.tell_length()}",
+        f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
         "No work is queued when they return, so the GPU waits for the next launches.",
     )
     waits = waits[waits["time_ns"] >= _NOTABLE_WAIT * waits["time_ns"].sum()]
@@ -215,7 +215,7 @@ def synchronizing_calls(step: Step) -> list[Advice]:
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
-    return [make_advice(step, "synchronizing-calls", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, "synchronizing-calls", text, options, about, evidence, confidence, surer)]
 
 
 def _lost(step: Step, cpu: float, but_for_copies: bool) -> float:
@@ -270,7 +270,7 @@ def _list_waits(waits: pd.DataFrame) -> tuple[str, ...]:
         f"{str(name).partition('_v')[0]}: {units.format_ns(row['time_ns'])} of waiting in "
         f"{units.format_things(row['count'], 'call')} a step"
         + (f", mostly in “{one_line(row['range'], 40)}”" if row["range"] else "")
-        for name, row in waits.head(_SHOWN).iterrows()
+        for name, row in waits.head(_MOST_LISTED).iterrows()
     )
 
 
@@ -288,12 +288,12 @@ def blocking_launches(step: Step) -> list[Advice]:
         return []
     waits = step.host.waits.loc[LAUNCH_THAT_BLOCKS]
     launches = units.format_things(waits["count"], "launch", "launches")
-    said = (
+    text = (
         "Unset CUDA_LAUNCH_BLOCKING",
-        f"Each launch waits for its kernel to end, and the GPU is idle {step.tell_share(step.idle_ns)}",
+        f"Each launch waits for its kernel to end, and the GPU is idle {step.format_share(step.idle_ns)}",
         "CUDA_LAUNCH_BLOCKING=1, which is for debugging, makes launches wait.",
     )
     evidence = (f"{launches} of a step wait for their kernels: {units.format_ns(waits['time_ns'])}",)
     options = [Option("unset CUDA_LAUNCH_BLOCKING", _UNSET, gain)]
     about = about_step(step)
-    return [make_advice(step, "blocking-launches", said, options, about, evidence, MEDIUM, _AGAIN)]
+    return [make_advice(step, "blocking-launches", text, options, about, evidence, MEDIUM, _AGAIN)]

@@ -23,12 +23,12 @@ def no_tensor_cores(step: Step) -> list[Advice]:
     """A GPU without Tensor Cores."""
     if not all(lacks_precision(step, precision) for precision in PRECISIONS):
         return []
-    said = (
+    text = (
         f"{one_line(str(step.gpu_row['name']), 60)} has no Tensor Cores",
         "This GPU has no Tensor Cores",
         "Volta was the first generation with them; the GTX 16 series has none either.",
     )
-    return [make_advice(step, "no-tensor-cores", said, confidence=HIGH, raise_confidence="")]
+    return [make_advice(step, "no-tensor-cores", text, confidence=HIGH, raise_confidence="")]
 
 
 _LIMITS = (
@@ -50,21 +50,21 @@ def low_clock(step: Step) -> list[Advice]:
     if step.share_pct(lost) < 5.0:
         return []
     mean = float((clock * rows["exposed_ns"]).sum() / rows["exposed_ns"].sum())
-    said = (
+    text = (
         f"Find what holds the clock at {units.format_hz(mean)}, below {units.format_hz(boost)}",
         f"Kernels that do not wait for memory run at {units.format_hz(mean)}. At {units.format_hz(boost)} they would "
-        f"take {step.tell_share(lost)} less",
+        f"take {step.format_share(lost)} less",
         "Dense work at the power limit looks like this; then the program cannot change it.",
     )
     option = Option("find the limit", _LIMITS)
-    return [make_advice(step, "low-clock", said, [option], None, (), HIGH, "", rows)]
+    return [make_advice(step, "low-clock", text, [option], None, (), HIGH, "", rows)]
 
 
 _LEAST_NS = 20_000
 _FEW = 0.5  # of the SMs
 _BLOCK = 128  # threads: smaller blocks leave most of an SM empty
 _MOST = 0.5  # of the time in which kernels run
-_SAID = {
+_BOUNDS = {
     MEMORY: "it is limited by memory bandwidth, at {dram_pct} of the peak",
     L2: "it is limited by the L2 cache, at {l2_pct} of the peak",
     L1: "it is limited by the L1 cache and shared memory, at {l1_pct} of their peak",
@@ -93,9 +93,9 @@ def _few_blocks(step: Step) -> list[Advice]:
     first = rows.iloc[0]
     count = units.format_things(first["blocks"], "block")
     divided, least = _divided(rows, sms, float(step.gpu_row["dram_bandwidth"]))
-    said = (
+    text = (
         f"Give {short_name(str(first['name']))} more than {count} for {units.format_count(sms)} SMs",
-        f"Kernels with too few blocks for the GPU take {step.tell_share(time_of(rows))}",
+        f"Kernels with too few blocks for the GPU take {step.format_share(time_of(rows))}",
         "An SM without a block has nothing to do. On all SMs, each at its present rate, they would take "
         f"{units.format_ns(divided)}.",
     )
@@ -107,7 +107,7 @@ def _few_blocks(step: Step) -> list[Advice]:
         f"# now {count} of {units.format_things(size, 'thread')}; with a loop over the grid, one or more for each SM:",
         f"kernel<<<{grid}, {block}>>>(...)  // CuPy: kernel(({grid},), ({block},), ...)",
     )
-    return [_advise(step, "few-blocks", said, rows, "more blocks", MEDIUM, code, gain)]
+    return [_advise(step, "few-blocks", text, rows, "more blocks", MEDIUM, code, gain)]
 
 
 def _divided(rows: pd.DataFrame, sms: float, bandwidth: float) -> tuple[float, float]:
@@ -120,23 +120,23 @@ def _divided(rows: pd.DataFrame, sms: float, bandwidth: float) -> tuple[float, f
 def _main_kernel(step: Step) -> list[Advice]:
     rows = step.kernels.head(1)
     first = rows.iloc[0]
-    what = _SAID.get(str(first["bound"]), "")
+    what = _BOUNDS.get(str(first["bound"]), "")
     time = time_of(rows)
     if not what or first["is_of_library"] or step.share_pct(time) < 30.0 or time < _MOST * time_of(step.kernels):
         return []
     shares = {name: units.format_pct(first[name]) for name in re.findall(r"\{(\w+)\}", what)}
-    said = (
+    text = (
         f"Look into {short_name(str(first['name']))}: {units.format_pct(step.share_pct(time))} of the time",
-        f"{short_name(str(first['name']))} takes {step.tell_share(time)}; {what.format(**shares)}",
+        f"{short_name(str(first['name']))} takes {step.format_share(time)}; {what.format(**shares)}",
         "Nsight Compute shows line by line what the kernel waits for.",
     )
-    return [_advise(step, "main-kernel", said, rows, "look into the kernel", MEDIUM)]
+    return [_advise(step, "main-kernel", text, rows, "look into the kernel", MEDIUM)]
 
 
 def _advise(
     step: Step,
     name: str,
-    said: tuple[str, str, str],
+    text: tuple[str, str, str],
     rows: pd.DataFrame,
     title: str,
     confidence: str,
@@ -144,4 +144,4 @@ def _advise(
     gain: Gain = UNPRICED,
 ) -> Advice:
     option = Option(title, (*ncu_command(step.analysis, int(rows.index[0])), *code), gain)
-    return make_advice(step, name, said, [option], None, (), confidence, "", rows)
+    return make_advice(step, name, text, [option], None, (), confidence, "", rows)

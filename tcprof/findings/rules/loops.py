@@ -169,8 +169,8 @@ def _advise(
     if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
         return []
     count = units.format_count(len(launches) / step.count)
-    what = f"launching {count} kernels takes the CPU {step.tell_share(on_cpu)}"
-    what = what if on_cpu > time else f"{count} kernels take {step.tell_share(time)}"
+    what = f"launching {count} kernels takes the CPU {step.format_share(on_cpu)}"
+    what = what if on_cpu > time else f"{count} kernels take {step.format_share(time)}"
     saved, spared = _MEASURED["saved"] * time, _MEASURED["spared"] * on_cpu
     gain = step.price_kernels(saved, np.array([1.0, 1.0, 1.0]), spared)
     return [

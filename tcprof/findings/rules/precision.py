@@ -59,10 +59,10 @@ def fp32_matmul(step: Step) -> list[Advice]:
     if not options:
         return []
     by_name = "" if rows["tensor_active_pct"].notna().any() else ", by their names"
-    others = ", although others run in 16 bits" if has_halves(step) else by_name
-    said = (
+    context = ", although others run in 16 bits" if has_halves(step) else by_name
+    text = (
         "Use TF32 instead of FP32" if options[0].title == _TF32 else f"Use {options[0].title}",
-        f"FP32 matrix multiplications on the CUDA cores take {step.tell_share(time)}{others}",
+        f"FP32 matrix multiplications on the CUDA cores take {step.format_share(time)}{context}",
         _OF_TF32 if options[0].title == _TF32 else _OF_AUTOCAST,
     )
     confidence = _confidence(step)
@@ -72,20 +72,20 @@ def fp32_matmul(step: Step) -> list[Advice]:
     option = step.remedies.unprofiled
     surer = "" if is_sure or not option else f"Record with {option} to measure what recording costs."
     about = about_launches(step, rows.index, "kernel")
-    return [make_advice(step, "fp32-matmul", said, options, about, evidence, confidence, surer)]
+    return [make_advice(step, "fp32-matmul", text, options, about, evidence, confidence, surer)]
 
 
 def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
-    found = []
+    options = []
     if not lacks_precision(step, "tf32"):
-        found.append(Option(_TF32, _ALLOW_TF32, step.price_kernels(saved_by(step, rows, "fp32", "tf32"))))
+        options.append(Option(_TF32, _ALLOW_TF32, step.price_kernels(saved_by(step, rows, "fp32", "tf32"))))
     half = half_precision(step)
     if half and not has_halves(step):
         saved = saved_by_autocast(step, rows, "fp32", half)
-        found.append(_autocast(step, half, step.price_kernels(saved, MEASURED["autocast"]["cpu"])))
-    likely = [option.gain.likely_pct if option.gain.is_known else 0.0 for option in found]
+        options.append(_autocast(step, half, step.price_kernels(saved, MEASURED["autocast"]["cpu"])))
+    likely = [option.gain.likely_pct if option.gain.is_known else 0.0 for option in options]
     # TF32 is one line, but GeForce cards do it at the rate of FP32 on their CUDA cores.
-    return found[::-1] if found and likely[-1] > 2 * likely[0] else found
+    return options[::-1] if options and likely[-1] > 2 * likely[0] else options
 
 
 def _autocast(step: Step, half: str, gain: Gain) -> Option:
@@ -118,13 +118,13 @@ def tf32_matmul(step: Step) -> list[Advice]:
     products = products[products["tensor_kernel"] & ~products["is_unaligned"]]  # these are as slow in 16 bits
     saved = saved_by_autocast(step, products, "tf32")
     option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
-    said = (
+    text = (
         "Use BF16 instead of TF32",
-        f"TF32 matrix multiplications take {step.tell_share(time)}",
+        f"TF32 matrix multiplications take {step.format_share(time)}",
         "In BF16 the Tensor Cores are twice as fast, and attention in float32 gains more.",
     )
     confidence = MEDIUM if is_of_measured_chip(step) else LOW
-    return [make_advice(step, "tf32-matmul", said, [option], None, (), confidence, _TRY, rows)]
+    return [make_advice(step, "tf32-matmul", text, [option], None, (), confidence, _TRY, rows)]
 
 
 _CUBLAS = (
@@ -159,7 +159,7 @@ def fp64_matmul(step: Step) -> list[Advice]:
     saved = (rows["exposed_ns"].to_numpy()[:, None] * (1 - 1 / speedup)).sum(axis=0)
     text = (
         "Use cuBLAS in FP64",
-        f"FP64 matrix multiplications without Tensor Cores take {step.tell_share(time)}",
+        f"FP64 matrix multiplications without Tensor Cores take {step.format_share(time)}",
         "This chip's Tensor Cores also multiply in FP64, at twice the rate and in the same precision.",
     )
     option = Option("cuBLAS", _CUBLAS, step.price_kernels(saved))
@@ -177,11 +177,11 @@ def _in_single(step: Step, products: pd.DataFrame) -> list[Advice]:
     """A network in float64: its other kernels move half the bytes in float32."""
     rows = step.kernels[step.kernels["precision"] == "fp64"]
     after = "fp32" if lacks_precision(step, "tf32") else "tf32"
-    others = time_of(rows) - time_of(products)
-    saved = saved_by(step, products, "fp64", after) + MEASURED["fp64"]["bytes"] * others
+    other_ns = time_of(rows) - time_of(products)
+    saved = saved_by(step, products, "fp64", after) + MEASURED["fp64"]["bytes"] * other_ns
     text = (
         "Use float32" + ", with TF32" * (after == "tf32"),
-        f"Kernels in float64 take {step.tell_share(time_of(rows))}, matrix multiplications among them "
+        f"Kernels in float64 take {step.format_share(time_of(rows))}, matrix multiplications among them "
         f"{units.format_pct(step.share_pct(time_of(products)))}",
         "Networks seldom need float64; NumPy arrays have it by default. Where double precision is wanted, leave it.",
     )
@@ -219,9 +219,9 @@ def fp8(step: Step) -> list[Advice]:
     if step.share_pct(saved[1]) < 5.0:
         return []
     time = time_of(rows)
-    said = (
+    text = (
         "Use FP8",
-        f"16-bit matrix multiplications large enough for FP8 take {step.tell_share(time)}",
+        f"16-bit matrix multiplications large enough for FP8 take {step.format_share(time)}",
         "FP8 has twice the rate, less the cost of casts and scales. Check the accuracy.",
     )
     ratio = units.format_ratio(float(np.average(speedups[1], weights=exposed)))
@@ -234,15 +234,15 @@ def fp8(step: Step) -> list[Advice]:
     ]
     option = Option("FP8, compiled", _IN_FP8, step.price_kernels(saved))
     check = "Compare the loss over a few thousand steps, and the time with 'tcprof compare'."
-    return [make_advice(step, "fp8", said, [option], None, evidence, LOW, check, rows)]
+    return [make_advice(step, "fp8", text, [option], None, evidence, LOW, check, rows)]
 
 
 def _speedups(duration_ns: Floats, trains: bool) -> Floats:
     """How many times as fast a product of that duration becomes: low, likely and high."""
     at = np.log(np.maximum(duration_ns, 1.0))
     levels = _MEASURED["training" if trains else "inference"]
-    found: Floats = np.array([np.interp(at, np.log(_MEASURED["duration_ns"]), level) for level in levels])
-    return found
+    speedups: Floats = np.array([np.interp(at, np.log(_MEASURED["duration_ns"]), level) for level in levels])
+    return speedups
 
 
 @rule("fp16-without-scaler")
@@ -256,16 +256,17 @@ def fp16_without_scaler(step: Step) -> list[Advice]:
     if not trains or not is_mostly or (kernels["is_scaler"] | (kernels["work"] == GRAPH)).any():
         return []
     has_bf16 = not lacks_precision(step, "bf16")
-    said = (
+    text = (
         "Scale the loss" + " or use bfloat16" * has_bf16,
-        f"Training runs in float16 without a gradient scaler. FP16 matrix multiplications take {step.tell_share(time)}",
+        "Training runs in float16 without a gradient scaler. FP16 matrix multiplications take "
+        f"{step.format_share(time)}",
         "Gradients below 6e-8 become 0 unless the loss is scaled." + " bfloat16 needs no scaler." * has_bf16,
     )
     share = units.format_pct(100 * time / time_of(products))
     evidence = [f"{share} of the time of matrix multiplications is in FP16"]
     options = [Option("bfloat16", BF16_CODE)] * has_bf16 + [Option("a scaler", SCALER_CODE)]
     look = "Check whether the program scales its loss itself."
-    return [make_advice(step, "fp16-without-scaler", said, options, None, evidence, MEDIUM, look, rows)]
+    return [make_advice(step, "fp16-without-scaler", text, options, None, evidence, MEDIUM, look, rows)]
 
 
 _COMPILE = ("model = torch.compile(model)  # fuses casts with what follows",)
@@ -282,12 +283,12 @@ _SCALER = (
 
 
 @rule("mixed-precision-overhead", after=("fusion",))
-def mixed_precision_overhead(step: Step, found: Collection[str]) -> list[Advice]:
+def mixed_precision_overhead(step: Step, earlier: Collection[str]) -> list[Advice]:
     """What mixed precision itself costs: casts of weights and activations, and the unscaling of gradients."""
     if not has_halves(step):
         return []
     casts, unscale = (step.kernels[step.kernels[kind]] for kind in ("is_cast", "is_unscaling"))
-    casts = casts[:0] if found else casts  # which fusion has in its price
+    casts = casts[:0] if earlier else casts  # which fusion has in its price
     time = time_of(casts) + time_of(unscale)
     if step.share_pct(time) < 2.0:
         return []
@@ -306,12 +307,12 @@ def mixed_precision_overhead(step: Step, found: Collection[str]) -> list[Advice]
     priced = [Option(title, code, step.price_kernels(saved)) for title, code, saved in options]
     take = "take" if len(casts) else "takes"
     what = " and ".join(["casts"] * bool(len(casts)) + ["unscaling"] * bool(len(unscale))).capitalize()
-    said = (
+    text = (
         "Cast less" if priced[0].title == "fewer casts" else "Drop the loss scaler",
-        f"{what} of mixed precision {take} {step.tell_share(time)}",
+        f"{what} of mixed precision {take} {step.format_share(time)}",
         "Mixed precision saves more than that, but part of this time is avoidable.",
     )
     parts = (("casts", casts), ("unscaling", unscale))
     evidence = [", ".join(f"{name} {units.format_ns(time_of(part))}" for name, part in parts if len(part))]
     rows = pd.concat([casts, unscale]).sort_values("exposed_ns", ascending=False)
-    return [make_advice(step, "mixed-precision-overhead", said, priced, evidence=evidence, rows=rows)]
+    return [make_advice(step, "mixed-precision-overhead", text, priced, evidence=evidence, rows=rows)]

@@ -16,29 +16,29 @@ from tcprof.sources.xla import MODULE
 def _record_again(
     step: Step,
     name: str,
-    said: tuple[str, str, str],
+    text: tuple[str, str, str],
     code: tuple[str, ...],
     about: Subject,
     title: str = "record again",
 ) -> Advice:
-    return make_advice(step, name, said, [Option(title, code)], about, confidence=HIGH, raise_confidence="")
+    return make_advice(step, name, text, [Option(title, code)], about, confidence=HIGH, raise_confidence="")
 
 
 @rule("few-steps", "no-steps", of_recording=True)
 def few_steps(step: Step) -> list[Advice]:
     """Too few steps to be sure of (`few-steps`), or none (`no-steps`)."""
     if not step.name:
-        said = (
+        text = (
             "Mark the steps",
             f"No steps were found, so savings are of {ALL_WORK}",
             "With five or more steps after the warm-up, savings are of a step.",
         )
-        return [_record_again(step, "no-steps", said, step.remedies.steps, Subject(), "name the steps")]
+        return [_record_again(step, "no-steps", text, step.remedies.steps, Subject(), "name the steps")]
     if step.count >= FEWEST:
         return []
     steps = units.format_things(step.count, "step follows", "steps follow")
-    said = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
-    return [_record_again(step, "few-steps", said, step.remedies.more_steps, about_step(step))]
+    text = ("Record more steps", f"Only {steps} the warm-up", "Five or more make savings surer.")
+    return [_record_again(step, "few-steps", text, step.remedies.more_steps, about_step(step))]
 
 
 _WITHOUT_GRAPHS = (
@@ -55,28 +55,28 @@ def hidden_graphs(step: Step) -> list[Advice]:
     hidden = time_of(rows)
     if not step.busy_ns > 0 or 100 * hidden / step.busy_ns < 1.0:
         return []
-    said = (
+    text = (
         "Record the kernels in CUDA graphs",
         f"CUDA graphs recorded as a whole take {units.format_pct(100 * hidden / step.busy_ns)} of the GPU's busy time",
         "Which kernels run in them, and what would save time there, is unknown.",
     )
     is_of_xla = step.analysis.paths["name"].str.startswith(MODULE).any()
     code = ("tcprof profile --cuda-graph-trace node ...", *(_WITHOUT_GRAPHS if is_of_xla else ()))
-    return [_record_again(step, "hidden-graphs", said, code, about_launches(step, rows.index, "kernel"))]
+    return [_record_again(step, "hidden-graphs", text, code, about_launches(step, rows.index, "kernel"))]
 
 
 @rule("idle-or-tracer", of_recording=True, after=("launch-bound",))
-def idle_or_tracer(step: Step, found: Collection[str]) -> list[Advice]:
+def idle_or_tracer(step: Step, earlier: Collection[str]) -> list[Advice]:
     """Idle time of which recording may be the reason, since nsys adds to each launch."""
     idle = step.host.idle_ns[LAUNCHES]  # nsys adds to calls of CUDA, not to other work of the CPU
     of_all = (step.beside.get(gpu, step).host.idle_ns[LAUNCHES] for gpu in times_of_communication(step))
     is_idle = step.share_pct(min(of_all)) >= 20.0  # beside a GPU that works it waits for that one
-    if not step.remedies.unprofiled or step.is_timed_alone or not is_idle or not step.is_cpu_bound or found:
+    if not step.remedies.unprofiled or step.is_timed_alone or not is_idle or not step.is_cpu_bound or earlier:
         return []
-    said = (
+    text = (
         "Measure the step unprofiled: recording may cause the idle time",
-        f"The GPU is idle {step.tell_share(idle)} while the CPU launches kernels. Recording may be the reason: it "
+        f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels. Recording may be the reason: it "
         "slows each launch",
         "Whether an unprofiled run waits for the CPU is unknown.",
     )
-    return [_record_again(step, "idle-or-tracer", said, ("tcprof profile --unprofiled ...",), about_step(step))]
+    return [_record_again(step, "idle-or-tracer", text, ("tcprof profile --unprofiled ...",), about_step(step))]

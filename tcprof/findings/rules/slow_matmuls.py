@@ -37,16 +37,16 @@ def unaligned_shapes(step: Step) -> list[Advice]:
         return []
     saved = MEASURED["assumed"]["alignment"] * (rows["exposed_ns"] * (1 - share)).sum()
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
-    said = (
+    text = (
         "Align matrix sizes",
-        f"Matrix multiplications with unaligned rows take {step.tell_share(time)}. They reach {reach} of the rate of "
+        f"Matrix multiplications with unaligned rows take {step.format_share(time)}. They reach {reach} of the rate of "
         "aligned ones",
         "Multiples of 8, or better of 64, let the Tensor Cores run at full speed.",
     )
     option = Option("aligned sizes", _ALIGNED, step.price_kernels(np.minimum(saved, time)))
     how = step.remedies.shapes
     sizes = f"Record with {how}, to see the sizes." if how else ""
-    return [make_advice(step, "unaligned-shapes", said, [option], None, (), MEDIUM, sizes, rows)]
+    return [make_advice(step, "unaligned-shapes", text, [option], None, (), MEDIUM, sizes, rows)]
 
 
 _OLD, _NEW = "mma.sync", ("wgmma", "tcgen05")
@@ -71,15 +71,15 @@ def old_products(step: Step) -> list[Advice]:
     if step.share_pct(time) < NOTABLE_PCT:
         return []
     reach = units.format_pct(100 * float(np.average(share, weights=rows["exposed_ns"])))
-    said = (
+    text = (
         "Update the library",
-        f"Matrix multiplications with the previous chip's instructions take {step.tell_share(time)}. They reach "
+        f"Matrix multiplications with the previous chip's instructions take {step.format_share(time)}. They reach "
         f"{reach} of the rate of others",
         "This chip has faster instructions for the same precision.",
     )
     saved = MEASURED["assumed"]["old_products"] * (rows["exposed_ns"] * (1 - share)).sum()
     option = Option("a library built for this chip", _NEWER, step.price_kernels(saved))
-    return [make_advice(step, "old-products", said, [option], rows=rows)]
+    return [make_advice(step, "old-products", text, [option], rows=rows)]
 
 
 def _is_slower(step: Step, rows: pd.DataFrame) -> "pd.Series[bool]":
@@ -108,7 +108,7 @@ _SIZES = (
 
 
 @rule("small-grid", "last-wave", after=("launch-bound",))
-def small_grid(step: Step, found: Collection[str]) -> list[Advice]:
+def small_grid(step: Step, earlier: Collection[str]) -> list[Advice]:
     """Products that leave SMs without work: fewer blocks than SMs, or a last wave that fills only some of them."""
     kernels, sms = step.kernels, float(step.gpu_row["sm_count"])
     is_product = kernels["work"].isin([PRODUCT, ATTENTION]) & ~kernels["is_weight_gradient"]
@@ -119,7 +119,7 @@ def small_grid(step: Step, found: Collection[str]) -> list[Advice]:
     rows = rows[(reach - rows["sm_active_pct"] >= _LEAST_POINTS) & rows["blocks"].notna()]
     is_small = rows["blocks"] < _FEWER * sms
     small, waves = rows[is_small], rows[~is_small]
-    advice = [_small_grid(step, small, bool(found))] if step.share_pct(_time_lost(small)) >= 2.0 else []
+    advice = [_small_grid(step, small, bool(earlier))] if step.share_pct(_time_lost(small)) >= 2.0 else []
     return advice + ([_last_wave(step, waves)] if step.share_pct(_time_lost(waves)) >= 2.0 else [])
 
 
@@ -135,33 +135,33 @@ def _small_grid(step: Step, rows: pd.DataFrame, is_launch_bound: bool) -> Advice
     saved = MEASURED["assumed"]["small_grid"] * _time_lost(rows)
     # The CPU's time is that of two samples then, too; where launches are the limit, that is in the price of those.
     gain = replace(step.price_kernels(saved, _HALF), of=PER_SAMPLE) if is_launch_bound else step.price_batch(saved)
-    said = ("Double the batch", "Matrix multiplications with fewer blocks than the GPU has SMs take")
+    text = ("Double the batch", "Matrix multiplications with fewer blocks than the GPU has SMs take")
     meaning = "A larger batch does more in the same time."
-    return _advise(step, "small-grid", said, meaning, rows, Option("twice the batch", _BATCH, gain))
+    return _advise(step, "small-grid", text, meaning, rows, Option("twice the batch", _BATCH, gain))
 
 
 def _last_wave(step: Step, rows: pd.DataFrame) -> Advice:
     gain = replace(step.price_kernels(MEASURED["assumed"]["tail"] * _time_lost(rows)), of=PER_SAMPLE)
-    said = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
+    text = ("Fill the last wave", "Matrix multiplications whose last blocks leave SMs idle take")
     meaning = "Sizes whose blocks fill all waves take less time for each sample."
-    return _advise(step, "last-wave", said, meaning, rows, Option("other sizes", _SIZES, gain))
+    return _advise(step, "last-wave", text, meaning, rows, Option("other sizes", _SIZES, gain))
 
 
 def _time_lost(rows: pd.DataFrame) -> float:
     return float((rows["exposed_ns"] * rows["lost"]).sum())
 
 
-def _advise(step: Step, name: str, said: tuple[str, str], meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
-    lost = f"Idle SMs lose {step.tell_share(_time_lost(rows))}"
-    sentence = f"{said[1]} {step.tell_share(time_of(rows))}. {lost}"
+def _advise(step: Step, name: str, text: tuple[str, str], meaning: str, rows: pd.DataFrame, option: Option) -> Advice:
+    lost = f"Idle SMs lose {step.format_share(_time_lost(rows))}"
+    sentence = f"{text[1]} {step.format_share(time_of(rows))}. {lost}"
     sms = units.format_count(step.gpu_row["sm_count"])
-    told = [
+    notes = [
         f"{units.format_things(row['blocks'], 'block')} for {sms} SMs, which are active "
         f"{units.format_pct(row['sm_active_pct'])}"
         for row in rows[["blocks", "sm_active_pct"]].to_dict("records")
     ]
     about = about_launches(step, rows.index, "kernel")
-    return make_advice(step, name, (said[0], sentence, meaning), [option], about, list_kernels(rows, told))
+    return make_advice(step, name, (text[0], sentence, meaning), [option], about, list_kernels(rows, notes))
 
 
 _MORE_BACKWARD = 1.5  # products of an attention, over those next to what lies between: two of six are not
@@ -182,9 +182,9 @@ def attention_in_parts(step: Step) -> list[Advice]:
     if step.share_pct(time) < 2.0:
         return []
     rows = kernels_of(step, between)
-    said = (
+    text = (
         "Use fused attention",
-        f"The kernels between attention's two matrix multiplications take {step.tell_share(time)}",
+        f"The kernels between attention's two matrix multiplications take {step.format_share(time)}",
         "A fused kernel keeps the scores on the chip.",
     )
     products = _MORE_BACKWARD * float(attention["exposed_ns"][attention["is_product"]].sum()) / step.count
@@ -193,7 +193,7 @@ def attention_in_parts(step: Step) -> list[Advice]:
     gain = step.price_kernels(saved, cpu=np.array([1.0, fewer, fewer]))
     about = about_launches(step, between["activity"])
     option = Option("fused attention", _FUSED, gain)
-    return [make_advice(step, "attention-in-parts", said, [option], about, confidence=MEDIUM, rows=rows)]
+    return [make_advice(step, "attention-in-parts", text, [option], about, confidence=MEDIUM, rows=rows)]
 
 
 _OLD_ATTENTION = MEASURED["old_attention"]
@@ -218,26 +218,26 @@ def old_attention(step: Step) -> list[Advice]:
     gain = _attention_speedups(rows) - 1
     ratio = 1 + gain * _OLD_ATTENTION["spread"][:, None]
     saved = (rows["exposed_ns"].to_numpy() * (1 - 1 / ratio)).sum(axis=1)
-    said = (
+    text = (
         "Use cuDNN's attention",
-        f"FlashAttention-2, written for the previous chip, takes {step.tell_share(time)}",
+        f"FlashAttention-2, written for the previous chip, takes {step.format_share(time)}",
         "cuDNN's attention uses Hopper's instructions, at twice the rate.",
     )
     times = units.format_ratio(time / (time - saved[1]))
     evidence = [f"on an H200, cuDNN's attention was {times} as fast with heads and sequences of this size"]
     option = Option("cuDNN's attention", _CUDNN, step.price_kernels(saved))
-    return [make_advice(step, "old-attention", said, [option], None, evidence, MEDIUM, rows=rows)]
+    return [make_advice(step, "old-attention", text, [option], None, evidence, MEDIUM, rows=rows)]
 
 
 def _attention_speedups(rows: pd.DataFrame) -> Floats:
     """How many times as fast each kernel's pass becomes."""
-    found = np.ones(len(rows))
+    speedups = np.ones(len(rows))
     for place, (name, geometry) in enumerate(zip(rows["name"], rows["launch_geometry"].astype(str), strict=True)):
         way = "forward" if "flash_fwd" in name else "backward"
         head, queries, keys = read_attention(name) or (64, 0, 0)
         length = (queries if way == "forward" else keys) * float(geometry.partition("x")[0] or 0)
-        measured = max((each for each in map(float, _OLD_ATTENTION[way]) if each <= head), default=0.0)
+        measured = max((size for size in map(float, _OLD_ATTENTION[way]) if size <= head), default=0.0)
         if measured:
-            speedups = _OLD_ATTENTION[way][f"{measured:g}"]
-            found[place] = np.interp(np.log(max(length, 1.0)), np.log(_OLD_ATTENTION["length"]), speedups)
-    return found
+            of_size = _OLD_ATTENTION[way][f"{measured:g}"]
+            speedups[place] = np.interp(np.log(max(length, 1.0)), np.log(_OLD_ATTENTION["length"]), of_size)
+    return speedups

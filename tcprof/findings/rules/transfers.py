@@ -11,10 +11,10 @@ from tcprof.findings.pricing.advice import MEDIUM, Advice, IdleTime, Option, rul
 from tcprof.findings.pricing.builders import (
     about_ranges,
     are_pinned,
-    hide,
+    cap_to_overlap,
     is_mostly_pinned,
     make_advice,
-    tell_guess,
+    note_inferred_pinning,
     time_of,
 )
 from tcprof.findings.pricing.multi_gpu import find_sent, times_of_communication, waiting_ns
@@ -43,10 +43,10 @@ def exposed_copies(step: Step) -> list[Advice]:
         return []
     text = (
         "Overlap copies",
-        f"Copies to the GPU with nothing else running take {step.tell_share(time)}",
+        f"Copies to the GPU with nothing else running take {step.format_share(time)}",
         "They come from pinned memory: on a stream of their own they can run beside kernels.",
     )
-    gain = step.price_kernels(hide(step, MEASURED["assumed"]["copies"], time))
+    gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["copies"], time))
     return [_advise_copies(step, "exposed-copies", text, copies, Option("copies beside kernels", _BESIDE, gain))]
 
 
@@ -58,15 +58,15 @@ def pageable_copies(step: Step) -> list[Advice]:
         return []
     time, on_cpu = time_of(copies) / step.count, _time_calls(step, copies)
     gain = step.price_copies(
-        MEASURED["assumed"]["copies_pageable"], hide(step, MEASURED["assumed"]["pinned"], time), on_cpu
+        MEASURED["assumed"]["copies_pageable"], cap_to_overlap(step, MEASURED["assumed"]["pinned"], time), on_cpu
     )
     waits = step.host.waits["time_ns"].reindex([TO_GPU, FROM_MEMORY[PAGEABLE]]).sum()
     if step.share_pct(time + waits) < _LEAST_PCT or (gain.is_futile and step.share_pct(time) < _LEAST_PCT):
         return []
     text = (
         "Copy from pinned memory",
-        f"Copies to the GPU from pageable memory take {step.tell_share(time)} with nothing else running. The CPU waits "
-        f"for them {units.format_ns(waits + on_cpu)} of each step",
+        f"Copies to the GPU from pageable memory take {step.format_share(time)} with nothing else running. The CPU "
+        f"waits for them {units.format_ns(waits + on_cpu)} of each step",
         "From pinned memory they are faster, and the CPU prepares the next kernels meanwhile.",
     )
     return [_advise_copies(step, "pageable-copies", text, copies, Option("pinned memory", _PIN + _BESIDE[1:], gain))]
@@ -89,7 +89,7 @@ def _time_calls(step: Step, copies: pd.DataFrame) -> float:
 def _advise_copies(step: Step, name: str, text: tuple[str, str, str], copies: pd.DataFrame, option: Option) -> Advice:
     time = time_of(copies) / step.count
     count = units.format_things(len(copies) / step.count, "copy", "copies")
-    evidence, options = [f"{count} in a step, {units.format_ns(time)}", *tell_guess(step)], [option]
+    evidence, options = [f"{count} in a step, {units.format_ns(time)}", *note_inferred_pinning(step)], [option]
     if 2 * time > step.length_ns:
         evidence.append("they take longer than everything else, so most of them have no work to run beside")
         options.append(Option("send less", _LESS))
@@ -110,9 +110,9 @@ def mostly_copies(step: Step) -> list[Advice]:
     if step.share_pct(time) < 30.0 or time < _OF_KERNELS * kernels:
         return []
     is_pageable = not is_mostly_pinned(step.copies)
-    said = (
+    text = (
         "Keep data on the GPU",
-        f"Copies take {step.tell_share(time)}. Kernels take {units.format_pct(step.share_pct(kernels))}",
+        f"Copies take {step.format_share(time)}. Kernels take {units.format_pct(step.share_pct(kernels))}",
         "Data that stays on the GPU is copied once" + (", and pinned memory is copied faster." if is_pageable else "."),
     )
     evidence = [
@@ -120,7 +120,7 @@ def mostly_copies(step: Step) -> list[Advice]:
         for way, row in step.copies.groupby("name", observed=True)[["exposed_ns", "moved_bytes"]].sum().iterrows()
     ]
     options = [Option("keep data on the GPU", _PINNED * is_pageable)]
-    return [make_advice(step, "mostly-copies", said, options, None, evidence, MEDIUM, "")]
+    return [make_advice(step, "mostly-copies", text, options, None, evidence, MEDIUM, "")]
 
 
 _OVERLAP = (
@@ -141,15 +141,15 @@ def exposed_communication(step: Step) -> list[Advice]:
     time = step.communication_ns - waiting_ns(step)  # for a slower GPU, which is another rule's
     if step.share_pct(time) < 3.0:
         return []
-    said = (
+    text = (
         "Overlap communication",
-        f"Communication with nothing else running takes {step.tell_share(time)}",
+        f"Communication with nothing else running takes {step.format_share(time)}",
         "Beside computation it costs little.",
     )
     is_sent = 2 * time_of(find_sent(step)) > step.communication_ns
-    gain = step.price_kernels(hide(step, MEASURED["assumed"]["communication"], time))
+    gain = step.price_kernels(cap_to_overlap(step, MEASURED["assumed"]["communication"], time))
     options = [Option("overlap", _SENT if is_sent else _OVERLAP, gain)]
-    return [make_advice(step, "exposed-communication", said, options, rows=rows)]
+    return [make_advice(step, "exposed-communication", text, options, rows=rows)]
 
 
 _EVEN = (
@@ -168,9 +168,9 @@ def uneven_gpus(step: Step) -> list[Advice]:
     if not step.is_timed_alone and step.is_cpu_bound and step.host.idle_ns[LAUNCHES] >= uneven:
         return []
     most = units.format_pct(step.share_pct(max(times.values())))
-    said = (
+    text = (
         "Balance the GPUs",
-        f"Other GPUs wait for GPU {step.gpu}. Communication takes {step.tell_share(times[step.gpu])} there and up to "
+        f"Other GPUs wait for GPU {step.gpu}. Communication takes {step.format_share(times[step.gpu])} there and up to "
         f"{most} on the others",
         "All GPUs run at the pace of the slowest.",
     )
@@ -179,4 +179,4 @@ def uneven_gpus(step: Step) -> list[Advice]:
     ]
     option = Option("even work", _EVEN, step.price_kernels(MEASURED["assumed"]["uneven"] * uneven))
     rows = step.kernels[step.kernels["communication"]]
-    return [make_advice(step, "uneven-gpus", said, [option], evidence=evidence, rows=rows)]
+    return [make_advice(step, "uneven-gpus", text, [option], evidence=evidence, rows=rows)]
