@@ -98,8 +98,8 @@ def _draw_samples(trace: "_Trace", pid: int, samples: pd.DataFrame, zero: int) -
         trace.count(pid, name, unit, start, end, value * scale)
         if unknown.any():
             borders = (start[:1], start[:1]), (end[-1:], end[-1:])  # as samples without a length
-            known = zip(borders[0], (start[~unknown], end[~unknown]), borders[1], strict=True)
-            gaps += _find_gaps(f"no {name}", *map(np.concatenate, known))
+            sampled = zip(borders[0], (start[~unknown], end[~unknown]), borders[1], strict=True)
+            gaps += _find_gaps(f"no {name}", *map(np.concatenate, sampled))
     _draw_stretches(trace, pid, "gap", gaps)
 
 
@@ -137,9 +137,9 @@ def _draw_ranges(trace: "_Trace", analysis: Analysis, process: int) -> None:
     used = instances[(instances["activity_count"] > 0) | instances["tensor_active_mean_pct"].notna()]
     paths = instances.drop_duplicates("range", keep="last").set_index("range")["path_id"]
     events, names = ranges.assign(cat="range", range=ranges.index, path=_find_paths(analysis, paths)), ["range"]
-    for gpu, of_gpu in used.groupby("gpu"):
+    for gpu, gpu_rows in used.groupby("gpu"):
         prefix = f"GPU {gpu} " if used["gpu"].nunique() > 1 else ""
-        figures = of_gpu.set_index("range")[list(_INSTANCE)].add_prefix(prefix)
+        figures = gpu_rows.set_index("range")[list(_INSTANCE)].add_prefix(prefix)
         events, names = events.join(figures), [*names, *figures.columns]
     trace.draw(process, events, ["thread", "domain"], "thread {thread}{domain}", [*names, "path"])
 
@@ -285,14 +285,16 @@ class _Trace:
             [self._name_row(pid, title, lanes[n // MOST_ROWS], n % MOST_ROWS, left_out[n // MOST_ROWS]) for n in places]
         )
         columns = {name: _encode(events[name]) for name in ("name", "cat", *arguments)}
-        texts = [each.dictionary for each in columns.values() if not isinstance(each, np.ndarray)]
-        longest = sum(pc.max(pc.binary_length(each)).as_py() or 0 for each in texts)
+        texts = [column.dictionary for column in columns.values() if not isinstance(column, np.ndarray)]
+        longest = sum(pc.max(pc.binary_length(strings)).as_py() or 0 for strings in texts)
         step = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE // (longest + 1)))  # which takes little memory
         for first in range(0, len(order), step):
             rows, tid = order[first : first + step], tids[np.searchsorted(places, place[first : first + step])]
             named, cat, *values = (_take(column, rows) for column in columns.values())
             pairs = zip(arguments, values, strict=True)
-            args = [pc.binary_join_element_wise(f',"{key}":'[key == arguments[0] :], each, "") for key, each in pairs]
+            args = [
+                pc.binary_join_element_wise(f',"{key}":'[key == arguments[0] :], strings, "") for key, strings in pairs
+            ]
             head = (f'{{"ph":"X","pid":{pid},"tid":', _numbers(tid), ',"ts":', _microseconds(start[rows] - self._zero))
             length = (',"dur":', _microseconds(end[rows] - start[rows]))
             self._write(_join(*head, *length, ',"name":', named, ',"cat":', cat, ',"args":{', *args, "}}"))
@@ -308,11 +310,11 @@ class _Trace:
     def count(self, pid: int, name: str, unit: str, start: Ints, end: Ints, value: Floats) -> None:
         """Draw a track of one process from samples; the format knows no gaps: what is not known is 0."""
         head, key = f'{{"ph":"C","pid":{pid},"ts":', f',"name":"{name}","args":{{"{unit}":'
-        known = np.nan_to_num(value, nan=-1.0)  # which no counter has
+        drawn = np.nan_to_num(value, nan=-1.0)  # which no counter has
         is_apart = end[:-1] != start[1:]
-        begins, ends = np.append(True, is_apart | (known[1:] != known[:-1])), np.append(is_apart, True)
+        begins, ends = np.append(True, is_apart | (drawn[1:] != drawn[:-1])), np.append(is_apart, True)
         times = np.concatenate((start[begins], end[ends]))
-        values = np.concatenate((known[begins].clip(0), np.zeros(int(ends.sum()))))
+        values = np.concatenate((drawn[begins].clip(0), np.zeros(int(ends.sum()))))
         order = np.argsort(times, kind="stable")
         for first in range(0, len(order), ROWS_AT_ONCE):
             some = order[first : first + ROWS_AT_ONCE]

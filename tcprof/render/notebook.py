@@ -26,7 +26,7 @@ def _render_part(part: Part) -> str:
     if isinstance(part, Table):
         return _render_table(part) if part.rows else ""
     if isinstance(part, Section):
-        return "".join(_render_part(each) for each in part.parts)
+        return "".join(_render_part(inside) for inside in part.parts)
     return ""
 
 

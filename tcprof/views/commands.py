@@ -48,8 +48,11 @@ def view_checks(checks: "Sequence[MachineCheck]") -> Document:
 
 def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
     """The scripts of a folder: name, what each does and shows, and the command that records it."""
-    items = tuple((each.name, tuple(filter(None, (each.summary, each.point))), each.command) for each in workloads)
-    data = {"folder": str(folder), "workloads": [vars(each) for each in workloads]}
+    items = tuple(
+        (workload.name, tuple(filter(None, (workload.summary, workload.point))), workload.command)
+        for workload in workloads
+    )
+    data = {"folder": str(folder), "workloads": [vars(workload) for workload in workloads]}
     return Document("workloads", (Notes((f"{folder}:",)), Commands(items)), data=data)
 
 
@@ -74,12 +77,12 @@ def view_boards() -> Document:
             for name, (chips, board) in read_boards().items()
         )
     )
-    shown = BOARDS.columns[1:]
+    columns = BOARDS.columns[1:]
     headings = tuple(
-        Heading.of(column, brief=column.name not in _DETAILS, spare=_SPARE.get(column.name, 0)) for column in shown
+        Heading.of(column, brief=column.name not in _DETAILS, spare=_SPARE.get(column.name, 0)) for column in columns
     )
     listed = tuple(
-        Row(row["board"], tuple(Cell.word(row[c.name]) if c.is_text else Cell.number(row[c.name], c) for c in shown))
+        Row(row["board"], tuple(Cell.word(row[c.name]) if c.is_text else Cell.number(row[c.name], c) for c in columns))
         for row in rows.to_dict("records")
     )
     table = Table("boards", "Boards", "Board", headings, listed)
@@ -139,9 +142,9 @@ def describe_redaction(redaction: "Redaction") -> list[str]:
         f"The copy was searched for {redaction.searched:,} texts of these, for paths in home folders, e-mail addresses "
         "and IPv4 addresses."
     )
-    found = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
+    suspects = [*_about("NVTX", "ranges", redaction.names.nvtx), *_about("kernel", "kernels", redaction.names.kernels)]
     kept = "Names of NVTX ranges, marks and domains, and of kernels, are the program's own words and are kept."
-    return [*_list_removed(redaction), searched, *(found or ["Nothing was found."]), kept]
+    return [*_list_removed(redaction), searched, *(suspects or ["Nothing was found."]), kept]
 
 
 def _list_removed(redaction: "Redaction") -> list[str]:
@@ -170,7 +173,7 @@ def _list_names(names: tuple[str, ...]) -> str:
 def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
     if not suspects.count:
         return []
-    examples = ", ".join(f"“{_excerpt(found)}”" for found in suspects.examples)
+    examples = ", ".join(f"“{_excerpt(text)}”" for text in suspects.examples)
     return [
         f"Kept, but look before you share: {what} names in which such a text was found: {suspects.count:,}, "
         f"{'for example' if suspects.count > len(suspects.examples) else 'namely'} {examples}. "
@@ -178,8 +181,8 @@ def _about(what: str, command: str, suspects: "Suspects") -> list[str]:
     ]
 
 
-def _excerpt(found: "Found") -> str:
-    text = found.text
-    first = max(0, min(text.index(found.part) - _EXCERPT // 4, len(text) - _EXCERPT))
+def _excerpt(private: "Found") -> str:
+    text = private.text
+    first = max(0, min(text.index(private.part) - _EXCERPT // 4, len(text) - _EXCERPT))
     stretch = printable(text[first : first + _EXCERPT])
     return f"{'…' if first else ''}{stretch}{'…' if first + _EXCERPT < len(text) else ''}"

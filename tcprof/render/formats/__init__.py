@@ -20,7 +20,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Protocol
 
-FORMATS = tuple(sorted(each.name for each in pkgutil.iter_modules(__path__) if not each.name.startswith("_")))
+FORMATS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ _INDENT = _GAP = "  "
 
 
 @dataclass(frozen=True)
-class Shown:
+class BriefColumn:
     """A column as it is shown where space is scarce."""
 
     title: str
@@ -43,9 +43,9 @@ class Shown:
         return max([0, *map(width_of, self.texts)])
 
 
-def brief_columns(table: Table) -> list[Shown]:
+def brief_columns(table: Table) -> list[BriefColumn]:
     """The columns that are shown where space is scarce. Units go into the titles."""
-    columns: list[Shown] = []
+    columns: list[BriefColumn] = []
     for place, heading in enumerate(table.headings):
         if heading.brief:
             cells = [row.cells[place] if place < len(row.cells) else Cell("") for row in table.rows]
@@ -53,7 +53,7 @@ def brief_columns(table: Table) -> list[Shown]:
     return columns
 
 
-def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Shown]:
+def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[BriefColumn]:
     """A heading's own column, with those of what precedes and follows its values."""
     unit = " %" if units.unit_of_heading(heading.unit) == "%" else ""
     group, _, title = (heading.short or heading.title).rpartition("\n")
@@ -61,13 +61,16 @@ def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Sho
         group, title = title, heading.value
     group, title = (f"{group}{unit}", title) if group else ("", f"{title}{unit}")
 
-    def beside(side: str, names: Sequence[str]) -> list[Shown]:
-        found = [getattr(cell, side) for cell in cells]
+    def beside(side: str, names: Sequence[str]) -> list[BriefColumn]:
+        texts_beside = [getattr(cell, side) for cell in cells]
         measured = ["pct" if "%" in name else heading.unit for name in names]
         return [
-            Shown(
+            BriefColumn(
                 name,
-                [printable(units.bare(each[number], measured[number])) if number < len(each) else "" for each in found],
+                [
+                    printable(units.bare(texts[number], measured[number])) if number < len(texts) else ""
+                    for texts in texts_beside
+                ],
                 group=group if side == "before" else "",
                 heading=place,
                 before=side == "before",
@@ -78,11 +81,11 @@ def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Sho
     values = [printable(units.bare(cell.text, cell.unit or heading.unit)) for cell in cells]
     if marked := max((len(cell.mark) for cell in cells), default=0):  # the digits stay aligned all the same
         values = [f"{value} {cell.mark:<{marked}}" for value, cell in zip(values, cells, strict=True)]
-    own = [Shown(title, values, heading.words, group, place)] if heading.brief_value else []
-    return [*beside("before", heading.before), *own, *beside("after", heading.after)]
+    columns = [BriefColumn(title, values, heading.words, group, place)] if heading.brief_value else []
+    return [*beside("before", heading.before), *columns, *beside("after", heading.after)]
 
 
-def list_notes(table: Table, columns: Sequence[Shown]) -> list[str]:
+def list_notes(table: Table, columns: Sequence[BriefColumn]) -> list[str]:
     """What is to be said of the columns that are shown, each once."""
     notes = dict.fromkeys(table.headings[column.heading].note for column in columns)
     return [note for note in notes if note]
@@ -116,8 +119,8 @@ def label_rows(table: Table) -> list[Label]:
             labels.append(Label(printable(row.name), len(_INDENT) * levels, grid))
         else:
             root = row.depth
-            own = f"{row.name} [{row.domain}]" if row.domain else row.name
-            labels.append(Label(printable(f"{row.ancestors}{own}"), grid=grid))
+            name = f"{row.name} [{row.domain}]" if row.domain else row.name
+            labels.append(Label(printable(f"{row.ancestors}{name}"), grid=grid))
     return labels
 
 
@@ -136,7 +139,7 @@ def _fit(labels: Sequence[Label], rooms: Sequence[int]) -> list[str]:
 class _Figures:
     """The columns beside the names: how wide each is, and the lines above them."""
 
-    columns: list[Shown]
+    columns: list[BriefColumn]
     widths: list[int]
     head: list[str]
 
@@ -181,32 +184,33 @@ def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[st
     return head, rows, list_notes(table, figures.columns), _name_left(table, every, figures.columns)
 
 
-def _spare(table: Table, columns: list[Shown]) -> list[Shown]:
+def _spare(table: Table, columns: list[BriefColumn]) -> list[BriefColumn]:
     """The columns without those of the heading that can be spared best, or without what precedes its values."""
-    spare = {each.heading: table.headings[each.heading].spare for each in columns}
+    spare = {column.heading: table.headings[column.heading].spare for column in columns}
     leaving = max(spare, key=lambda place: (spare[place], place), default=None)
     if leaving is None or not spare[leaving]:
         return columns
-    before = [each for each in columns if each.heading == leaving and each.before]
-    return [each for each in columns if (each not in before if before else each.heading != leaving)]
+    before = [column for column in columns if column.heading == leaving and column.before]
+    return [column for column in columns if (column not in before if before else column.heading != leaving)]
 
 
-def _name_left(table: Table, every: list[Shown], kept: list[Shown]) -> list[str]:
-    names = []
-    for place, several in groupby((each for each in every if each not in kept), key=lambda each: each.heading):
-        part = f" {' and '.join(each.title for each in several)}" if any(each.heading == place for each in kept) else ""
+def _name_left(table: Table, every: list[BriefColumn], kept: list[BriefColumn]) -> list[str]:
+    names, kept_headings = [], {column.heading for column in kept}
+    left = (column for column in every if column not in kept)
+    for place, columns in groupby(left, key=lambda column: column.heading):
+        part = f" {' and '.join(column.title for column in columns)}" if place in kept_headings else ""
         names.append(f"{table.headings[place].title}{part}")
     return names
 
 
-def _set_figures(columns: list[Shown], most: int) -> _Figures:
+def _set_figures(columns: list[BriefColumn], most: int) -> _Figures:
     """Columns in as little space as their texts and titles take; the title of a group stands over all of it."""
     widths: list[int] = []
     blocks: list[list[str]] = []
     for group, several in groupby(columns, key=lambda column: column.group or id(column)):
         members = list(several)
-        titles = [_wrap_title(each.title, each.width, most - bool(each.group)) for each in members]
-        taken = [max(each.width, *map(width_of, lines)) for each, lines in zip(members, titles, strict=True)]
+        titles = [_wrap_title(column.title, column.width, most - bool(column.group)) for column in members]
+        taken = [max(column.width, *map(width_of, lines)) for column, lines in zip(members, titles, strict=True)]
         above: list[str] = []
         if isinstance(group, str):
             whole = sum(taken) + len(_GAP) * (len(taken) - 1)

@@ -29,7 +29,8 @@ def render(document: "Document") -> str:
     """
     gate: GateView = document.gate
     results = [
-        "failure" if each.verdict != "pass" and gate.is_strict else _RESULTS[each.verdict] for each in gate.conditions
+        "failure" if condition.verdict != "pass" and gate.is_strict else _RESULTS[condition.verdict]
+        for condition in gate.conditions
     ]
     counts = {"failures": results.count("failure"), "errors": 0, "skipped": results.count("skipped")}
     totals = {name: str(count) for name, count in {"tests": len(results), **counts}.items()}

@@ -32,15 +32,15 @@ def render(document: Document, style: Style) -> str:
 
     A verdict comes first, with the outcome of a gate below it, then what makes the figures unreliable.
     """
-    shown = document.shown_on(Medium.SCREEN)
-    first = [part for part in shown if isinstance(part, Notes) and part.role == VERDICT and part.lines]
+    document_parts = document.shown_on(Medium.SCREEN)
+    first = [part for part in document_parts if isinstance(part, Notes) and part.role == VERDICT and part.lines]
     parts = [f"**{escape(part.lines[0])}**" for part in first]
     if document.gate is not None:
         parts.append(f"**{escape(document.gate.outcome)}**")
     parts += [f"warning: {escape(fault)}" for fault in document.faults]
     if document.gate is not None:
         parts += _render_gate(document.gate)
-    for part in shown:
+    for part in document_parts:
         parts += [escape(line) for line in part.lines[1:]] if part in first else _render_part(part)
     return "\n\n".join(parts)
 
@@ -56,7 +56,7 @@ def _render_part(part: Part) -> list[str]:
     if isinstance(part, Table):
         return [_fold(part) if part.folded else render_table(part)] if part.rows else []
     if isinstance(part, Section):
-        inner = [text for each in part.parts for text in _render_part(each)]
+        inner = [text for inside in part.parts for text in _render_part(inside)]
         return [f"### {escape(part.title)}", *inner] if inner and part.title else inner
     return []
 
@@ -69,7 +69,7 @@ def render_table(table: Table) -> str:
     lines.append(f"| {' | '.join(map(escape, headings))} |")
     lines.append("|" + "|".join(["---", *["---:"] * len(columns)]) + "|")
     for number, label in enumerate(label_rows(table)):
-        texts = [escape(each.texts[number]) if each.words else each.texts[number] for each in columns]
+        texts = [escape(column.texts[number]) if column.words else column.texts[number] for column in columns]
         cells = [escape(str(label)), *texts]
         lines.append(f"| {' | '.join(cells)} |")
     lines += [f"\n{escape(note)}" for note in list_notes(table, columns)]
@@ -85,7 +85,10 @@ def _fold(table: Table) -> str:
 
 def _render_gate(gate: "GateView") -> list[str]:
     lines = ["| fails if | verdict | found |", "|---|---:|---:|"]
-    lines += [f"| {escape(each.name)} | {each.verdict} | {escape(each.found)} |" for each in gate.conditions]
+    lines += [
+        f"| {escape(condition.name)} | {condition.verdict} | {escape(condition.found)} |"
+        for condition in gate.conditions
+    ]
     return ["\n".join(lines), *map(escape, gate.advice)]
 
 

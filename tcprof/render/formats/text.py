@@ -53,7 +53,7 @@ def render_part(part: Part, style: Style) -> list[str]:
     if isinstance(part, Table):
         return [render_table(part, style)] if part.rows else []
     if isinstance(part, Section):
-        inner = [text for each in part.parts for text in render_part(each, style)]
+        inner = [text for inside in part.parts for text in render_part(inside, style)]
         return [f"{wrap(part.title, style)}\n{inner[0]}", *inner[1:]] if inner and part.title else inner
     if isinstance(part, Facts):
         return [_render_facts(part, style)]
@@ -73,7 +73,7 @@ def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
     Words stay whole: options such as --format, paths and commands. A value and its unit stay in one line.
     """
     # For textwrap a character is a column: what takes two is followed by one that printable text does not have.
-    wide = "".join(f"{each}\0" if width_of(each) == 2 else each for each in printable(text))
+    wide = "".join(f"{letter}\0" if width_of(letter) == 2 else letter for letter in printable(text))
     wide = join_units(wide, _NO_BREAK)
     lines = textwrap.fill(
         wide, width, initial_indent=begin, subsequent_indent=margin, break_on_hyphens=False, break_long_words=False
@@ -128,10 +128,10 @@ def _render_commands(part: Commands, style: Style) -> list[str]:
 def render_gate(gate: "GateView", style: Style) -> str:
     """The verdicts of a gate as lines: verdict and condition, and below them what was found; the outcome last."""
     lines = []
-    for each in gate.conditions:
-        shown = f"\x1b[{_COLORS[each.verdict]}m{each.verdict}\x1b[0m" if style.color else each.verdict
-        condition = _indent(each.name, style).removeprefix(_MARGIN)
-        lines += [f"{shown}{_MARGIN[len(each.verdict) :]}{condition}", _indent(each.found, style)]
+    for condition in gate.conditions:
+        verdict = f"\x1b[{_COLORS[condition.verdict]}m{condition.verdict}\x1b[0m" if style.color else condition.verdict
+        name = _indent(condition.name, style).removeprefix(_MARGIN)
+        lines += [f"{verdict}{_MARGIN[len(condition.verdict) :]}{name}", _indent(condition.found, style)]
     outcome = fill(" ".join((gate.outcome, *gate.advice)), style.width)
     return "\n".join([*lines, "", outcome])
 

@@ -18,7 +18,7 @@ _WIDEST, _WIDEST_WORDS = 28, 18  # columns, in letters
 
 def pack_explorer(explorer: Explorer) -> Markup:
     """Everything in letters that a script element may hold: see ``web/src/explorer/data.ts``."""
-    return Markup(ArrayStore().pack({"groupings": [_describe(each) for each in explorer.groupings]}))
+    return Markup(ArrayStore().pack({"groupings": [_describe(grouping) for grouping in explorer.groupings]}))
 
 
 def _describe(grouping: Grouping) -> dict[str, Any]:
@@ -60,14 +60,14 @@ def _tag(line: Line) -> str:
 
 def _sites(lines: Sequence[Line]) -> dict[str, list[Any]]:
     """Of the lines that are launches of a kernel in a place; of a recording's few words each once."""
-    found = [(place, line.site) for place, line in enumerate(lines) if line.site]
+    sites = [(place, line.site) for place, line in enumerate(lines) if line.site]
     return {
-        "line": [place for place, _ in found],
-        "phase": [site.phase for _, site in found],
-        "precision": [site.precision for _, site in found],
-        "timeClass": [site.time_class for _, site in found],
-        "isTensor": [int(site.is_tensor) for _, site in found],
-        "ns": [site.ns for _, site in found],
+        "line": [place for place, _ in sites],
+        "phase": [site.phase for _, site in sites],
+        "precision": [site.precision for _, site in sites],
+        "timeClass": [site.time_class for _, site in sites],
+        "isTensor": [int(site.is_tensor) for _, site in sites],
+        "ns": [site.ns for _, site in sites],
     }
 
 
@@ -99,14 +99,14 @@ def _column(heading: Heading, cells: Sequence[Cell], with_time: bool) -> dict[st
 
 def _note(cell: Cell) -> str:
     """What stands beside a value: what precedes it, or else what follows it."""
-    return " → ".join(cell.before) or ", ".join(each for each in cell.after if each != "–" and each)
+    return " → ".join(cell.before) or ", ".join(text for text in cell.after if text != "–" and text)
 
 
 def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -> int:
     """How many letters wide a column is: for its longest text and its bar, or its title in two lines."""
     words = heading.title.split(" ")
     halves = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(len(words)))
-    title = min(max(map(len, each)) for each in halves)
+    title = min(max(map(len, half)) for half in halves)
     longest = max((len(text) + (_NOTE * len(note) + 1) * bool(note) for text, note in texts), default=0)
     needed = max(0.85 * longest + _BAR * has_bars, 1.1 * title) + _MARGIN
     return min(math.ceil(needed), _WIDEST_WORDS if heading.words else _WIDEST)

@@ -99,7 +99,7 @@ def _split_notes(parts: Sequence[DrawnPart]) -> dict[str, list[str]]:
 def _is_linked(part: DrawnPart) -> bool:
     """Whether the navigation leads to a section: to what is explored, but to cautions only under a name for it."""
     section = part.value
-    are_cautions = all(isinstance(each, Notes) and each.role == WARNINGS for each in section.parts)
+    are_cautions = all(isinstance(part, Notes) and part.role == WARNINGS for part in section.parts)
     return not section.chapter and bool(section.linked or (section.title and not are_cautions))
 
 
@@ -138,8 +138,8 @@ def _templates() -> Environment:
 
 def _end_sentence(text: str) -> int:
     """Where the first sentence of a text ends, or what leads it in."""
-    found = re.search(r"[.:](?= )", text)
-    return found.end() if found else len(text)
+    match = re.search(r"[.:](?= )", text)
+    return match.end() if match else len(text)
 
 
 def read_asset(name: str) -> Markup:

@@ -44,8 +44,10 @@ def _draw_part(part: Part) -> DrawnPart:
 
 def _is_drawn(parts: Sequence[DrawnPart]) -> bool:
     """Whether a section has more than figures with nothing to draw in them."""
-    shown = [part for part in parts if part.kind != "Notes"]
-    return (bool(parts) and not shown) or any(part.kind != "Figure" or part.data or part.value.absent for part in shown)
+    drawable = [part for part in parts if part.kind != "Notes"]
+    return (bool(parts) and not drawable) or any(
+        part.kind != "Figure" or part.data or part.value.absent for part in drawable
+    )
 
 
 def _draw(part: Part) -> Any:
@@ -66,10 +68,10 @@ def _pack_cells(cells: HeatMap) -> str:
     metrics: list[dict[str, Any]] = []
     for column, is_bad, values in cells.metrics:
         scale = _SCALES[column.unit]
-        known = values.to_numpy(float).ravel()
-        least = np.nanmin(known)
-        stored = np.where(np.isnan(known), _UNKNOWN, np.round((known - least) / scale) + 1).astype(np.int64)
-        low, high = np.nanquantile(known, (0.01, 0.99)).clip(0)  # below the median of the others is no loss
+        figures = values.to_numpy(float).ravel()
+        least = np.nanmin(figures)
+        stored = np.where(np.isnan(figures), _UNKNOWN, np.round((figures - least) / scale) + 1).astype(np.int64)
+        low, high = np.nanquantile(figures, (0.01, 0.99)).clip(0)  # below the median of the others is no loss
         metrics.append(
             {"title": column.title, "unit": column.unit, "scale": scale, "bad": is_bad, "values": store.add(stored)}
             | {"least": float(least), "low": float(low), "high": float(high)}

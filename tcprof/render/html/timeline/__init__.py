@@ -85,8 +85,8 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
         notes += [f"{gpu_title(analysis, gpu)}: {line}" for line in note] if several else note
     classes = sorted(set(works.frame["time_class"]))
     header = {"gpus": headers, "figures": skeletons, **_describe_bars(analysis, works)}
-    shown = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
-    key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in shown)
+    names = [TIME_CLASSES[number] for number in [*classes, IDLE]] if classes else []
+    key = tuple((class_title(name), traces.CLASS_COLORS[name]) for name in names)
     highest = _highest_range(analysis)
     top = units.format_pct(highest) if highest else ""
     return PackedTimeline(Markup(store.pack(header)), tuple(gpus), key, top, tuple(notes))
@@ -155,7 +155,7 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints, bars: int) -> Header:
 def _add_curve(store: ArrayStore, metric: traces.Metric, peak: float, *values: Floats) -> Header:
     step = _step_of(metric, peak)
     unit = "FLOP/s" if metric is traces.FLOP_RATE else units.symbol_of(metric.unit)
-    kept = [_add_values(store, each, step) for each in values]
+    kept = [_add_values(store, curve, step) for curve in values]
     return {"metric": metric.name, "unit": unit, "step": step, "values": kept}
 
 
@@ -179,8 +179,8 @@ def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
 def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
     """Where the steps of a GPU did their work on it, of those that did any, and on the CPU."""
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
-    found = analysis.steps[analysis.steps["gpu"] == gpu].merge(analysis.instances[columns])
-    timed = found[found["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
+    steps = analysis.steps[analysis.steps["gpu"] == gpu].merge(analysis.instances[columns])
+    timed = steps[steps["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
     start, end, host_start, host_end = (coarsen(timed[name].to_numpy(np.int64), bars) for name in columns[2:])
     return {
         "number": store.add(timed["number"].to_numpy(np.int64)),

@@ -69,13 +69,13 @@ def name_work(analysis: Analysis) -> WorkNames:
     time_class[rest[is_kernel[rest]]] = TIME_CLASSES.index("other_kernel")  # it was not fitted
     kinds = activities[["kind", "name"]].iloc[rest].astype(str)
     number[rest] = kinds.groupby(["kind", "name"], sort=False).ngroup() + len(kernels)
-    others = kinds.drop_duplicates().itertuples(index=False, name=None)
-    names = [name if name == kind else f"{_VERBS.get(kind, '')}{name}" for kind, name in others]
+    other_kinds = kinds.drop_duplicates().itertuples(index=False, name=None)
+    names = [name if name == kind else f"{_VERBS.get(kind, '')}{name}" for kind, name in other_kinds]
     columns = {"name": "name", "launch_geometry": "launch_geometry"}
     columns |= {"tensor_active_low_pct": "low", "tensor_active_high_pct": "high"}
-    known = kernels[list(columns)].rename(columns=columns)
+    fitted = kernels[list(columns)].rename(columns=columns)
     unknown = pd.DataFrame({"name": names, "launch_geometry": "", "low": np.nan, "high": np.nan})
-    frame = pd.concat([part for part in (known, unknown) if len(part)], ignore_index=True) if len(names) else known
+    frame = pd.concat([part for part in (fitted, unknown) if len(part)], ignore_index=True) if len(names) else fitted
     classes = np.full(len(frame), TIME_CLASSES.index("idle"), dtype=np.int64)
     classes[number] = time_class
     active = np.full(len(activities), np.nan)
@@ -115,12 +115,12 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
             titles[rows] = title
             rows += 1 + int(place[chosen].max())
     is_here = (analysis.activities["gpu"] == gpu).to_numpy()
-    mine = pick_rows(analysis.activities, is_here)
-    stream, names = _streams(mine)
-    if len(mine):
+    activities = pick_rows(analysis.activities, is_here)
+    stream, names = _streams(activities)
+    if len(activities):
         titles[rows] = "Kernels and copies by stream"
         labels |= {rows + 1 + STREAM_ROWS * place: name for place, name in enumerate(names)}
-    work = mine[["start_ns", "end_ns"]].assign(
+    work = activities[["start_ns", "end_ns"]].assign(
         row=rows + 1 + STREAM_ROWS * stream,
         work=works.of_activity[is_here],
         tensor_active_pct=works.tensor_active_pct[is_here],
@@ -200,8 +200,8 @@ def merge_bars(
         place = np.cumsum(first)
         pairs = place * (int(numbers.max()) + 2) + numbers[~kept] + 1  # a number may be -1, for none
         if alone + len(distinct(pairs)) <= most or not (alone or width <= span):
-            found = _merge(ordered[~kept].assign(place=place), number, means, sums, firsts)
-            both = pd.concat([ordered[kept].assign(merged=1), found])
+            merged = _merge(ordered[~kept].assign(place=place), number, means, sums, firsts)
+            both = pd.concat([ordered[kept].assign(merged=1), merged])
             return both.sort_values("start_ns", kind="stable", ignore_index=True)
         alone, width = alone // 2, 2 * width
 
@@ -215,10 +215,10 @@ def _merge(
     weighed |= {name: (bars[name] * length).fillna(0) for name in means}
     bars = bars.assign(length=length, **weighed, merged=1)
     by = bars.groupby(["place", number], sort=True)
-    found = by[["length", *weighed, *sums, "merged"]].sum().join(by[["row", *firsts]].first()).reset_index()
+    merged = by[["length", *weighed, *sums, "merged"]].sum().join(by[["row", *firsts]].first()).reset_index()
     begin = bars.groupby("place")["start_ns"].min()
-    before = found["length"].cumsum() - found["length"]
-    start = found["place"].map(begin) + before - before.groupby(found["place"]).transform("first")
-    known = {name: found[name] / found[f"{name} time"].where(found[f"{name} time"] > 0) for name in means}
+    before = merged["length"].cumsum() - merged["length"]
+    start = merged["place"].map(begin) + before - before.groupby(merged["place"]).transform("first")
+    weighted = {name: merged[name] / merged[f"{name} time"].where(merged[f"{name} time"] > 0) for name in means}
     columns = ["start_ns", "end_ns", "row", number, *means, *sums, *firsts, "merged"]
-    return found.assign(start_ns=start, end_ns=start + found["length"], **known)[columns]
+    return merged.assign(start_ns=start, end_ns=start + merged["length"], **weighted)[columns]

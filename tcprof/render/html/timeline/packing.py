@@ -79,10 +79,10 @@ def coarsen(times: Ints, count: int) -> Ints:
 def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
     """When each activity was launched, in order: steps behind the first launch, as differences."""
     launched = work["launched_ns"].to_numpy(np.int64)
-    known = launched >= 0
-    first = int(launched[known].min()) if known.any() else 0
+    is_known = launched >= 0
+    first = int(launched[is_known].min()) if is_known.any() else 0
     step = 1 if len(launched) <= MOST_EXACT else _COARSE_NS
-    steps = np.where(known, (launched - first) // step + 1, 0)
+    steps = np.where(is_known, (launched - first) // step + 1, 0)
     return {"first": first, "step": step, "changes": store.add(np.diff(steps, prepend=0))}
 
 
@@ -90,16 +90,16 @@ def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.Data
     """Figures of the instances on a GPU, one for each bar on the CPU; none where the page has too many."""
     if len(host) > MOST_EXACT or (host["merged"] > 1).any():
         return {}
-    mine = analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
-    found = mine.loc[host["range"], list(_OF_INSTANCES)]
-    return {name: _add_floats(store, found[name].to_numpy(np.float64)) for name in _OF_INSTANCES}
+    instances = analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
+    figures = instances.loc[host["range"], list(_OF_INSTANCES)]
+    return {name: _add_floats(store, figures[name].to_numpy(np.float64)) for name in _OF_INSTANCES}
 
 
 def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) -> Header:
     """The bar on the CPU of each bar on the GPU, by their order: as what it is behind the last one's; -1 for none."""
     is_single = not ((host["merged"] > 1).any() or (windows["merged"] > 1).any())
-    found = pd.Index(host["range"]).get_indexer(windows["range"]) if is_single else np.full(len(windows), -1)
-    return {"changes": store.add(np.diff(found.astype(np.int64), prepend=0))}
+    bars = pd.Index(host["range"]).get_indexer(windows["range"]) if is_single else np.full(len(windows), -1)
+    return {"changes": store.add(np.diff(bars.astype(np.int64), prepend=0))}
 
 
 def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
@@ -125,16 +125,16 @@ def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
     """The kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
     launched = analysis.kernel_instances
     counts = (launched["gpu"] == gpu) & (launched["module"] >= 0) & are_counted(launched, analysis.steps)
-    mine = launched[counts]
-    module = analysis.modules["module_id"].to_numpy()[mine["module"].to_numpy()]
-    phase = analysis.modules["phase"].to_numpy(object)[mine["module"].to_numpy()]
-    columns = mine[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module, phase=phase)
+    launches = launched[counts]
+    module = analysis.modules["module_id"].to_numpy()[launches["module"].to_numpy()]
+    phase = analysis.modules["phase"].to_numpy(object)[launches["module"].to_numpy()]
+    columns = launches[["kernel", "duration_ns", "tensor_active_ns"]].assign(module=module, phase=phase)
     by = columns[module >= 0].groupby(["module", "phase", "kernel"])
-    found = by.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
-    found = found.assign(active_ns=by["tensor_active_ns"].sum(min_count=1)).reset_index()
-    exact = {name: store.add(found[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
-    exact["phases"] = found["phase"].tolist()
-    return {**exact, **{name: _add_floats(store, found[name].to_numpy(np.float64)) for name in ("ns", "active_ns")}}
+    sums = by.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
+    sums = sums.assign(active_ns=by["tensor_active_ns"].sum(min_count=1)).reset_index()
+    exact = {name: store.add(sums[name].to_numpy(np.int64)) for name in ("module", "kernel", "count")}
+    exact["phases"] = sums["phase"].tolist()
+    return {**exact, **{name: _add_floats(store, sums[name].to_numpy(np.float64)) for name in ("ns", "active_ns")}}
 
 
 def _add_rows(store: ArrayStore, frame: pd.DataFrame, ids: "np.ndarray[Any, Any]", columns: tuple[str, ...]) -> Header:
