@@ -87,7 +87,7 @@ class Recorder:
                 self._report(f"no baseline yet: {item.text.strip()}; --tcprof-update makes this run the baseline")
         gate = judge_gate(asked, judge_comparison(compare_sides(base or new, new)), strict)
         view = view_gate(gate)
-        lines = [f"{item.verdict}: {item.name}: {item.found}" for item in view.conditions]
+        lines = [f"{item.verdict}: {item.name}: {item.evidence}" for item in view.conditions]
         for line in lines:
             self._report(line)
         if view.state == "fail":

@@ -100,7 +100,7 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactList:
     """Names with their values: of one thing, or of several side by side."""
 
     rows: tuple[tuple[str, bool, tuple[tuple[str, ...], ...]], ...]  # name, whether things differ, texts of each
@@ -141,7 +141,7 @@ class Commands:
 
 
 @dataclass(frozen=True)
-class Reading:
+class MetricTile:
     """One figure: what, how much, its 95 % interval, and over which window."""
 
     title: str
@@ -168,7 +168,7 @@ class Summary:
     gpu: int
     title: str
     verdict: tuple[str, ...]  # sentences, the most important first
-    figures: tuple[Reading, ...] = ()  # three that are read at a glance, and further ones
+    figures: tuple[MetricTile, ...] = ()  # three that are read at a glance, and further ones
     shares: tuple[Share, ...] = ()  # what the time went to; empty where that is not known
     checks: tuple[Any, ...] = ()
     line: str = ""  # step time, Tensor Active, GPU idle, and how many steps
@@ -179,7 +179,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class Lead:
+class TopFinding:
     """What to do first: one finding with what it saves."""
 
     name: str  # by which a page selects it: its rule, numbered where several are of one
@@ -195,16 +195,16 @@ class Lead:
 
 
 @dataclass(frozen=True)
-class Leads:
+class TopFindings:
     """The findings that are worth most, the best first; what their gains are of, and what more there is."""
 
-    items: tuple[Lead, ...]
+    items: tuple[TopFinding, ...]
     base: str = ""
     more: str = ""
 
 
 @dataclass(frozen=True)
-class Site:
+class KernelUse:
     """The launches of one kernel in one place, by what a reader may ask for."""
 
     phase: str  # such as forward; empty where neither a module nor a range tells it
@@ -221,7 +221,7 @@ class Line:
     row: Row
     kind: str  # module, modules, range or kernel; row for what selects nothing, empty for what only holds others
     parent: int = -1  # place of that line; -1 for none
-    site: Site | None = None  # where it is a kernel in a place, below what the table is grouped by
+    site: KernelUse | None = None  # where it is a kernel in a place, below what the table is grouped by
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Grouping:
         around: list[int] = []  # the line that one of each depth would lie in
         for number, row in enumerate(table.rows):
             del around[max(row.depth - 1, 0) if row.nested else 0 :]
-            lines.append(Line(row, "row", next((each for each in reversed(around) if each >= 0), -1)))
+            lines.append(Line(row, "row", next((outer for outer in reversed(around) if outer >= 0), -1)))
             around += [-1] * (row.depth - 1 - len(around)) + [number]
         return Grouping(by, replace(table, rows=()), tuple(lines), notes, is_ordered=True)
 
@@ -262,8 +262,8 @@ class Explorer:
 
 
 Part: TypeAlias = (
-    "Notes | Code | Summary | Lead | Leads | Icicle | HeatMap | Timeline | Table | Explorer | Figure | Facts |"
-    "SideNames | Checklist | Commands | Section | Only"
+    "Notes | Code | Summary | TopFinding | TopFindings | Icicle | HeatMap | Timeline | Table | Explorer | Figure |"
+    "FactList | SideNames | Checklist | Commands | Section | Only"
 )
 
 
@@ -324,10 +324,10 @@ class Document:
 
     def shown_on(self, medium: Medium) -> tuple[Part, ...]:
         """Its parts for a medium."""
-        found: list[Part] = []
+        parts: list[Part] = []
         for part in self.parts:
             if not isinstance(part, Only):
-                found.append(part)
+                parts.append(part)
             elif part.on == medium:
-                found += part.make()
-        return tuple(found)
+                parts += part.make()
+        return tuple(parts)

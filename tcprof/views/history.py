@@ -11,7 +11,7 @@ from tcprof.frames import ACCEPTED, HISTORY_RUNS, POINTS, SERIES
 from tcprof.history.figures import METRICS, STEP
 from tcprof.history.run import SPLITTING
 from tcprof.untrusted import one_line
-from tcprof.views.document import Document, Facts, Notes
+from tcprof.views.document import Document, FactList, Notes
 from tcprof.views.paths import LEFT_OUT, WHOLE_CAPTURE
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
@@ -25,14 +25,14 @@ _NO_RUNS = "The store has no such run."
 def view_runs(runs: pd.DataFrame, limit: int) -> Document:
     """The newest runs, newest first; 0 for all."""
     newest = runs.iloc[::-1]
-    shown = newest.head(limit) if limit else newest
+    listed = newest.head(limit) if limit else newest
     columns = [HISTORY_RUNS[name] for name in _LISTED if name == "commit" or (runs[name].astype(str) != "").any()]
     headings = tuple(Heading.of(column, words=True, spare=place) for place, column in enumerate(columns))
     rows = tuple(
         Row(str(row["run_id"]), tuple(Cell.word(_write(column.name, row[column.name])) for column in columns))
-        for row in shown.to_dict("records")
+        for row in listed.to_dict("records")
     )
-    hidden = len(newest) - len(shown)
+    hidden = len(newest) - len(listed)
     more = LEFT_OUT.format(things="runs", command="history list --limit 0")
     title = "Runs, the newest first"
     table = Table("runs", title, "Run", headings, rows, hidden=hidden, more=more, caption=title, search="a run")
@@ -41,11 +41,11 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
 
 def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFrame) -> Document:
     """What is known of a run, and its figures."""
-    known = {name: None if value == "" or pd.isna(value) else value for name, value in run.items()}
+    run_facts = {name: None if value == "" or pd.isna(value) else value for name, value in run.items()}
     facts = tuple(
-        (column.title, False, ((_write(column.name, known[column.name], _WHOLE),),))
+        (column.title, False, ((_write(column.name, run_facts[column.name], _WHOLE),),))
         for column in HISTORY_RUNS.columns
-        if column.name != "content" and known[column.name] is not None
+        if column.name != "content" and run_facts[column.name] is not None
     )
     figures = points.merge(series.drop(columns="fingerprint"), on="series_id", validate="many_to_one")
     figures = _put_steps_first(figures)
@@ -57,8 +57,8 @@ def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFram
     )
     rows = tuple(_row(row, figures["gpu"].nunique() > 1) for row in figures.to_dict("records"))
     table = Table("figures", "Figures", "Part", headings, rows)
-    data = {"run": known, "figures": figures}
-    return Document("history", (Facts(facts), table), data=data, rows=figures, if_empty="The run has no figures.")
+    data = {"run": run_facts, "figures": figures}
+    return Document("history", (FactList(facts), table), data=data, rows=figures, if_empty="The run has no figures.")
 
 
 def _put_steps_first(figures: pd.DataFrame) -> pd.DataFrame:
@@ -95,10 +95,10 @@ def view_added(files: Sequence[str], added: Sequence[tuple[int, bool]], store: s
     """Which runs recordings are in a store: new ones, or those that were there."""
     rows = pd.DataFrame({"file": files, "run_id": [run for run, _ in added], "is_new": [new for _, new in added]})
     count = int(rows["is_new"].sum())
-    known = len(rows) - count
+    old_count = len(rows) - count
     lines = [f"{units.format_things(count, 'run')} added to {one_line(store)}."]
-    if known:
-        lines.append(f"{units.format_things(known, 'recording')} in the store already.")
+    if old_count:
+        lines.append(f"{units.format_things(old_count, 'recording')} in the store already.")
     items = tuple(
         f"{one_line(row['file'], _LONGEST)} is run {row['run_id']}{'' if row['is_new'] else ', added before'}"
         for row in rows.to_dict("records")

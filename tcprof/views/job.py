@@ -18,7 +18,7 @@ from tcprof.views.paths import LEFT_OUT
 from tcprof.views.tables import Cell, Heading, Row, Table
 
 RANKS_SHOWN = 16
-_ON_PAGE, _SHOWN = 256, 8  # rows and columns of a page's table
+_ON_PAGE, _MOST_ON_PAGE = 256, 8  # rows and columns of a page's table
 _JOBS_BASE = (
     "Medians over the steps, of the mean over the ranks. Each job is one run: how much runs of one program differ is "
     "assumed, and smaller changes are inconclusive."
@@ -69,7 +69,7 @@ def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = (
         "ranks": job.ranks,
         "rank_steps": job.rank_steps,
         "clocks": job.clocks.rename_axis("rank").reset_index(),
-        "failures": [vars(each) for each in job.failures],
+        "failures": [vars(failure) for failure in job.failures],
         "warnings": job.warnings,
     }
     title = f"{len(job.ranks):,} ranks of {one_line(job.recordings[0].program or 'a job')}"
@@ -89,25 +89,29 @@ def _list_page(job: Job, links: Sequence[str]) -> tuple[Section, ...]:
 
 def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
     ordered = ranks.sort_values(["excess_ns", "own_ns", "rank"], ascending=[False, False, True], kind="stable")
-    shown = ordered if limit is None else ordered.head(limit)
-    known = [RANKS[name] for name in _COLUMNS if ranks[name].notna().any()]
-    headings = tuple(Heading.of(column, spare=place, shown=place < _SHOWN) for place, column in enumerate(known))
+    listed = ordered if limit is None else ordered.head(limit)
+    columns = [RANKS[name] for name in _COLUMNS if ranks[name].notna().any()]
+    headings = tuple(
+        Heading.of(column, spare=place, on_page=place < _MOST_ON_PAGE) for place, column in enumerate(columns)
+    )
     rows = [
         Row(
-            f"rank {row['rank']}", tuple(Cell.of_column(row, column) for column in known), tag="slow" * row["straggler"]
+            f"rank {row['rank']}",
+            tuple(Cell.of_column(row, column) for column in columns),
+            tag="slow" * row["straggler"],
         )
-        for row in shown.to_dict("records")
+        for row in listed.to_dict("records")
     ]
     more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
     title = "Means per step of each rank, most over the median first"
-    hidden = len(ranks) - len(shown)
+    hidden = len(ranks) - len(listed)
     return Table(
         "ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title, search="a rank"
     )
 
 
 def _list_warnings(job: Job) -> tuple[str, ...]:
-    return (*(f"{one_line(each.file)} gives no rank: {each.reason}" for each in job.failures), *job.warnings)
+    return (*(f"{one_line(failure.file)} gives no rank: {failure.reason}" for failure in job.failures), *job.warnings)
 
 
 def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
@@ -116,21 +120,23 @@ def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
     first, count = int(steps["step"].min()), int(steps["step"].max() - steps["step"].min()) + 1
     width = -(-count // max(1, min(_MOST_COLUMNS, _MOST_CELLS // len(ranks))))
     group = steps["rank"].map(ranks.set_index("rank")["group"]).rename("group")
-    shown = steps.assign(
+    cells = steps.assign(
         block=(steps["step"] - first) // width,
         excess_ns=steps["own_ns"] - steps.groupby([group, "step"])["own_ns"].transform("median"),
         tensor_active_pct=100 * steps["tensor_active_ns"] / steps["step_time_ns"],
     )
-    means = shown.groupby(["rank", "block"])[[*_MAPPED]].mean().unstack("block").reindex(ranks["rank"])
-    found = ((RANKS[name], bad, means[name]) for name, bad in _MAPPED.items())
-    known: list[tuple[Column, bool, pd.DataFrame]] = [each for each in found if each[2].notna().any(axis=None)]
+    means = cells.groupby(["rank", "block"])[[*_MAPPED]].mean().unstack("block").reindex(ranks["rank"])
+    every_metric = ((RANKS[name], bad, means[name]) for name, bad in _MAPPED.items())
+    metrics: list[tuple[Column, bool, pd.DataFrame]] = [
+        metric for metric in every_metric if metric[2].notna().any(axis=None)
+    ]
     order = ranks.sort_values(["excess_ns", "own_ns"], ascending=False, kind="stable").index
     blocks = means.columns.get_level_values("block").unique().sort_values()
     return HeatMap(
         tuple(ranks["rank"].tolist()),
         tuple(order.tolist()),
         tuple((first + blocks * width).tolist()),
-        tuple(known),
+        tuple(metrics),
         tuple(links),
     )
 
@@ -160,7 +166,9 @@ def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Documen
 def _list_page_of_two(jobs: tuple[Job, Job], names: tuple[str, str], changes: Table) -> tuple[Section, ...]:
     bases = [describe_base(job) for job in jobs]
     shared = [line for line in bases[0] if line in bases[1]]
-    own = [f"{name}: {line}" for name, base in zip(names, bases, strict=True) for line in base if line not in shared]
+    side_lines = [
+        f"{name}: {line}" for name, base in zip(names, bases, strict=True) for line in base if line not in shared
+    ]
     held = (
         Section(f"job-{number}", f"What holds {name} up", (Notes(judge_job(job)),))
         for number, (name, job) in enumerate(zip(names, jobs, strict=True), 1)
@@ -169,7 +177,7 @@ def _list_page_of_two(jobs: tuple[Job, Job], names: tuple[str, str], changes: Ta
         Section("changed", "What changed per step", (replace(changes, caption=changes.title),)),
         Section("ranks", "Every rank of both jobs", (_list_both(jobs, names), Notes((_BOTH,)))),
         *held,
-        Section("base", "", (Notes((_JOBS_BASE, *shared, *own)),), chapter=Chapter.SOURCES),
+        Section("base", "", (Notes((_JOBS_BASE, *shared, *side_lines)),), chapter=Chapter.SOURCES),
     )
 
 

@@ -30,19 +30,19 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
     nested = _are_nested(rows, places)
     labels = rows["label"].tolist() if "label" in rows else [""] * len(places)
     counts = rows["alike_count"].tolist() if "label" in rows else [1] * len(places)
-    found = []
+    listed = []
     for (domain, path, name, depth), is_nested, of_row, tag, label, count in zip(
         places, nested, cells, tags or [""] * len(places), labels, counts, strict=True
     ):
         before = path[: len(path) - len(name)] if path.endswith(name) else ""
         above = before.removesuffix(SEPARATOR)
-        own = (shorten(name, above.rpartition(SEPARATOR)[2]) if is_nested else name) if path else WHOLE_CAPTURE
-        own = f"{label} ({units.format_count(count)} alike)" if count > 1 else own
+        text = (shorten(name, above.rpartition(SEPARATOR)[2]) if is_nested else name) if path else WHOLE_CAPTURE
+        text = f"{label} ({units.format_count(count)} alike)" if count > 1 else text
         around = above if is_nested else without_repeats(path).removesuffix(name).removesuffix(SEPARATOR)
-        found.append(
+        listed.append(
             Row(
-                name=one_line(own, LONGEST_NAME),
-                short=one_line(own, _SHORT_NAME),
+                name=one_line(text, LONGEST_NAME),
+                short=one_line(text, _SHORT_NAME),
                 cells=of_row,
                 depth=int(depth),
                 ancestors=f"{one_line(around, _LONGEST_PATH)}{SEPARATOR}" if around else "",
@@ -51,14 +51,14 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
                 tag=tag,
             )
         )
-    return tuple(found)
+    return tuple(listed)
 
 
 def without_repeats(path: str) -> str:
     """A path without names that the next one begins with: in ``forward / Llama / Llama.model`` the ``Llama``."""
     names = path.split(SEPARATOR)
-    told = [outer for outer, inner in pairwise(names) if not inner.startswith(f"{outer}.")]
-    return SEPARATOR.join([*told, names[-1]])
+    outer_names = [outer for outer, inner in pairwise(names) if not inner.startswith(f"{outer}.")]
+    return SEPARATOR.join([*outer_names, names[-1]])
 
 
 def _are_nested(rows: pd.DataFrame, places: list[tuple[str, str, str, int]]) -> list[bool]:
@@ -66,9 +66,9 @@ def _are_nested(rows: pd.DataFrame, places: list[tuple[str, str, str, int]]) -> 
     if "parent_id" in rows:
         listed = set(rows["path_id"].tolist())
         return [parent >= 0 and parent in listed for parent in rows["parent_id"].tolist()]
-    shown = {(domain, path) for domain, path, _, _ in places}
+    listed = {(domain, path) for domain, path, _, _ in places}
     above = (path.removesuffix(name).removesuffix(SEPARATOR) for _, path, name, _ in places)
-    return [bool(around) and (place[0], around) in shown for place, around in zip(places, above, strict=True)]
+    return [bool(around) and (place[0], around) in listed for place, around in zip(places, above, strict=True)]
 
 
 def keep_largest(rows: pd.DataFrame, size: "pd.Series[float]", most: int) -> pd.DataFrame:
@@ -119,16 +119,16 @@ def kernel_names(kernels: "pd.DataFrame") -> list[str]:
 
     names: list[str] = []
     short = kernels["name"].map(short_name)
-    for _, of_gpu in kernels.groupby("gpu", sort=False):
-        names += _distinct((short[of_gpu.index] + " " + of_gpu["launch_geometry"]).str.strip(), of_gpu["name"])
+    for _, gpu_rows in kernels.groupby("gpu", sort=False):
+        names += _distinct((short[gpu_rows.index] + " " + gpu_rows["launch_geometry"]).str.strip(), gpu_rows["name"])
     return names
 
 
 def module_names(modules: "pd.DataFrame") -> list[str]:
     """The name of each row's module, see ``tcprof.frames.MODULES``; the phases of a module share one."""
     paths = modules["module"].unique().tolist()
-    known = dict(zip(paths, _distinct(paths, paths), strict=True))
-    return [known[path] for path in modules["module"]]
+    name_of = dict(zip(paths, _distinct(paths, paths), strict=True))
+    return [name_of[path] for path in modules["module"]]
 
 
 def link(kind: str, name: str, gpu: int = 0) -> str:
@@ -136,9 +136,9 @@ def link(kind: str, name: str, gpu: int = 0) -> str:
     return f"{kind}={quote(name, safe=_KEPT)}{f'&gpu={gpu}' if gpu else ''}"
 
 
-def _distinct(names: Iterable[str], others: Iterable[str]) -> list[str]:
+def _distinct(names: Iterable[str], wholes: Iterable[str]) -> list[str]:
     """Names as short lines; one that was cut, or that several have, ends in a mark of all that it is cut from."""
-    full = list(zip(names, others, strict=True))
+    full = list(zip(names, wholes, strict=True))
     lines = [one_line(name, _LONGEST) for name, _ in full]
     count = Counter(lines)
     return [

@@ -17,7 +17,7 @@ _MARKED = re.compile(r"(?<!\\)[*`](\w+)[*`]")
 
 @dataclass(frozen=True)
 class Heading:
-    """A column of a table; text where space is scarce shows the ``brief`` ones, a page the ``shown`` ones at first."""
+    """A column of a table; text where space is scarce shows the ``brief`` ones, a page at first those ``on_page``."""
 
     title: str
     meaning: str = ""
@@ -32,19 +32,19 @@ class Heading:
     short: str = ""  # its title where space is scarce; what precedes a line break is that of a group of columns
     spare: int = 0  # where a terminal lacks space, the highest number leaves first; 0 stays
     note: str = ""  # what is said below a table where space is scarce, if the column is in it
-    shown: bool = True  # a table of eight fits a laptop's screen
+    on_page: bool = True  # at first: a table of eight fits a laptop's screen
 
     @staticmethod
     def of(column: "Column", **changes: Any) -> "Heading":
         """The heading of a frame's column."""
-        known = {
+        fields = {
             "title": column.title,
             "meaning": _MARKED.sub(r"\1", column.meaning).replace("\\*", "*"),
             "unit": column.unit,
             "words": column.is_text,
             "columns": (column.name,),
         }
-        return Heading(**{**known, **changes})
+        return Heading(**{**fields, **changes})
 
 
 @dataclass(frozen=True)

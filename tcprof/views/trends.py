@@ -54,7 +54,7 @@ def view_trends(
         accepted: Why the level of a commit is accepted.
     """
     steps = _join_steps(trends)
-    sections = tuple(_view_step(place, found, explain) for place, found in enumerate(steps, 1))
+    sections = tuple(_view_step(place, joined, explain) for place, joined in enumerate(steps, 1))
     series, commands = _list_series(trends, limit), (_confirm(trends),) if confirm else ()
     parts: tuple[Part, ...] = (
         Notes(_verdict(trends, steps), VERDICT),
@@ -71,22 +71,22 @@ def view_trends(
         ),
     )
     rows = list_rows(trends) if trends else pd.DataFrame()
-    data = {"series": [_describe(each) for each in trends], "points": rows}
+    data = {"series": [_describe(trend) for trend in trends], "points": rows}
     title = f"Trend of {name_runs(trends)}" if trends else ""
     return Document("trend", parts, data=data, rows=rows, if_empty="The store has no such series.", title=title)
 
 
 def _draw(trends: Sequence[SeriesTrend], limit: int | None, accepted: Mapping[str, str]) -> Section:
     figures = [
-        Figure(f"trend-{number}", name_series(each), partial(figure_trend, each, accepted))
-        for number, each in enumerate(sort_trends(trends)[:limit], 1)
+        Figure(f"trend-{number}", name_series(trend), partial(figure_trend, trend, accepted))
+        for number, trend in enumerate(sort_trends(trends)[:limit], 1)
     ]
     return Section("trends", "Figures", (Notes(_HOW), *figures))
 
 
 def list_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
     """The runs that have a point in one of these series, in order of time."""
-    runs = pd.concat([each.points[["place", *HISTORY_RUNS.names]] for each in trends]).drop_duplicates("run_id")
+    runs = pd.concat([trend.points[["place", *HISTORY_RUNS.names]] for trend in trends]).drop_duplicates("run_id")
     return runs.sort_values("place", ignore_index=True)
 
 
@@ -115,7 +115,7 @@ def name_run(run: pd.Series) -> str:
 
 def sort_trends(trends: Sequence[SeriesTrend]) -> list[SeriesTrend]:
     """Those that changed first."""
-    return sorted(trends, key=lambda each: each.trend.verdict not in ("changed", "unconfirmed"))
+    return sorted(trends, key=lambda trend: trend.trend.verdict not in ("changed", "unconfirmed"))
 
 
 def draw_line(values: Floats) -> str:
@@ -128,21 +128,21 @@ def draw_line(values: Floats) -> str:
 
 def _join_steps(trends: Sequence[SeriesTrend]) -> list[list[Step]]:
     """Steps that may be of one change, since noise moves the place of a step; the newest change first."""
-    steps = sorted(((each, change) for each in trends for change in each.visible_changes), key=_place)
-    found: list[list[Step]] = []
+    steps = sorted(((trend, change) for trend in trends for change in trend.visible_changes), key=_place)
+    groups: list[list[Step]] = []
     for step in steps:
-        if found and _place(step) - _place(found[-1][0]) < LEAST:
-            found[-1].append(step)
+        if groups and _place(step) - _place(groups[-1][0]) < LEAST:
+            groups[-1].append(step)
         else:
-            found.append([step])
-    order = {int(each.series["series_id"]): number for number, each in enumerate(trends)}
-    return [sorted(each, key=lambda step: order[int(step[0].series["series_id"])]) for each in reversed(found)]
+            groups.append([step])
+    order = {int(trend.series["series_id"]): number for number, trend in enumerate(trends)}
+    return [sorted(group, key=lambda step: order[int(step[0].series["series_id"])]) for group in reversed(groups)]
 
 
-def find_sides(found: list[Step]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def find_sides(joined: list[Step]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The points before all of these steps, and after them, of the first one's levels."""
-    before, after = found[0][0].around(found[0][1])
-    places = [_place(step) for step in found]
+    before, after = joined[0][0].around(joined[0][1])
+    places = [_place(step) for step in joined]
     earlier, later = before[before["place"] < min(places)], after[after["place"] >= max(places)]
     return (before if earlier.empty else earlier), (after if later.empty else later)
 
@@ -170,28 +170,28 @@ def tell(trend: SeriesTrend, change: Change) -> str:
 
 def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[str, ...]:
     lines = []
-    for found in steps:
-        new = [each for each in found if not each[1].accepted]
+    for joined in steps:
+        new = [step for step in joined if not step[1].accepted]
         if new:
             trend, change = new[0]
             more = f" {units.format_things(len(new) - 1, 'more figure')} changed there." if len(new) > 1 else ""
             lines.append(f"Changed at {name_run(trend.points.iloc[change.index])}. {tell(trend, change)}{more}")
     lines += [
-        f"Unconfirmed: {name_series(each)} has been off since {name_run(each.points.iloc[each.trend.candidate])}. More "
-        "recordings of that commit decide; --confirm says how."
-        for each in trends
-        if each.trend.candidate is not None
+        f"Unconfirmed: {name_series(trend)} has been off since {name_run(trend.points.iloc[trend.trend.candidate])}. "
+        "More recordings of that commit decide; --confirm says how."
+        for trend in trends
+        if trend.trend.candidate is not None
     ]
     if not trends:
         return ()
-    few = [each for each in trends if each.trend.verdict == "too few"]
+    few = [trend for trend in trends if trend.trend.verdict == "too few"]
     if len(few) == len(trends):
-        count = max((len(each.points) for each in trends), default=0)
+        count = max((len(trend.points) for trend in trends), default=0)
         return (
             f"Too few: {units.format_things(count, 'recording')} cannot show how much runs differ. It takes {FEWEST}, "
             f"or {2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
         )
-    count = max(len(each.points) for each in trends)
+    count = max(len(trend.points) for trend in trends)
     return tuple(lines) or (f"Steady: no change in {units.format_things(count, 'recording')}.",)
 
 
@@ -208,19 +208,19 @@ def _list_series(trends: Sequence[SeriesTrend], limit: int | None) -> Table:
         Heading("Recordings", columns=("recordings",), spare=1),
         Heading("Verdict", words=True),
     )
-    shown = sort_trends(trends)[:limit]
-    rows = tuple(Row(name_series(each), _cells(each)) for each in shown)
+    listed = sort_trends(trends)[:limit]
+    rows = tuple(Row(name_series(trend), _cells(trend)) for trend in listed)
     more = LEFT_OUT.format(things="series", command="history trend --limit 0")
-    hidden = len(trends) - len(shown)
+    hidden = len(trends) - len(listed)
     title = f"Series of {name_runs(trends)}, those that changed first" if trends else ""
     further: dict[str, Any] = {"hidden": hidden, "more": more, "caption": title, "search": "part of a name"}
     return Table("series", title, "Figure", headings, rows, **further)
 
 
-def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
-    column, trend = METRICS[str(each.series["metric"])], each.trend
+def _cells(series: SeriesTrend) -> tuple[Cell, ...]:
+    column, trend = METRICS[str(series.series["metric"])], series.trend
     interval = f"{column.format(trend.low)} to {column.format(trend.high)}" if np.isfinite(trend.low) else units.UNKNOWN
-    values = each.points["value"].to_numpy()
+    values = series.points["value"].to_numpy()
     relative = bool((values > 0).all())
     spread = units.format_pct(100 * trend.spread) if relative else column.format(trend.spread)
     return (
@@ -232,10 +232,10 @@ def _cells(each: SeriesTrend) -> tuple[Cell, ...]:
     )
 
 
-def _view_step(place: int, found: list[Step], explain: Explain) -> Section:
+def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
     """All that changed with one run."""
-    before, after = find_sides(found)
-    lines = tuple(tell(*each) for each in found)
+    before, after = find_sides(joined)
+    lines = tuple(tell(*step) for step in joined)
     title = f"{name_run(before.iloc[-1])} → {name_run(after.iloc[0])}"
     circumstances = [
         f"{HISTORY_RUNS[name].title} changed there, too: {one_line(first)} → {one_line(second)}. To tell which it was, "
@@ -251,46 +251,46 @@ def _view_step(place: int, found: list[Step], explain: Explain) -> Section:
 def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
     """What to record, of each commit that is not sure."""
     commits: dict[str, SeriesTrend] = {}
-    for each in trends:
-        if each.trend.candidate is not None:
-            commits.setdefault(str(each.points["commit"].iloc[each.trend.candidate]), each)
+    for trend in trends:
+        if trend.trend.candidate is not None:
+            commits.setdefault(str(trend.points["commit"].iloc[trend.trend.candidate]), trend)
     items = []
-    for commit, each in commits.items():
-        program = one_line(str(each.points["program"].iloc[-1]))
+    for commit, trend in commits.items():
+        program = one_line(str(trend.points["program"].iloc[-1]))
         what = (f"{units.format_things(LEAST, 'more recording')} of the commit tell a change from a run that is off.",)
         command = f"tcprof profile --repeat {LEAST} -o confirm {program}"
         items.append((one_line(commit)[:_SHORT_COMMIT] or "the newest run", what, command))
     return Commands(tuple(items))
 
 
-def _describe(each: SeriesTrend) -> dict[str, object]:
-    trend = each.trend
+def _describe(series: SeriesTrend) -> dict[str, object]:
+    trend = series.trend
     changes = [
         {
             **vars(change),
-            "run_id": int(each.points["run_id"].iloc[change.index]),
-            "commit": each.points["commit"].iloc[change.index],
+            "run_id": int(series.points["run_id"].iloc[change.index]),
+            "commit": series.points["commit"].iloc[change.index],
         }
-        for change in each.visible_changes
+        for change in series.visible_changes
     ]
-    return {**each.series.to_dict(), **vars(trend), "changes": changes}
+    return {**series.series.to_dict(), **vars(trend), "changes": changes}
 
 
 def list_rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
     """A row for each point, with the level that it belongs to."""
-    points = pd.concat([each.points[_OF_POINTS] for each in trends], ignore_index=True)
-    places = np.repeat(np.arange(len(trends)), [len(each.points) for each in trends])
-    series = pd.DataFrame([each.series for each in trends])[_OF_SERIES].take(places).reset_index(drop=True)
-    return pd.concat([series, points], axis=1).assign(level=np.concatenate([find_levels(each) for each in trends]))
+    points = pd.concat([trend.points[_OF_POINTS] for trend in trends], ignore_index=True)
+    places = np.repeat(np.arange(len(trends)), [len(trend.points) for trend in trends])
+    series = pd.DataFrame([trend.series for trend in trends])[_OF_SERIES].take(places).reset_index(drop=True)
+    return pd.concat([series, points], axis=1).assign(level=np.concatenate([find_levels(trend) for trend in trends]))
 
 
-def find_levels(each: SeriesTrend) -> Floats:
+def find_levels(series: SeriesTrend) -> Floats:
     """The level of each point; NaN where recordings are too few to show one."""
-    if each.trend.verdict == "too few":
-        return np.full(len(each.points), np.nan)
-    changes = each.trend.changes
-    levels = [*(change.before for change in changes[:1]), *(change.after for change in changes)] or [each.trend.level]
-    borders = [0, *(change.index for change in changes), len(each.points)]
+    if series.trend.verdict == "too few":
+        return np.full(len(series.points), np.nan)
+    changes = series.trend.changes
+    levels = [*(change.before for change in changes[:1]), *(change.after for change in changes)] or [series.trend.level]
+    borders = [0, *(change.index for change in changes), len(series.points)]
     return np.repeat(levels, np.diff(borders))
 
 
@@ -305,23 +305,23 @@ _LABELLED, _LONGEST = 14, 160  # characters
 _STAGGERED = 0.08  # of the height: labels of changes that follow each other stand at two heights
 
 
-def figure_trend(each: SeriesTrend, accepted: Mapping[str, str]) -> PlotlyFigure:
+def figure_trend(series: SeriesTrend, accepted: Mapping[str, str]) -> PlotlyFigure:
     """The points of a series over its runs.
 
     Args:
         accepted: Why the level of a commit is accepted.
     """
-    column = METRICS[str(each.series["metric"])]
+    column = METRICS[str(series.series["metric"])]
     figure, scale = PlotlyFigure(), _SCALES.get(column.unit, 1.0)
-    _add_points(figure, each, column, scale)
-    _add_levels(figure, each, scale)
-    _add_changes(figure, each, column, scale, accepted)
-    _add_circumstances(figure, each, scale)
-    return figure.update_layout(_layout(each, column, scale), margin={"r": _RIGHT})
+    _add_points(figure, series, column, scale)
+    _add_levels(figure, series, scale)
+    _add_changes(figure, series, column, scale, accepted)
+    _add_circumstances(figure, series, scale)
+    return figure.update_layout(_layout(series, column, scale), margin={"r": _RIGHT})
 
 
-def _add_points(figure: PlotlyFigure, each: SeriesTrend, column: Column, scale: float) -> None:
-    points = each.points
+def _add_points(figure: PlotlyFigure, series: SeriesTrend, column: Column, scale: float) -> None:
+    points = series.points
     values, low, high = (scale * points[name].to_numpy(float) for name in ("value", "low", "high"))
     figure.add_scatter(
         name="runs",
@@ -339,23 +339,23 @@ def _describe_run(row: Mapping[Any, Any], column: Column) -> str:
     """What hovering says of a run."""
     commit = label(str(row["commit"]), 40)
     interval = units.format_interval(float(row["low"]), float(row["high"]), column.format)
-    known = [f"{HISTORY_RUNS[name].title}: {label(HISTORY_RUNS[name].format(row[name]))}"
+    facts = [f"{HISTORY_RUNS[name].title}: {label(HISTORY_RUNS[name].format(row[name]))}"
              for name in _HOVERED if pd.notna(row[name]) and row[name] != ""]  # fmt: skip
     lines = [
         f"<b>{column.format(row['value'])}</b>{f', 95 %: {interval}' if interval else ''}",
         f"run {row['run_id']}, {str(row['ordered_utc'])[:10]}",
         *([f"Commit: {commit}"] if commit else []),
-        *known,
+        *facts,
         *["analysis kept in the store"] * bool(row["kept"]),
     ]
     return "<br>".join(lines)
 
 
-def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
+def _add_levels(figure: PlotlyFigure, series: SeriesTrend, scale: float) -> None:
     """The level of each stretch, those that were accepted in a colour of their own, and the last one's interval."""
-    place, count, changes = each.points["place"].to_numpy(), len(each.points), each.trend.changes
+    place, count, changes = series.points["place"].to_numpy(), len(series.points), series.trend.changes
     borders = [0, *(change.index for change in changes), count]
-    levels = find_levels(each)
+    levels = find_levels(series)
     for is_accepted, name, color in ((False, "level", _LEVEL), (True, "accepted level", _ACCEPTED)):
         x: list[float | None] = []
         y: list[float | None] = []
@@ -363,7 +363,7 @@ def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
             if np.isnan(levels[first]):
                 continue
             if (
-                number > 0 and changes[number - 1] in each.visible_changes and changes[number - 1].accepted
+                number > 0 and changes[number - 1] in series.visible_changes and changes[number - 1].accepted
             ) == is_accepted:
                 x += [place[first] - 0.5, place[last - 1] + 0.5, None]
                 y += [scale * levels[first], scale * levels[first], None]
@@ -377,9 +377,9 @@ def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
                 connectgaps=False,
                 hoverinfo="skip",
             )
-    if np.isfinite(each.trend.low):
+    if np.isfinite(series.trend.low):
         first, last = place[borders[-2]] - 0.5, place[-1] + 0.5
-        low, high = scale * each.trend.low, scale * each.trend.high
+        low, high = scale * series.trend.low, scale * series.trend.high
         figure.add_scatter(
             name="95 % interval of the level", mode="lines", x=[first, last, last, first], y=[low, low, high, high],
             line={"width": 0}, fill="toself", fillcolor=_BAND, hoverinfo="skip",
@@ -387,45 +387,45 @@ def _add_levels(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
 
 
 def _add_changes(
-    figure: PlotlyFigure, each: SeriesTrend, column: Column, scale: float, accepted: Mapping[str, str]
+    figure: PlotlyFigure, series: SeriesTrend, column: Column, scale: float, accepted: Mapping[str, str]
 ) -> None:
     """Each change with its commit, on a line between the runs before and after it."""
     for is_accepted, name, color in ((False, "change", _CHANGE), (True, "accepted change", _ACCEPTED)):
-        found = [change for change in each.visible_changes if change.accepted == is_accepted]
+        changes = [change for change in series.visible_changes if change.accepted == is_accepted]
         texts = []
-        for change in found:
-            run = each.points.iloc[change.index]
+        for change in changes:
+            run = series.points.iloc[change.index]
             commit, x = name_run(run), float(run["place"]) - 0.5
             figure.add_shape(
                 type="line", x0=x, x1=x, yref="paper", y0=0, y1=1,
                 line={"color": color, "width": 1, "dash": "dash" if is_accepted else "solid"},
             )  # fmt: skip
-            is_late = change.index > len(each.points) / 2
+            is_late = change.index > len(series.points) / 2
             figure.add_annotation(
                 text=label(commit.partition(" ")[0], _LABELLED), showarrow=False, x=x, yref="paper",
-                y=1 - _STAGGERED * (each.visible_changes.index(change) % 2),
+                y=1 - _STAGGERED * (series.visible_changes.index(change) % 2),
                 yanchor="top", xanchor="right" if is_late else "left", xshift=-3 if is_late else 3,
             )  # fmt: skip
             why = accepted.get(str(run["commit"]), "")
-            said = [f"<b>{label(commit)}</b>", label(tell(each, change), _LONGEST)]
-            texts.append("<br>".join([*said, *([f"Accepted: {label(why, _LONGEST)}"] if why else [])]))
-        if found:
+            lines = [f"<b>{label(commit)}</b>", label(tell(series, change), _LONGEST)]
+            texts.append("<br>".join([*lines, *([f"Accepted: {label(why, _LONGEST)}"] if why else [])]))
+        if changes:
             figure.add_scatter(
                 name=name, mode="markers", hovertext=texts,
-                x=[float(each.points["place"].iloc[change.index]) - 0.5 for change in found],
-                y=[scale * change.after for change in found],
+                x=[float(series.points["place"].iloc[change.index]) - 0.5 for change in changes],
+                y=[scale * change.after for change in changes],
                 marker={"color": color, "size": 11, "symbol": "diamond"},
             )  # fmt: skip
 
 
-def _add_circumstances(figure: PlotlyFigure, each: SeriesTrend, scale: float) -> None:
+def _add_circumstances(figure: PlotlyFigure, series: SeriesTrend, scale: float) -> None:
     """Where driver, CUDA, torch, tcprof or the clock changed together with the figure."""
     x, y, texts = [], [], []
-    for change in each.visible_changes:
-        if found := find_circumstances(*each.around(change)):
-            x.append(float(each.points["place"].iloc[change.index]) - 0.5)
+    for change in series.visible_changes:
+        if circumstances := find_circumstances(*series.around(change)):
+            x.append(float(series.points["place"].iloc[change.index]) - 0.5)
             y.append(scale * change.before)
-            lines = [f"{HISTORY_RUNS[name].title}: {label(old)} → {label(new)}" for name, old, new in found]
+            lines = [f"{HISTORY_RUNS[name].title}: {label(old)} → {label(new)}" for name, old, new in circumstances]
             texts.append("<br>".join(["<b>Changed there, too</b>", *lines]))
     if x:
         figure.add_scatter(
@@ -434,8 +434,8 @@ def _add_circumstances(figure: PlotlyFigure, each: SeriesTrend, scale: float) ->
         )  # fmt: skip
 
 
-def _layout(each: SeriesTrend, column: Column, scale: float) -> dict[str, object]:
-    points = each.points
+def _layout(series: SeriesTrend, column: Column, scale: float) -> dict[str, object]:
+    points = series.points
     ends = scale * points[["value", "low", "high"]].to_numpy(float)
     low, high = float(np.nanmin(ends)), float(np.nanmax(ends))
     pad = 0.1 * (high - low) or 0.05 * abs(high) or 1.0
@@ -451,5 +451,5 @@ def _layout(each: SeriesTrend, column: Column, scale: float) -> dict[str, object
         "showlegend": False,  # the page has one for all
         "xaxis": {**AXIS, "range": [first - 1, last + 1], **dates},
         "yaxis": {**AXIS, "range": [low - pad, high + 2 * pad], **ticks, "automargin": True},
-        "meta": as_table(rows := list_rows([each]), list(rows)),
+        "meta": as_table(rows := list_rows([series]), list(rows)),
     }

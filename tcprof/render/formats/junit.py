@@ -54,8 +54,8 @@ def render(document: "Document") -> str:
 def _add_case(suite: ElementTree.Element, condition: "ConditionView", result: str) -> None:
     case = ElementTree.SubElement(suite, "testcase", classname="tcprof.compare", name=printable(condition.name))
     if not result:
-        ElementTree.SubElement(case, "system-out").text = condition.found
+        ElementTree.SubElement(case, "system-out").text = condition.evidence
         return
-    message = f"{condition.verdict}: {condition.found}"
+    message = f"{condition.verdict}: {condition.evidence}"
     ended = ElementTree.SubElement(case, result, message=message)
     ended.text = message  # some systems show one, some the other

@@ -86,7 +86,7 @@ def _fold(table: Table) -> str:
 def _render_gate(gate: "GateView") -> list[str]:
     lines = ["| fails if | verdict | found |", "|---|---:|---:|"]
     lines += [
-        f"| {escape(condition.name)} | {condition.verdict} | {escape(condition.found)} |"
+        f"| {escape(condition.name)} | {condition.verdict} | {escape(condition.evidence)} |"
         for condition in gate.conditions
     ]
     return ["\n".join(lines), *map(escape, gate.advice)]

@@ -9,7 +9,7 @@ from tcprof.render.formats._tables import set_table
 from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY
-from tcprof.views.document import Checklist, Code, Commands, Document, Facts, Medium, Notes, Part, Section, Summary
+from tcprof.views.document import Checklist, Code, Commands, Document, FactList, Medium, Notes, Part, Section, Summary
 from tcprof.views.tables import Table
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def render_part(part: Part, style: Style) -> list[str]:
     if isinstance(part, Section):
         inner = [text for inside in part.parts for text in render_part(inside, style)]
         return [f"{wrap(part.title, style)}\n{inner[0]}", *inner[1:]] if inner and part.title else inner
-    if isinstance(part, Facts):
+    if isinstance(part, FactList):
         return [_render_facts(part, style)]
     if isinstance(part, Checklist):
         return [_render_checklist(part, style)]
@@ -95,7 +95,7 @@ def render_table(table: Table, style: Style) -> str:
     return "\n".join([*title, *head, rule, *rows, *(wrap(note, style) for note in notes)])
 
 
-def _render_facts(facts: Facts, style: Style) -> str:
+def _render_facts(facts: FactList, style: Style) -> str:
     label = max((len(name) for name, _, _ in facts.rows), default=0)
     return "\n".join(
         wrap(f"{name:<{label}}  {'; '.join(text for texts in things for text in texts)}", style)
@@ -131,7 +131,7 @@ def render_gate(gate: "GateView", style: Style) -> str:
     for condition in gate.conditions:
         verdict = f"\x1b[{_COLORS[condition.verdict]}m{condition.verdict}\x1b[0m" if style.color else condition.verdict
         name = _indent(condition.name, style).removeprefix(_MARGIN)
-        lines += [f"{verdict}{_MARGIN[len(condition.verdict) :]}{name}", _indent(condition.found, style)]
+        lines += [f"{verdict}{_MARGIN[len(condition.verdict) :]}{name}", _indent(condition.evidence, style)]
     outcome = fill(" ".join((gate.outcome, *gate.advice)), style.width)
     return "\n".join([*lines, "", outcome])
 

@@ -81,7 +81,7 @@ def _column(heading: Heading, cells: Sequence[Cell], with_time: bool) -> dict[st
         "meaning": heading.meaning,
         "columns": heading.columns or (heading.title,),
         "words": heading.words,
-        "shown": heading.shown,
+        "shown": heading.on_page,
         "width": _width(heading, zip(texts, notes, strict=True), has_bars),
         "text": texts,
         "sort": [cell.sort for cell in cells],

@@ -22,7 +22,7 @@ from tcprof.render.html.parts import DrawnPart, draw_parts
 from tcprof.units import join_units
 from tcprof.untrusted import one_line
 from tcprof.version import __version__
-from tcprof.views.document import TITLE, WARNINGS, Chapter, Document, Leads, Medium, Notes
+from tcprof.views.document import TITLE, WARNINGS, Chapter, Document, Medium, Notes, TopFindings
 
 # plotly's basic bundle, from npm's ``plotly.js-basic-dist-min``, has all that the pages draw, and is a quarter of the
 # whole. The cartesian bundle, with boxes and heat maps, took a browser twice as long to start.
@@ -72,7 +72,7 @@ def render_page(document: Document, options: PageOptions = USUAL) -> str:
         "notes": notes,
         "sides": next((part.value for part in parts if part.kind == "SideNames"), None),
         "summaries": [part.value for part in parts if part.kind == "Summary"],
-        "leads": next((part.value for part in parts if part.kind == "Leads"), Leads(())),
+        "leads": next((part.value for part in parts if part.kind == "TopFindings"), TopFindings(())),
         "chapters": {name: [part for part in sections if part.value.chapter == name] for name in ("", *Chapter)},
         "links": [(part.value.name, part.value.linked or part.value.title) for part in sections if _is_linked(part)],
         "timeline": timeline,

@@ -148,7 +148,7 @@ def _list_sections(sides: Sequence[ShownSide], comparisons: Sequence[Comparison]
 
 
 def _list_all_cautions(findings: Sequence[ComparedFindings]) -> tuple[str, ...]:
-    return texts_of((caution for each in findings for caution in each.cautions), Severity.CAUTION)
+    return texts_of((caution for judged in findings for caution in judged.cautions), Severity.CAUTION)
 
 
 def _link_cautions(findings: Sequence[ComparedFindings]) -> list[Notes]:
@@ -160,35 +160,35 @@ def _link_cautions(findings: Sequence[ComparedFindings]) -> list[Notes]:
 
 def title_sides(comparisons: Sequence[Comparison]) -> str:
     """The names of all sides."""
-    names = [comparisons[0].base.name, *(each.new.name for each in comparisons)]
+    names = [comparisons[0].base.name, *(comparison.new.name for comparison in comparisons)]
     return (" → " if len(names) == 2 else ", ").join(names)
 
 
 def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The faults and the warnings of all sides, each once; those of one side begin with what it is called."""
-    (base, _), *others = name_sides([each.comparison for each in findings])
-    each = list(zip((name for name, _ in others), findings, strict=True))
-    faults = dict.fromkeys(text for new, found in each for text in found.name_faults(base, new))
-    warnings = dict.fromkeys(text for new, found in each for text in found.name_warnings(base, new))
+    (base, _), *other_sides = name_sides([judged.comparison for judged in findings])
+    pairs = list(zip((name for name, _ in other_sides), findings, strict=True))
+    faults = dict.fromkeys(text for new, judged in pairs for text in judged.name_faults(base, new))
+    warnings = dict.fromkeys(text for new, judged in pairs for text in judged.name_warnings(base, new))
     return tuple(faults), tuple(warnings)
 
 
 def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> list[str]:
     """The verdicts, all of the first GPU, and of the others the first sentence alone unless everything is wanted."""
     lines = []
-    for found in findings:
-        for number, of_gpu in enumerate(found.gpus):
-            title = gpu_title_of_several(found.comparison.base.first, of_gpu.gpu)
-            told = of_gpu.sentences if everything or not number else of_gpu.sentences[:1]
-            lines += [f"{title}: {told[0]}" if title else told[0], *told[1:]]
+    for judged in findings:
+        for number, verdict in enumerate(judged.gpus):
+            title = gpu_title_of_several(judged.comparison.base.first, verdict.gpu)
+            sentences = verdict.sentences if everything or not number else verdict.sentences[:1]
+            lines += [f"{title}: {sentences[0]}" if title else sentences[0], *sentences[1:]]
     return lines
 
 
 def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> list[Table]:
     """Where the step goes, and the kernels that changed most, of the first GPU; the ranges where they are wanted."""
-    shown = [gpu for gpu in list_gpus(comparison) if gpu in set(rows["gpu"])]
-    tables = [list_range_changes(comparison, rows, gpu, ROWS_SHOWN) for gpu in shown if ranges]
-    for gpu in shown[:1]:
+    gpus = [gpu for gpu in list_gpus(comparison) if gpu in set(rows["gpu"])]
+    tables = [list_range_changes(comparison, rows, gpu, ROWS_SHOWN) for gpu in gpus if ranges]
+    for gpu in gpus[:1]:
         parts = list_parts(comparison, gpu, SHOWN_PARTS)
         tables += [parts[TIME]] if TIME in parts else []
         kernels = list_kernel_changes(comparison, gpu, SHOWN_KERNELS)
@@ -209,17 +209,17 @@ def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> 
         "module": modules["module_id"].nunique(),
         "kernel": max(len(changes) - SHOWN_KERNELS, 0),
     }
-    told = [units.format_things(count, noun) for noun, count in counted.items() if count]
-    yield f"--all shows every quantity{''.join(f', {each}' for each in told)}, and the notes."
+    counts = [units.format_things(count, noun) for noun, count in counted.items() if count]
+    yield f"--all shows every quantity{''.join(f', {text}' for text in counts)}, and the notes."
 
 
 def _list_all(comparison: Comparison, rows: pd.DataFrame) -> list[Table]:
     """All tables of a comparison, GPU by GPU; one that was only sampled has its ranges alone."""
-    tables, told = [], list_gpus(comparison)
+    tables, gpus = [], list_gpus(comparison)
     for gpu in sorted(rows["gpu"].unique()):
         title = gpu_title_of_several(comparison.base.first, gpu)
         ranges = list_range_changes(comparison, rows, gpu)
-        if gpu in told:
+        if gpu in gpus:
             tables.append(list_quantities(comparison, gpu, title))
         else:
             ranges = replace(ranges, title=title)
@@ -231,7 +231,7 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame) -> list[Table]:
 def _merge(comparisons: Sequence[Comparison], rows: Sequence[pd.DataFrame]) -> pd.DataFrame:
     if len(rows) == 1:
         return rows[0]
-    parts = [each.copy() for each in rows]
+    parts = [frame.copy() for frame in rows]
     for part, comparison in zip(parts, comparisons, strict=True):
         part.insert(0, "side", comparison.new.name)
     return pd.concat(parts, ignore_index=True)
@@ -244,8 +244,10 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, gate: Gate | None) -> 
         "verdict": findings.verdict,
         "faults": findings.faults,
         "warnings": findings.warnings,
-        "recordings": {name: [recording_data(each) for each in side.recordings] for name, side in sides.items()},
-        "sides": [{"side": each.role, "gpu": gpu, **vars(figures)} for each, gpu, figures in measure_sides(comparison)],
+        "recordings": {
+            name: [recording_data(recording) for recording in side.recordings] for name, side in sides.items()
+        },
+        "sides": [{"side": side.role, "gpu": gpu, **vars(figures)} for side, gpu, figures in measure_sides(comparison)],
         "step_path": comparison.step_path,
         "spread": comparison.spread,
         "rows": rows,
@@ -258,48 +260,50 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, gate: Gate | None) -> 
     }
 
 
-def _view_details(others: Sequence[ShownSide], steps: Mapping[int, Section]) -> list[Part]:
+def _view_details(sides: Sequence[ShownSide], steps: Mapping[int, Section]) -> list[Part]:
     """What is said of each side against the baseline: of one alone section by section, with the steps of both."""
-    if len(others) > 1:
+    if len(sides) > 1:
         return [
             Section(
-                f"side-{shown.number}",
-                f"{shown.name} against the baseline",
-                tuple(list_details(shown.comparison, shown.number, shown.name)),
-                linked=shown.name,
-                folded=shown.number > 1,
+                f"side-{side.number}",
+                f"{side.name} against the baseline",
+                tuple(list_details(side.comparison, side.number, side.name)),
+                linked=side.name,
+                folded=side.number > 1,
             )
-            for shown in others
+            for side in sides
         ]
-    of_gpus = list_details(others[0].comparison, others[0].number, steps=steps)
-    return [each for of_gpu in of_gpus for each in ((of_gpu,) if of_gpu.title else of_gpu.parts)]
+    of_gpus = list_details(sides[0].comparison, sides[0].number, steps=steps)
+    return [part for section in of_gpus for part in ((section,) if section.title else section.parts)]
 
 
-def _name_side(shown: ShownSide, reports: Sequence[str]) -> SideName:
-    recordings = shown.side.recordings
-    gpus = dict.fromkeys(name for each in recordings for name in name_gpus(each))
+def _name_side(side: ShownSide, reports: Sequence[str]) -> SideName:
+    recordings = side.side.recordings
+    gpus = dict.fromkeys(name for recording in recordings for name in name_gpus(recording))
     first = recordings[0].recording
     facts = (
         one_line(first.file, _LONGEST_FILE) if len(recordings) == 1 else f"{len(recordings)} recordings",
         ", ".join(gpus),
         f"recorded {first.started_utc}" if first.started_utc else "",
     )
-    names = [f"report on {one_line(each.recording.file, _LONGEST_FILE)}" for each in recordings]
+    names = [f"report on {one_line(recording.recording.file, _LONGEST_FILE)}" for recording in recordings]
     names = names if len(names) > 1 else ["its report"]
     links = tuple((name, link) for name, link in zip(names, reports, strict=True) if link)
-    role = "baseline" if shown.role == "base" else "new"
-    return SideName(role, shown.name, shown.color, tuple(filter(None, facts)), links)
+    role = "baseline" if side.role == "base" else "new"
+    return SideName(role, side.name, side.color, tuple(filter(None, facts)), links)
 
 
 def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings]) -> list[Summary]:
-    found = []
-    for shown, of_side in zip(sides[1:], findings, strict=True):
-        for each in of_side.gpus:
-            gpu = gpu_title_of_several(shown.comparison.base.first, each.gpu)
-            title = ": ".join(filter(None, (shown.name if len(sides) > 2 else "", gpu)))
-            said = each.verdict
-            found.append(Summary(each.gpu, title, tuple(filter(None, (said.head, said.rest, *said.more)))))
-    return found
+    summaries = []
+    for side, of_side in zip(sides[1:], findings, strict=True):
+        for gpu_findings in of_side.gpus:
+            gpu = gpu_title_of_several(side.comparison.base.first, gpu_findings.gpu)
+            title = ": ".join(filter(None, (side.name if len(sides) > 2 else "", gpu)))
+            verdict = gpu_findings.verdict
+            summaries.append(
+                Summary(gpu_findings.gpu, title, tuple(filter(None, (verdict.head, verdict.rest, *verdict.more))))
+            )
+    return summaries
 
 
 def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
@@ -310,8 +314,8 @@ def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
 
 def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
     title = gpu_title_of_several(comparisons[0].base.first, gpu)
-    recordings = (each for shown in shown_sides(comparisons) for each in shown.side.recordings)
-    has_blocks = any((each.steps["gpu"] == gpu).sum() > MOST_POINTS for each in recordings)
+    recordings = (recording for side in shown_sides(comparisons) for recording in side.side.recordings)
+    has_blocks = any((recording.steps["gpu"] == gpu).sum() > MOST_POINTS for recording in recordings)
     caption = "Time and Tensor Active of each step, all sides overlaid"
     notes, make = (_BLOCKS,) if has_blocks else (), partial(figure_steps, comparisons, gpu)
     parts = Notes((_STEPS,)), Figure(f"steps-{gpu}", caption, make, notes, _NO_STEPS)
@@ -322,24 +326,24 @@ def _list_cautions(sides: Sequence[ShownSide], findings: Sequence[ComparedFindin
     """List what makes the sides hard to compare, and what to know of each."""
     cautions = _list_all_cautions(findings)
     sections = [Section(LINKED, _HARD, (Notes(cautions, WARNINGS),), "Cautions")] if cautions else []
-    found = [findings[0].base, *(each.new for each in findings)]
-    for shown, of_side in zip(sides, found, strict=True):
-        lines = (*list_left_out(shown.side), *texts_of(of_side, Severity.CAUTION))
-        title = f"{_role(shown, len(sides))}: before you trust its figures"
+    side_findings = [findings[0].base, *(judged.new for judged in findings)]
+    for side, of_side in zip(sides, side_findings, strict=True):
+        lines = (*list_left_out(side.side), *texts_of(of_side, Severity.CAUTION))
+        title = f"{_role(side, len(sides))}: before you trust its figures"
         if lines:
-            sections.append(Section(f"trust-{shown.number}", title, (Notes(lines, WARNINGS),)))
+            sections.append(Section(f"trust-{side.number}", title, (Notes(lines, WARNINGS),)))
     return sections
 
 
-def _role(shown: ShownSide, count: int) -> str:
-    if shown.role == "base":
+def _role(side: ShownSide, count: int) -> str:
+    if side.role == "base":
         return "Baseline"
-    return "New" if count == 2 else shown.name
+    return "New" if count == 2 else side.name
 
 
 def _view_provenance(sides: Sequence[ShownSide]) -> Section:
     """Where the figures come from, and where Tensor Active does, of each side if they differ."""
-    notes = {_role(shown, len(sides)): SOURCE_NOTES[shown.side.first.tensor_source] for shown in sides}
+    notes = {_role(side, len(sides)): SOURCE_NOTES[side.side.first.tensor_source] for side in sides}
     sources = set(notes.values())
     source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
     window = f"Tensor Active is taken over {WINDOW_MEANINGS[sides[0].side.first.window]}."
@@ -351,17 +355,17 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
 def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> list[Section]:
     """The reports that have no link yet, and the comparisons with each other side as the baseline."""
     items = []
-    for shown, links in zip(sides, reports, strict=True):
-        missing = [each for each, link in zip(shown.side.recordings, links, strict=True) if not link]
+    for side, links in zip(sides, reports, strict=True):
+        missing = [recording for recording, link in zip(side.side.recordings, links, strict=True) if not link]
         items += [
-            (shown.name, ("The report on its recording.",), _command("report", [each.recording.file]))
-            for each in missing[:_MOST_REPORTS]
+            (side.name, ("The report on its recording.",), _command("report", [recording.recording.file]))
+            for recording in missing[:_MOST_REPORTS]
         ]
-    given = [shown.side for shown in sides]  # a command calls one of several recordings what they were given as
+    given = [side.side for side in sides]  # a command calls one of several recordings what they were given as
     names = [side.first.recording.file if len(side.recordings) == 1 else side.name for side in given]
     for place in range(1, len(sides)):
-        others = [name for other, name in enumerate(names) if other != place]
-        command = _command("compare", [names[place], *others]) + " -o comparison.html"
+        other_names = [name for other, name in enumerate(names) if other != place]
+        command = _command("compare", [names[place], *other_names]) + " -o comparison.html"
         items.append((sides[place].name, ("This comparison with it as the baseline.",), command))
     if not items:
         return []
@@ -370,4 +374,4 @@ def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) 
 
 
 def _command(name: str, arguments: Sequence[str]) -> str:
-    return " ".join(["tcprof", name, *(shlex.quote(one_line(each, _LONGEST_ARGUMENT)) for each in arguments)])
+    return " ".join(["tcprof", name, *(shlex.quote(one_line(argument, _LONGEST_ARGUMENT)) for argument in arguments)])

@@ -100,9 +100,9 @@ def _module_row(row: Mapping[Any, Any]) -> Row:
 
 def _cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
     """In the order of the headings; Tensor Active is unknown as far as the samples do not resolve it."""
-    known = [side for side in _SIDES if row[f"{side}_resolved"]]
+    resolved = [side for side in _SIDES if row[f"{side}_resolved"]]
     change, ends = (_UNKNOWN, _UNKNOWN)
-    if len(known) == len(_SIDES):
+    if len(resolved) == len(_SIDES):
         change = Cell.change(row["tensor_active_difference_pct"], True, mark=_mark(row["tensor_active_verdict"]))
         low, high = (row[end] for end in _ENDS["tensor_active_difference_pct"])
         ends = Cell.change_interval(low, high, True)
@@ -113,7 +113,7 @@ def _cells(row: Mapping[Any, Any]) -> tuple[Cell, ...]:
         *_pair(MODULE_CHANGES, row, _SIDES, "ns"),
         Cell(units.format_ratio(row["ratio"]), sort_key(row["ratio"])),
         Cell.change_interval(row["ratio_low"], row["ratio_high"], False),
-        *_pair(MODULE_CHANGES, row, known, "tensor_active_pct"),
+        *_pair(MODULE_CHANGES, row, resolved, "tensor_active_pct"),
         change,
         ends,
         Cell(interval, values=(lowest.sort, highest.sort)),
@@ -156,7 +156,7 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
             Heading.of(
                 KERNEL_CHANGES[name],
                 brief=name in _BRIEF,
-                shown=name not in _FURTHER,
+                on_page=name not in _FURTHER,
                 short=SHORT_TITLES.get(name, ""),
                 spare=int(name == "base_tensor_active_pct"),
             )
@@ -211,12 +211,12 @@ def _kernel_row(row: Mapping[Any, Any]) -> Row:
     return Row(names, cells, full=BECAME.join(full), short=short, group=part_label(part_of_kernel(row)))
 
 
-def _pair(schema: Schema, row: Mapping[Any, Any], known: Sequence[str], figure: str) -> list[Cell]:
+def _pair(schema: Schema, row: Mapping[Any, Any], sides: Sequence[str], figure: str) -> list[Cell]:
     names = {side: f"{side}_{figure}" for side in _SIDES}
-    return [Cell.number(row[name], schema[name]) if side in known else _UNKNOWN for side, name in names.items()]
+    return [Cell.number(row[name], schema[name]) if side in sides else _UNKNOWN for side, name in names.items()]
 
 
 def _words(*texts: str) -> Cell:
-    known = [one_line(text, 40) for text in texts]
-    shown = BECAME.join(dict.fromkeys(text or units.UNKNOWN for text in known))
-    return Cell(shown, shown if any(known) else "")
+    lines = [one_line(text, 40) for text in texts]
+    text = BECAME.join(dict.fromkeys(text or units.UNKNOWN for text in lines))
+    return Cell(text, text if any(lines) else "")

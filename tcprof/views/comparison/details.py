@@ -48,7 +48,7 @@ class ColorKey(Notes):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _GpuOfSide:
     """One GPU of a comparison, the number of the side among those compared with the baseline, and its name, if told."""
 
     comparison: Comparison
@@ -89,22 +89,22 @@ def list_details(
     """
     parts = []
     for gpu in shared_gpus([comparison]):
-        at = _Place(comparison, gpu, number, f": {name}" if name else "")
+        at = _GpuOfSide(comparison, gpu, number, f": {name}" if name else "")
         both = [steps[gpu]] if gpu in steps else []
         sections = (_view_icicles(at), *both, _view_quantities(at), *_view_parts(at), _view_tables(at))
         parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
     return parts
 
 
-def _view_icicles(at: _Place) -> Section:
-    found = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", at.tables)
+def _view_icicles(at: _GpuOfSide) -> Section:
+    icicle = compare_icicles(at.comparison, at.gpu, f"icicles-{at.number}-{at.gpu}", at.tables)
     parts: tuple[Part, ...] = (Notes((ABSENT.format(unit=at.unit),)),)
-    if found is not None:
-        parts = (replace(found, caption=f"{found.caption}{at.side}"), Notes((COMPARED.format(unit=at.unit),)))
+    if icicle is not None:
+        parts = (replace(icicle, caption=f"{icicle.caption}{at.side}"), Notes((COMPARED.format(unit=at.unit),)))
     return at.section("blocks", f"Where a {at.unit} got faster or slower", parts, "Faster or slower")
 
 
-def _view_quantities(at: _Place) -> Section:
+def _view_quantities(at: _GpuOfSide) -> Section:
     table = at.table(list_quantities(at.comparison, at.gpu), f"Quantities per {at.unit}")
     spread = at.comparison.spread
     advice = "" if spread == MEASURED else f", not {MEASURED}: give several recordings a side"
@@ -112,7 +112,7 @@ def _view_quantities(at: _Place) -> Section:
     return at.section("changed", f"What changed per {at.unit}", (table, note), "What changed")
 
 
-def _view_parts(at: _Place) -> list[Section]:
+def _view_parts(at: _GpuOfSide) -> list[Section]:
     titles = {TIME: f"Where the time of the mean {at.unit} goes", TENSOR_ACTIVE: "Why its mean Tensor Active changed"}
     sections: list[Part] = []
     for quantity, table in list_parts(at.comparison, at.gpu).items():
@@ -127,16 +127,16 @@ def _view_parts(at: _Place) -> list[Section]:
     return [replace(at.section("why", "Why", (*sections, key)), beside=True)]
 
 
-def _view_tables(at: _Place) -> Section:
+def _view_tables(at: _GpuOfSide) -> Section:
     """The ranges, and modules and kernels where there are any, as one table that its reader groups."""
     on = f"on {title_of(at.comparison, at.gpu)}"
     ranges = at.table(list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS), f"Ranges {on}")
     modules = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")
     kernels = at.table(list_kernel_changes(at.comparison, at.gpu, MOST_KERNELS), f"Kernels {on}")
-    found = (
+    tables = (
         ("module", modules, (MEANING,)),
         ("range", ranges, (NOTE,)),
         ("kernel", kernels, describe_kernels(at.comparison)),
     )
-    groupings = tuple(Grouping.of_table(table, by, notes) for by, table, notes in found if table.rows)
+    groupings = tuple(Grouping.of_table(table, by, notes) for by, table, notes in tables if table.rows)
     return at.section("tables", "Modules, ranges and kernels", (Explorer(groupings, at.tables),), "Table")

@@ -30,7 +30,7 @@ class ConditionView:
 
     name: str
     verdict: str
-    found: str
+    evidence: str
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,19 @@ class GateView:
 def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
     """What a gate says of recordings that a profiler wrote."""
     judgements = gate.judgements
-    unsure = (f"{name_condition(each)}: {each.reason}" for each in judgements if each.verdict == INCONCLUSIVE)
+    unsure = (
+        f"{name_condition(judgement)}: {judgement.reason}"
+        for judgement in judgements
+        if judgement.verdict == INCONCLUSIVE
+    )
     doubt = printable("; ".join(unsure))
-    helps = any(each.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for each in judgements)
-    counts = Counter(each.verdict for each in judgements)
+    helps = any(judgement.reason in (NO_INTERVAL, TOO_FEW, HOLDS_BOUND) for judgement in judgements)
+    counts = Counter(judgement.verdict for judgement in judgements)
     counted = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("fail", INCONCLUSIVE, "pass") if counts[verdict])
     return GateView(
         conditions=tuple(
-            ConditionView(name_condition(each), each.verdict, describe_judgement(each)) for each in judgements
+            ConditionView(name_condition(judgement), judgement.verdict, describe_judgement(judgement))
+            for judgement in judgements
         ),
         state=gate.verdict,
         outcome=f"{_ENDED[gate.verdict]}: of {units.format_things(len(judgements), 'condition')} {counted}.",
@@ -67,15 +72,15 @@ def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
 
 def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Document:
     """What is said where the baseline has no run yet: all conditions pass, since there is nothing to compare with."""
-    said = f"Nothing to compare with: {why.message}"
+    sentence = f"Nothing to compare with: {why.message}"
     listed = tuple(
         ConditionView(printable(text.strip()), "pass", f"{NO_BASELINE}: {why.message}") for text in conditions
     )
     outcome = f"{_ENDED['pass']}: {NO_BASELINE}."
     gate = GateView(listed, "pass", outcome, (), "", is_strict=False) if listed else None
-    lines = tuple(filter(None, (said, why.hint)))
+    lines = tuple(filter(None, (sentence, why.hint)))
     data = {"verdict": lines}
-    return Document("comparison", (Notes(lines),), data=data, rows=COMPARISON.empty(), if_empty=said, gate=gate)
+    return Document("comparison", (Notes(lines),), data=data, rows=COMPARISON.empty(), if_empty=sentence, gate=gate)
 
 
 def name_condition(judgement: Judgement) -> str:
@@ -98,13 +103,13 @@ def describe_judgement(judgement: Judgement) -> str:
 
     "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
     """
-    found, condition = "", judgement.condition
+    figures, condition = "", judgement.condition
     if isinstance(condition, Condition):
         median, mean = _describe(condition, judgement.median), _describe(condition, judgement.mean)
-        found = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
+        figures = median if median == mean else f"median {median or units.UNKNOWN}; mean {mean or units.UNKNOWN}"
         if median != mean and judgement.decided_by in (MEDIAN, MEAN):
-            found += f" (the {judgement.decided_by} decides)"
-    return ": ".join(part for part in (found, printable(judgement.reason)) if part)
+            figures += f" (the {judgement.decided_by} decides)"
+    return ": ".join(part for part in (figures, printable(judgement.reason)) if part)
 
 
 def _describe(condition: Condition, estimate: GateFigure) -> str:

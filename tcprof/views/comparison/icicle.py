@@ -104,8 +104,8 @@ def _measure(sides: tuple[Analysis, Analysis], gpu: int) -> list[MeanStep] | Non
     means = [measure_mean_step(side, gpu) for side in sides]
     if any(mean is not None and not mean.count for mean in means):
         means = [measure_mean_step(side.replace(steps=side.steps.iloc[:0]), gpu) for side in sides]
-    known = [mean for mean in means if mean is not None and len(mean.parts)]
-    return known if len(known) == len(sides) else None
+    measured = [mean for mean in means if mean is not None and len(mean.parts)]
+    return measured if len(measured) == len(sides) else None
 
 
 def _compare_modules(comparison: Comparison, gpu: int) -> tuple[Compared, set[str]]:
@@ -125,8 +125,8 @@ def _compare_ranges(comparison: Comparison, gpu: int) -> tuple[Compared, set[str
 
 def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, compared: Compared, by: str) -> Tree:
     """Grow the tree of one side, whose blocks link to the paths that the comparison has."""
-    own = (comparison.base, comparison.new)[side]
-    analysis = own.typical
+    of_side = (comparison.base, comparison.new)[side]
+    analysis = of_side.typical
     modules = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]
 
     def block_of(row: Mapping[Any, Any]) -> Block:
@@ -143,7 +143,7 @@ def _grow_side(comparison: Comparison, gpu: int, side: int, mean: MeanStep, comp
     chains = [
         tuple(replace(block, active=compared.get(block.link, _UNKNOWN)[side]) for block in chain) for chain in chains
     ]
-    whole = measure_side(own, gpu, bool(mean.count)).tensor_active_pct
+    whole = measure_side(of_side, gpu, bool(mean.count)).tensor_active_pct
     root = Block("range", step_name(comparison), whole, comparison.step_path)
     parts = comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == TIME) & (parts["part"] == BETWEEN)]

@@ -35,12 +35,12 @@ CHANGE_HEADINGS = (
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
     """The steps' quantities: both values, the change with its interval, p and the verdict."""
-    rows = tuple(quantity_row(*each) for each in _known(comparison, gpu))
+    rows = tuple(quantity_row(*row) for row in _list_known(comparison, gpu))
     first = f"Per {step_name(comparison)}"
     return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
 
 
-def _known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
+def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
     """The quantities that one side has at least: with title, depth and row.
 
     They are of medians; below one the row of means follows where that says something else.
@@ -116,8 +116,12 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
     kept = places if most is None else keep_longest(places, length, most)
     figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
-    known = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
-    listed = [each for each in LISTED_QUANTITIES if each.name in (*known, *brief) and each.gate_name != "step_time"]
+    names = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
+    listed = [
+        quantity
+        for quantity in LISTED_QUANTITIES
+        if quantity.name in (*names, *brief) and quantity.gate_name != "step_time"
+    ]
     cells = [
         tuple(_range_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
         for place in kept[_PLACE].itertuples(index=False, name=None)
@@ -142,7 +146,7 @@ def _range_heading(quantity: Quantity, brief: bool) -> Heading:
     return Heading.of(
         quantity.column,
         brief=brief,
-        shown=quantity.gate_name in _SHOWN_RANGES,
+        on_page=quantity.gate_name in _SHOWN_RANGES,
         spare=int(quantity is HEADLINE),
         before=("base", "new"),
         value="change" if quantity.in_points else "ratio",

@@ -20,7 +20,7 @@ from tcprof.findings.compared.verdict import (
 )
 from tcprof.frames import HEADLINE
 from tcprof.views.comparison.quantities import change_mark
-from tcprof.views.document import Facts
+from tcprof.views.document import FactList
 from tcprof.views.recording import describe_recording, describe_source, gpu_title, gpu_title_of_several, list_provenance
 from tcprof.views.tables import Cell, Heading, Row, Table, sort_key
 
@@ -50,18 +50,18 @@ class ShownSide:
 def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
     """The baseline, then the other side of each comparison."""
     first = comparisons[0]
-    sides = [("base", first.base, first), *(("new", each.new, each) for each in comparisons)]
+    sides = [("base", first.base, first), *(("new", comparison.new, comparison) for comparison in comparisons)]
     return [
         ShownSide(
-            side_names(each)[role == "new"],
+            side_names(comparison)[role == "new"],
             role,
             number,
             side,
-            each,
+            comparison,
             side_color(side, number),
             _SYMBOLS[number % len(_SYMBOLS)],
         )
-        for number, (role, side, each) in enumerate(sides)
+        for number, (role, side, comparison) in enumerate(sides)
     ]
 
 
@@ -80,23 +80,24 @@ _NONE = Cell("")
 def name_sides(comparisons: Sequence[Comparison]) -> list[tuple[str, Side]]:
     """The sides with what lines about them begin with: base and new, or of several the names of these."""
     several = len(comparisons) > 1
-    others = ((side_names(each)[1] if several else "new", each.new) for each in comparisons)
-    return [("base", comparisons[0].base), *others]
+    new_sides = ((side_names(comparison)[1] if several else "new", comparison.new) for comparison in comparisons)
+    return [("base", comparisons[0].base), *new_sides]
 
 
 def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
     """All recordings, a line each, and what the figures are taken from and over."""
-    told = [(name, recording) for name, side in name_sides(comparisons) for recording in side.recordings]
-    sources = dict.fromkeys((name, describe_source(recording)) for name, recording in told)
+    recordings = [(name, recording) for name, side in name_sides(comparisons) for recording in side.recordings]
+    sources = dict.fromkeys((name, describe_source(recording)) for name, recording in recordings)
     distinct = dict.fromkeys(source for _, source in sources)
-    lines = [f"{name}: {describe_recording(recording)}" for name, recording in told]
+    lines = [f"{name}: {describe_recording(recording)}" for name, recording in recordings]
     return [*lines, *(distinct if len(distinct) == 1 else (f"{name}: {source}" for name, source in sources))]
 
 
 def list_left_out(side: Side) -> list[str]:
     """Steps that are no ranges, and warm-up; said once for recordings of which the same is said."""
-    describe = (describe_kernel_order, describe_folding, describe_warm_up)
-    return list(filter(None, dict.fromkeys(each(recording) for each in describe for recording in side.recordings)))
+    functions = (describe_kernel_order, describe_folding, describe_warm_up)
+    texts = (describe(recording) for describe in functions for recording in side.recordings)
+    return list(filter(None, dict.fromkeys(texts)))
 
 
 def title_of(comparison: Comparison, gpu: int) -> str:
@@ -107,7 +108,7 @@ def title_of(comparison: Comparison, gpu: int) -> str:
 
 def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
     """The GPUs on which the steps of all sides have work."""
-    return sorted(set.intersection(*(set(list_gpus(each)) for each in comparisons)))
+    return sorted(set.intersection(*(set(list_gpus(comparison)) for comparison in comparisons)))
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -116,9 +117,9 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
     Of each GPU one table, or where the verdicts are not all on one time, a table for each.
     """
     grouped: dict[tuple[int, str, str], list[Comparison]] = {}
-    for gpu, each in product(shared_gpus(comparisons), comparisons):
-        what = f"Median {step_name(each)}" if each.step_path else "Capture"
-        grouped.setdefault((gpu, str(time_row(each, gpu)["quantity"]), what), []).append(each)
+    for gpu, comparison in product(shared_gpus(comparisons), comparisons):
+        what = f"Median {step_name(comparison)}" if comparison.step_path else "Capture"
+        grouped.setdefault((gpu, str(time_row(comparison, gpu)["quantity"]), what), []).append(comparison)
     tables: list[Table] = []
     for (gpu, quantity, what), alike in grouped.items():
         time = name_time({"quantity": quantity})
@@ -130,8 +131,8 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
             Heading("GPU idle", "Share of a step without any work on the GPU.", columns=("idle_pct",)),
             Heading("Steps", "Steps compared, without warm-up.", spare=2),
         )
-        rows = (_side_row(each, gpu, quantity) for each in shown_sides(alike))
-        title, more = gpu_title_of_several(alike[0].base.first, gpu), sum(each.gpu == gpu for each in tables)
+        rows = (_side_row(side, gpu, quantity) for side in shown_sides(alike))
+        title, more = gpu_title_of_several(alike[0].base.first, gpu), sum(table.gpu == gpu for table in tables)
         name = f"sides-{gpu}-{more + 1}" if more else f"sides-{gpu}"
         tables.append(Table(name, title, what, headings, tuple(rows), gpu=gpu))
     return tables
@@ -141,31 +142,31 @@ def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigu
     """Both sides with the figures of each GPU that the table of sides shows."""
     iterates = bool(comparison.step_path)
     return [
-        (shown, gpu, measure_side(shown.side, gpu, iterates))
+        (side, gpu, measure_side(side.side, gpu, iterates))
         for gpu in shared_gpus([comparison])
-        for shown in shown_sides([comparison])
+        for side in shown_sides([comparison])
     ]
 
 
-def _side_row(shown: ShownSide, gpu: int, quantity: str) -> Row:
-    time, side = find_row(shown.comparison, gpu, quantity), shown.role
-    figures = measure_side(shown.side, gpu, bool(shown.comparison.step_path))
-    shares = [Cell(units.format_pct(each), sort_key(each)) for each in (figures.tensor_active_pct, figures.idle_pct)]
+def _side_row(drawn: ShownSide, gpu: int, quantity: str) -> Row:
+    time, side = find_row(drawn.comparison, gpu, quantity), drawn.role
+    figures = measure_side(drawn.side, gpu, bool(drawn.comparison.step_path))
+    shares = [Cell(units.format_pct(share), sort_key(share)) for share in (figures.tensor_active_pct, figures.idle_pct)]
     count = Cell(units.format_count(figures.step_count or None), sort_key(figures.step_count or math.nan))
     change = [_NONE] * 2
     if side == "new":
         row = decisive(time)
         interval = Cell.change_interval(row["ratio_low"], row["ratio_high"], False)
         change = [Cell.change(row["ratio"], False, mark=change_mark(time)), interval]
-    return Row(shown.name, (Cell.time(time[side]), *change, *shares, count))
+    return Row(drawn.name, (Cell.time(time[side]), *change, *shares, count))
 
 
-def compare_provenance(sides: Sequence[ShownSide]) -> Facts:
-    """Facts of all recordings side by side: for each side what its recordings have."""
-    facts = [[dict(list_provenance(each)) for each in shown.side.recordings] for shown in sides]
-    names = dict.fromkeys(name for side in facts for each in side for name in each)
-    told = []
+def compare_provenance(sides: Sequence[ShownSide]) -> FactList:
+    """FactList of all recordings side by side: for each side what its recordings have."""
+    facts = [[dict(list_provenance(recording)) for recording in side.side.recordings] for side in sides]
+    names = dict.fromkeys(name for side in facts for recording in side for name in recording)
+    rows = []
     for name in names:
-        texts = tuple(tuple(dict.fromkeys(each.get(name, units.UNKNOWN) for each in side)) for side in facts)
-        told.append((name, len(set(texts)) > 1, texts))
-    return Facts(tuple(told), tuple(shown.name for shown in sides), tuple(shown.color for shown in sides))
+        texts = tuple(tuple(dict.fromkeys(recording.get(name, units.UNKNOWN) for recording in side)) for side in facts)
+        rows.append((name, len(set(texts)) > 1, texts))
+    return FactList(tuple(rows), tuple(side.name for side in sides), tuple(side.color for side in sides))

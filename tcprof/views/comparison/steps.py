@@ -40,23 +40,23 @@ class Series:
     block: int  # steps in a block; 1 where each is drawn
 
 
-def _series(shown: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
+def _series(side: ShownSide, recording: Analysis, gpu: int, column: str, scale: float) -> Series:
     rows = recording.steps[recording.steps["gpu"] == gpu]
     block = max(1, -(-len(rows) // MOST_POINTS))
     column = "window_active_pct" if column == HEADLINE.name else column  # as time is that of the GPU windows
     frame = pd.DataFrame({"x": rows["number"], "y": rows[column].astype(float) * scale, "warm_up": rows["warm_up"]})
     if block > 1:
         frame = frame.groupby(np.arange(len(frame)) // block).agg({"x": "first", "y": "median", "warm_up": "any"})
-    name = label(shown.name, LONGEST_NAME)
-    if len(shown.side.recordings) > 1:
+    name = label(side.name, LONGEST_NAME)
+    if len(side.side.recordings) > 1:
         name += f", {label(recording.recording.file, LONGEST_NAME)}"
-    known = frame[frame["y"].notna()]
-    x, y = (known[axis].to_numpy(np.float64) for axis in ("x", "y"))
-    return Series(name, x, y, known["warm_up"].to_numpy(np.bool_), block)
+    points = frame[frame["y"].notna()]
+    x, y = (points[axis].to_numpy(np.float64) for axis in ("x", "y"))
+    return Series(name, x, y, points["warm_up"].to_numpy(np.bool_), block)
 
 
 @dataclass(frozen=True)
-class Panel:
+class StepPanel:
     """One quantity of all sides on one GPU, with the range of its axis."""
 
     gpu: int
@@ -71,27 +71,27 @@ class Panel:
     high: float  # its upper end; warm-up may lie above
 
 
-def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[Panel]:
+def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[StepPanel]:
     """Time and Tensor Active of the steps of all sides that have them in common with the baseline.
 
     Without steps there is nothing, and without Tensor Active only time.
     """
-    found = [each for each in comparisons if each.step_path]
-    if not found:
+    stepped = [comparison for comparison in comparisons if comparison.step_path]
+    if not stepped:
         return []
-    sides = [shown for shown in shown_sides(comparisons) if shown.comparison.step_path or shown.number == 0]
-    sides[0] = replace(sides[0], comparison=found[0])
-    per = f"per {label(step_name(found[0]), LONGEST_NAME)}"
-    quantities = [(str(time_row(found[0], gpu)["quantity"]), 1e-9)]  # with what makes seconds or percent of it
-    if any(find_row(each, gpu, HEADLINE.name)[["base", "new"]].notna().any() for each in found):
+    sides = [side for side in shown_sides(comparisons) if side.comparison.step_path or side.number == 0]
+    sides[0] = replace(sides[0], comparison=stepped[0])
+    per = f"per {label(step_name(stepped[0]), LONGEST_NAME)}"
+    quantities = [(str(time_row(stepped[0], gpu)["quantity"]), 1e-9)]  # with what makes seconds or percent of it
+    if any(find_row(comparison, gpu, HEADLINE.name)[["base", "new"]].notna().any() for comparison in stepped):
         quantities.append((HEADLINE.name, 1.0))
     panels = []
     for column, scale in quantities:
-        drawn = [(s, [_series(s, each, gpu, column, scale) for each in s.side.recordings]) for s in sides]
+        drawn = [(s, [_series(s, recording, gpu, column, scale) for recording in s.side.recordings]) for s in sides]
         numbers = [float(series.x.max()) for _, several in drawn for series in several if len(series.x)]
         if numbers:
             name, is_percent, ends = quantity_of(column).column.title, scale == 1.0, _axis_range(drawn, scale == 1.0)
-            panels.append(Panel(gpu, column, name, f"{name} {per}", scale, is_percent, drawn, max(numbers), *ends))
+            panels.append(StepPanel(gpu, column, name, f"{name} {per}", scale, is_percent, drawn, max(numbers), *ends))
     return panels
 
 
@@ -124,9 +124,9 @@ def box_traces(values: Floats, place: float, color: str, name: str) -> list[Sett
     y += [gap, third, high, gap, high, high, gap, first, low, gap, low, low]
     band = {"role": "band"}
     outline = scatter(x=x, y=y, mode="lines", line={"width": 1.5, "color": color}, meta=band)
-    shown = values if len(values) <= _MOST_DOTS else values[(values < low) | (values > high)]
-    beside = place + _HALF * ((np.arange(len(shown)) * _GOLDEN) % 1 - 0.5)
-    points = scatter(x=beside, y=shown, mode="markers", marker={"size": 3, "opacity": 0.5, "color": color}, meta=band)
+    dots = values if len(values) <= _MOST_DOTS else values[(values < low) | (values > high)]
+    beside = place + _HALF * ((np.arange(len(dots)) * _GOLDEN) % 1 - 0.5)
+    points = scatter(x=beside, y=dots, mode="markers", marker={"size": 3, "opacity": 0.5, "color": color}, meta=band)
     return [trace.set(name=name, hoverinfo="y") for trace in (outline, points) if len(trace["y"])]
 
 
@@ -149,15 +149,15 @@ def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
         top = 1 - (number * (_STRIP + _TITLE) + _TITLE) / inner
         figure.update_layout({name: {**_value_axis(panel, top, _STRIP / inner), "anchor": "x"}})
         figure.add_title(panel.title, top)
-        for place, (shown, several) in enumerate(panel.sides):
-            _add_median(figure, panel, shown, axes)
+        for place, (side, several) in enumerate(panel.sides):
+            _add_median(figure, panel, side, axes)
             for series in several:
-                _add_series(figure, panel, shown, series, axes)
-            _add_distribution(figure, panel, shown, several, place, axes[1])
+                _add_series(figure, panel, side, series, axes)
+            _add_distribution(figure, panel, side, several, place, axes[1])
     if panels:
-        for shown, _ in panels[0].sides:  # no step stands for a side, since the first one may be warm-up
-            marker = {"size": 8, "symbol": shown.symbol, "color": shown.color}
-            entry = {"name": label(shown.name, LONGEST_NAME), "legendgroup": str(shown.number)}
+        for side, _ in panels[0].sides:  # no step stands for a side, since the first one may be warm-up
+            marker = {"size": 8, "symbol": side.symbol, "color": side.color}
+            entry = {"name": label(side.name, LONGEST_NAME), "legendgroup": str(side.number)}
             figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, **entry)
         figure.update_layout(
             xaxis={**number_axis(lowest, max(panel.last for panel in panels)), "domain": [0, 0.84]},
@@ -167,7 +167,7 @@ def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
     return figure
 
 
-def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
+def _value_axis(panel: StepPanel, top: float, height: float) -> dict[str, object]:
     return {
         "domain": [max(top - height, 0.0), min(top, 1.0)],
         "range": [panel.low, panel.high],
@@ -179,30 +179,30 @@ def _value_axis(panel: Panel, top: float, height: float) -> dict[str, object]:
     }
 
 
-def _add_median(figure: PlotlyFigure, panel: Panel, shown: ShownSide, axes: tuple[str, str]) -> None:
-    row = find_row(shown.comparison, panel.gpu, panel.column)
-    median, low, high = (float(row[f"{shown.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
+def _add_median(figure: PlotlyFigure, panel: StepPanel, side: ShownSide, axes: tuple[str, str]) -> None:
+    row = find_row(side.comparison, panel.gpu, panel.column)
+    median, low, high = (float(row[f"{side.role}{end}"]) * panel.scale for end in ("", "_low", "_high"))
     ends = [-0.5, panel.last + 0.5]
-    shared = {**_placed(shown, axes), "mode": "lines", "hoverinfo": "skip"}
+    shared = {**_placed(side, axes), "mode": "lines", "hoverinfo": "skip"}
     if not np.isnan([low, high]).any():
         band = {"x": [*ends, *ends[::-1]], "y": [low, low, high, high], "fill": "toself", "line": {"width": 0}}
-        faint = "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(shown.color.removeprefix("#")))
-        figure.add_scatter(**band, fillcolor=faint, name=_named(shown, panel, "interval"), **shared)
+        faint = "rgba({}, {}, {}, 0.18)".format(*bytes.fromhex(side.color.removeprefix("#")))
+        figure.add_scatter(**band, fillcolor=faint, name=_named(side, panel, "interval"), **shared)
     if not np.isnan(median):
-        line = {"color": shown.color, "width": 2, "dash": "dash"}
-        figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(shown, panel, "median"), **shared)
+        line = {"color": side.color, "width": 2, "dash": "dash"}
+        figure.add_scatter(x=ends, y=[median, median], line=line, name=_named(side, panel, "median"), **shared)
 
 
-def _placed(shown: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
-    return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(shown.number), "showlegend": False}
+def _placed(side: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
+    return {"xaxis": axes[0], "yaxis": axes[1], "legendgroup": str(side.number), "showlegend": False}
 
 
-def _named(shown: ShownSide, panel: Panel, what: str) -> str:
+def _named(side: ShownSide, panel: StepPanel, what: str) -> str:
     """A trace's name, which the figure's CSV has."""
-    return f"{label(shown.name, LONGEST_NAME)}, {panel.title}, {what}"
+    return f"{label(side.name, LONGEST_NAME)}, {panel.title}, {what}"
 
 
-def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Series, axes: tuple[str, str]) -> None:
+def _add_series(figure: PlotlyFigure, panel: StepPanel, side: ShownSide, series: Series, axes: tuple[str, str]) -> None:
     """The steps of one recording; an arrow at the upper edge stands for each that lies above the axis."""
     form = units.format_pct if panel.is_percent else units.format_seconds
     texts = [
@@ -216,32 +216,32 @@ def _add_series(figure: PlotlyFigure, panel: Panel, shown: ShownSide, series: Se
         x=series.x,
         y=series.y,
         mode="lines+markers",
-        line={"color": shown.color, "width": 1},
+        line={"color": side.color, "width": 1},
         marker={
             "size": 6,
-            "symbol": np.where(series.warm_up, f"{shown.symbol}-open", shown.symbol),
+            "symbol": np.where(series.warm_up, f"{side.symbol}-open", side.symbol),
             "line": {"width": np.where(series.warm_up, 1.5, 0)},
-            "color": shown.color,
+            "color": side.color,
         },
-        opacity=0.9 if len(shown.side.recordings) == 1 else 0.5,
+        opacity=0.9 if len(side.side.recordings) == 1 else 0.5,
         name=f"{series.name}, {panel.title}",
         hovertext=texts,
-        **_placed(shown, axes),
+        **_placed(side, axes),
     )
     for number in np.flatnonzero(series.y > panel.high)[:_MOST_ARROWS]:
-        arrow = {"text": "▲", "font": {"color": shown.color}, "showarrow": False, "hovertext": texts[number]}
+        arrow = {"text": "▲", "font": {"color": side.color}, "showarrow": False, "hovertext": texts[number]}
         place = {"x": series.x[number], "y": panel.high, "xref": axes[0], "yref": axes[1], "yanchor": "top"}
         figure.add_annotation(**arrow, **place)
 
 
 def _add_distribution(
-    figure: PlotlyFigure, panel: Panel, shown: ShownSide, several: list[Series], place: int, axis: str
+    figure: PlotlyFigure, panel: StepPanel, side: ShownSide, several: list[Series], place: int, axis: str
 ) -> None:
     steady = np.concatenate([series.y[~series.warm_up] for series in several])
-    known = steady[~np.isnan(steady)]
-    if len(known):
-        for trace in box_traces(known, place, shown.color, _named(shown, panel, "distribution")):
-            figure.data.append(trace.set(_placed(shown, ("x2", axis))))
+    values = steady[~np.isnan(steady)]
+    if len(values):
+        for trace in box_traces(values, place, side.color, _named(side, panel, "distribution")):
+            figure.data.append(trace.set(_placed(side, ("x2", axis))))
 
 
 _BEYOND = 1.5  # warm-up that takes this many times as long as all else is drawn at the edge

@@ -23,8 +23,8 @@ def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Tab
 
     Of more than ``most`` parts of time those that changed least are one; 0 for all.
     """
-    found = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
-    time, active = (found[found["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
+    rows = comparison.waterfall[comparison.waterfall["gpu"] == gpu]
+    time, active = (rows[rows["quantity"] == quantity].to_dict("records") for quantity in (TIME, TENSOR_ACTIVE))
     tables = {}
     if time:
         headings = tuple(Heading(title.capitalize(), columns=(f"{title}_ns",)) for title in ("base", "new", "change"))
@@ -82,8 +82,8 @@ class _Step:
 
 def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
     """The mean of the baseline, what each part adds, and the new mean; a click on a bar chooses rows of ``table``."""
-    found = comparison.waterfall
-    parts = found[(found["gpu"] == gpu) & (found["quantity"] == quantity)]
+    parts = comparison.waterfall
+    parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == quantity)]
     figure = PlotlyFigure()
     if parts.empty:
         return figure.update_layout(base_layout(100))
@@ -140,15 +140,15 @@ def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_
     base, new = side_names(comparison)
     steps = [_Step(base, 0.0, float(total["base"]), whole(total["base"]), side_color(comparison.base, 0))]
     small = rows["change"].abs() < _SMALLEST * max(total["base"], total["new"])
-    shown: list[tuple[str, float, tuple[str, ...]]] = [(name, size, (name,)) for name, size in _named(rows[~small])]
+    bars: list[tuple[str, float, tuple[str, ...]]] = [(name, size, (name,)) for name, size in _named(rows[~small])]
     if few := _named(rows[small]):
         names = tuple(name for name, _ in few)
         name = f"{len(few)} smaller parts" if len(few) > 1 else names[0]
-        shown.append((name, sum(change for _, change in few), names))
+        bars.append((name, sum(change for _, change in few), names))
     at = float(total["base"])
-    if min(at, at + np.cumsum([0.0, *(change for _, change, _ in shown)]).min()) < 0:
-        shown.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
-    for name, change, groups in shown:
+    if min(at, at + np.cumsum([0.0, *(change for _, change, _ in bars)]).min()) < 0:
+        bars.sort(key=lambda part: -part[1])  # else the bars would go below 0 on their way
+    for name, change, groups in bars:
         color = BETTER_COLOR if (change < 0) == is_time else WORSE_COLOR
         steps.append(_Step(name, at, change, part(change), color, groups if is_time else ()))
         at += change

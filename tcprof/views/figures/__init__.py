@@ -114,11 +114,11 @@ def say_absent(text: str) -> PlotlyFigure:
 def _encode(value: Any) -> Any:
     """What JSON has for a value: of an array its bytes, where plotly's script takes them."""
     if isinstance(value, Mapping):
-        return {name: _encode(each) for name, each in value.items()}
+        return {name: _encode(item) for name, item in value.items()}
     if isinstance(value, np.ndarray):
         return _encode_array(value)
     if isinstance(value, list | tuple):
-        return [_encode(each) for each in value]
+        return [_encode(item) for item in value]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -126,8 +126,8 @@ def _encode(value: Any) -> Any:
 
 def _encode_array(values: Floats) -> Any:
     if values.dtype == np.int64 and values.size:
-        fitting = (each for each in _INTEGERS if each.min <= values.min() and values.max() <= each.max)
-        values = values.astype(next((each.dtype for each in fitting), values.dtype))
+        fitting = (info for info in _INTEGERS if info.min <= values.min() and values.max() <= info.max)
+        values = values.astype(next((info.dtype for info in fitting), values.dtype))
     kind = _TYPES.get(str(values.dtype))
     if kind is None or not values.size:
         return _encode(values.tolist())
@@ -145,7 +145,7 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
         return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
     least = (high - low) / most
     size = 10 ** math.floor(math.log10(least))
-    step = next(each * size for each in _STEPS if each * size >= least * (1 - 1e-9))
+    step = next(factor * size for factor in _STEPS if factor * size >= least * (1 - 1e-9))
     values = step * np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     return {"tickvals": values.tolist(), "ticktext": [_tick(value, unit) for value in values.tolist()]}
 
@@ -154,8 +154,8 @@ def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
     """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
-    shown = [value for value in values if low <= value <= high]
-    return {"tickvals": shown, "ticktext": [_tick(value, unit) for value in shown]}
+    ticks = [value for value in values if low <= value <= high]
+    return {"tickvals": ticks, "ticktext": [_tick(value, unit) for value in ticks]}
 
 
 def _tick(value: float, unit: str) -> str:

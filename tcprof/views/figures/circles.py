@@ -69,7 +69,7 @@ def describe_symbols(analysis: Analysis) -> str:
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
     by_shape = [(shape, numbers[place :: len(_SPOKEN)]) for place, shape in enumerate(_SPOKEN)]
     text = "; ".join(
-        f"{shape} are of GPU{'s'[: len(own) > 1]} {', '.join(map(str, own))}" for shape, own in by_shape if own
+        f"{shape} are of GPU{'s'[: len(gpus) > 1]} {', '.join(map(str, gpus))}" for shape, gpus in by_shape if gpus
     )
     return f"{text[0].upper()}{text[1:]}." if len(numbers) > 1 else ""
 
@@ -111,7 +111,7 @@ def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
 
     Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
     """
-    rows = keep_longest(_told(analysis.kernels))
+    rows = keep_longest(_keep_resolved(analysis.kernels))
     share = rows["share_pct"].clip(lower=_LEAST_PCT)
     axis = {"type": "log", "dtick": 1, "range": np.log10([share.min() / 2, 150]).tolist()}
     return _draw(analysis, rows, share, _layout(axis, "share of the kernel time"), _COLUMNS)
@@ -122,13 +122,13 @@ def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
 
     Kernels of which the samples do not tell both are left out; without others it is empty.
     """
-    told = _told(analysis.kernels)
-    rows = keep_longest(told[told["dram_pct"].notna()])
+    resolved = _keep_resolved(analysis.kernels)
+    rows = keep_longest(resolved[resolved["dram_pct"].notna()])
     layout = _layout({}, "share of the memory's bandwidth")
     return _draw(analysis, rows, rows["dram_pct"], layout, [*_COLUMNS, "dram_pct"])
 
 
-def _told(kernels: pd.DataFrame) -> pd.DataFrame:
+def _keep_resolved(kernels: pd.DataFrame) -> pd.DataFrame:
     return kernels[kernels["tensor_active_pct"].notna() & ~kernels["fit"].isin(UNDECIDED) & (kernels["total_ns"] > 0)]
 
 
@@ -140,11 +140,11 @@ def _draw(
         return figure
     circles = KernelCircles(analysis, float(rows["total_ns"].max()))
     for bound, color in _COLORS.items():
-        mine = rows[rows["bound"] == bound]
-        if len(mine):
-            said = [_describe(row, circles) for row in mine.to_dict("records")]
-            active = mine["tensor_active_pct"].to_numpy()
-            trace = circles.draw(mine, active, height[mine.index].to_numpy(), said)
+        bounded = rows[rows["bound"] == bound]
+        if len(bounded):
+            texts = [_describe(row, circles) for row in bounded.to_dict("records")]
+            active = bounded["tensor_active_pct"].to_numpy()
+            trace = circles.draw(bounded, active, height[bounded.index].to_numpy(), texts)
             figure.data.append(trace.set(name=bound or _UNKNOWN, marker={"color": color}))
     return figure.update_layout(layout, meta=as_table(rows, columns))
 

@@ -50,9 +50,9 @@ def figure_roofline(analysis: Analysis) -> PlotlyFigure:
     roofs, box = add_limits(figure, rows, analysis.gpus)
     circles = KernelCircles(analysis, float(rows["total_ns"].max()))
     for precision in sorted(set(rows["arithmetic"]), key=_order):
-        mine = rows[rows["arithmetic"] == precision]
-        said = [_describe(row, circles) for row in mine.to_dict("records")]
-        trace = circles.draw(mine, mine["intensity"].to_numpy(), 1e12 * mine["tflops"].to_numpy(), said)
+        kernels = rows[rows["arithmetic"] == precision]
+        texts = [_describe(row, circles) for row in kernels.to_dict("records")]
+        trace = circles.draw(kernels, kernels["intensity"].to_numpy(), 1e12 * kernels["tflops"].to_numpy(), texts)
         figure.data.append(
             trace.set(name=name_precision(precision), marker={"color": _COLORS.get(precision, _OTHER_COLOR)})
         )
@@ -70,8 +70,8 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
     Returns:
         The roofs, and what the axes reach over.
     """
-    known = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
-    slopes = {int(gpu): float(rate) for gpu, rate in zip(known["gpu"], known["dram_bandwidth"], strict=True)}
+    measured = gpus[gpus["gpu"].isin(rows["gpu"]) & (gpus["dram_bandwidth"] > 0)]
+    slopes = {int(gpu): float(rate) for gpu, rate in zip(measured["gpu"], measured["dram_bandwidth"], strict=True)}
     roofs = find_roofs(rows, gpus)
     ridges = [1e12 * roof.tflops / slopes[roof.gpu] for roof in roofs if roof.gpu in slopes]
     x = [*rows["intensity"], *rows["l2_intensity"].dropna(), *ridges]
@@ -83,8 +83,8 @@ def add_limits(figure: PlotlyFigure, rows: pd.DataFrame, gpus: pd.DataFrame) -> 
 
 
 def _order(precision: str) -> int:
-    known = list(_COLORS)
-    return known.index(precision) if precision in known else len(known)
+    order = list(_COLORS)
+    return order.index(precision) if precision in order else len(order)
 
 
 def name_precision(precision: str) -> str:
@@ -120,14 +120,14 @@ def _add_roofs(figure: PlotlyFigure, roofs: Sequence[Roof], slopes: Mapping[int,
         alike.setdefault(units.format_flops(roof.tflops), []).append(roof)
     every = {roof.gpu for roof in roofs}
     for text, same in alike.items():
-        found = {roof.precision for roof in same}  # none that may be either of two which are there themselves
-        precisions = sorted((p for p in found if "/" not in p or not found.issuperset(p.split("/"))), key=_order)
+        names = {roof.precision for roof in same}  # none that may be either of two which are there themselves
+        precisions = sorted((p for p in names if "/" not in p or not names.issuperset(p.split("/"))), key=_order)
         peak = 1e12 * same[0].tflops
         starts = [peak / slopes[roof.gpu] if roof.gpu in slopes else left for roof in same]
         where = _which(sorted({roof.gpu for roof in same}), every)
         name = f"{where}{', '.join(map(name_precision, precisions))}: {text}"
         color = _COLORS.get(precisions[0], _OTHER_COLOR) if len(precisions) == 1 else _OTHER_COLOR
-        source = "<br>".join(label(each, 100) for each in sorted({roof.source for roof in same}) if each)
+        source = "<br>".join(label(source, 100) for source in sorted({roof.source for roof in same}) if source)
         _add_line(figure, [min(starts), right], [peak, peak], name, source, color)
         place = {"x": np.log10(right), "y": np.log10(peak), "xanchor": "right", "yanchor": "bottom"}
         figure.add_annotation(text=name, showarrow=False, **place)
@@ -189,8 +189,8 @@ def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float
         for gpu in analysis.gpus.to_dict("records")
         if gpu["gpu"] in set(rows["gpu"])
     }
-    known = {gpu: board for gpu, board in boards.items() if board.l2_bandwidth_bytes_per_s > 0}
-    return {gpu: (board.l2_bandwidth_bytes_per_s, board.l2_source) for gpu, board in known.items()}
+    cached = {gpu: board for gpu, board in boards.items() if board.l2_bandwidth_bytes_per_s > 0}
+    return {gpu: (board.l2_bandwidth_bytes_per_s, board.l2_source) for gpu, board in cached.items()}
 
 
 def add_cache(
@@ -209,9 +209,9 @@ def add_cache(
     placed = rows[rows["gpu"].isin(rates) & rows["l2_intensity"].notna()]
     if placed.empty:
         return
-    said = [_describe_cached(row, circles) for row in placed.to_dict("records")]
+    texts = [_describe_cached(row, circles) for row in placed.to_dict("records")]
     height = 1e12 * placed["tflops"].to_numpy()
-    trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, said)
+    trace = circles.draw(placed, placed["l2_intensity"].to_numpy(), height, texts)
     symbols = [f"{symbol}-open" for symbol in trace.get("marker", {}).get("symbol", ())]
     shared = {"legendgroup": CACHE, "visible": "legendonly"}
     figure.data.append(trace.set(name=CACHE, marker={"color": _CACHE_COLOR, "symbol": symbols}, **shared))

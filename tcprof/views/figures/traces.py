@@ -18,7 +18,7 @@ TENSOR_PIXELS, OTHERS_PIXELS, MEASURED_PIXELS = 170, 110, 80
 
 
 @dataclass(frozen=True)
-class Metric:
+class Curve:
     """A curve of the samples."""
 
     name: str
@@ -37,35 +37,35 @@ class Metric:
         return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
 
 
-def _metric(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Metric:
-    return Metric(SAMPLES[name].title, (name,), color, visible, width)
+def _curve(name: str, color: str, visible: bool | str = True, width: float = 1.1) -> Curve:
+    return Curve(SAMPLES[name].title, (name,), color, visible, width)
 
 
 _DRAM = ("dram_read_pct", "dram_write_pct")
-TENSOR = _metric("tensor_active_pct", TENSOR_COLOR, width=1.6)
-CLOCK = _metric("gpc_clock_hz", "#C46A9F")
+TENSOR = _curve("tensor_active_pct", TENSOR_COLOR, width=1.6)
+CLOCK = _curve("gpc_clock_hz", "#C46A9F")
 _COLORS = {"gr_active_pct": "#8A8F98", "sm_active_pct": "#2E8BC0", "sm_issue_pct": "#B08900"}
 _FURTHER_COLORS = ("#9467BD", "#8C564B", "#17BECF", "#BCBD22")
-_SHOWN = ("gr_active_pct", "sm_active_pct")  # before anything is clicked in the legend
+_VISIBLE = ("gr_active_pct", "sm_active_pct")  # before anything is clicked in the legend
 _DRAWN_ALREADY = (*TENSOR.columns, *CLOCK.columns, *_DRAM)
-_OTHERS = tuple(
-    _metric(
+_REST = tuple(
+    _curve(
         column.name,
         _COLORS.get(column.name, _FURTHER_COLORS[place % len(_FURTHER_COLORS)]),
-        True if column.name in _SHOWN or column.unit != "pct" else "legendonly",
+        True if column.name in _VISIBLE or column.unit != "pct" else "legendonly",
     )
     for place, column in enumerate(SAMPLES.columns)
     if column.name in SAMPLE_METRICS and column.unit not in COUNTED and column.name not in _DRAWN_ALREADY
 )
 METRICS = (
-    *(metric for metric in _OTHERS if metric.unit == "pct"),
-    Metric("DRAM read + write", _DRAM, "#009E73", "legendonly"),
+    *(metric for metric in _REST if metric.unit == "pct"),
+    Curve("DRAM read + write", _DRAM, "#009E73", "legendonly"),
 )
-MEASURED = tuple(metric for metric in _OTHERS if metric.unit != "pct")  # each in a strip of its own, in its unit
-FLOP_RATE = Metric("Tensor FLOP/s", (), "#8C6BB1")
+MEASURED = tuple(metric for metric in _REST if metric.unit != "pct")  # each in a strip of its own, in its unit
+FLOP_RATE = Curve("Tensor FLOP/s", (), "#8C6BB1")
 
 
-def measured_axis(metric: Metric, peak: float) -> dict[str, object]:
+def measured_axis(metric: Curve, peak: float) -> dict[str, object]:
     """The axis of a metric that is no percentage, from 0 to its largest value."""
     top = 1.1 * (peak or 1.0)
     return {"range": [0, top], **unit_ticks(0, top, units.symbol_of(metric.unit), 4)}
@@ -85,7 +85,7 @@ def tensor_peak(analysis: Analysis) -> float:
     return float(peak) if peak == peak else 0.0
 
 
-def empty_line(metric: Metric, visible: bool | str) -> Settings:
+def empty_line(metric: Curve, visible: bool | str) -> Settings:
     """The line of a metric, as steps, without points."""
     return scatter(
         name=metric.name,
@@ -172,6 +172,8 @@ def text_on(color: str) -> str:
     if not color.startswith("#"):
         return BAR_TEXT
     channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels)
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in channels
+    )
     light = 0.2126 * red + 0.7152 * green + 0.0722 * blue  # relative luminance, as the contrast ratio of WCAG takes it
     return BAR_TEXT if light > 0.179 else "#FFFFFF"

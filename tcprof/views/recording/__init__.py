@@ -87,7 +87,7 @@ def describe_source(analysis: Analysis) -> str:
 def describe_base(analysis: Analysis) -> tuple[str, ...]:
     """What a step is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up, describe_outside)
-    return tuple(filter(None, (each(analysis) for each in describe)))
+    return tuple(filter(None, (describe_part(analysis) for describe_part in describe)))
 
 
 def count_notes(count: int) -> str:
@@ -142,8 +142,8 @@ def make_document(
 ) -> Document:
     """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
     data = document_data(analysis, findings, frames)
-    known = {"faults": findings.faults, "warnings": findings.warnings, "remarks": findings.remarks, "data": data}
-    return Document(kind, parts, **{**known, **further})
+    fields = {"faults": findings.faults, "warnings": findings.warnings, "remarks": findings.remarks, "data": data}
+    return Document(kind, parts, **{**fields, **further})
 
 
 def make_table(
@@ -163,7 +163,7 @@ def make_table(
 
 def split_by_gpu(rows: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
     """The rows of each GPU, by its number."""
-    return [(int(str(gpu)), of_gpu) for gpu, of_gpu in rows.groupby("gpu", sort=True)]
+    return [(int(str(gpu)), gpu_rows) for gpu, gpu_rows in rows.groupby("gpu", sort=True)]
 
 
 def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, p
 def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
     """Where the figures come from: names and values."""
     recording = analysis.recording
-    known = analysis.samples["tensor_active_pct"].notna().sum()
+    sampled = analysis.samples["tensor_active_pct"].notna().sum()
     return [
         ("File", one_line(recording.file, _LONGEST_FILE)),
         *_list_run(analysis),
@@ -195,7 +195,7 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
         ("Recorded at", recording.started_utc or units.UNKNOWN),
         ("Length of the recording", units.format_ns(recording.duration_ns)),
         ("Sampling frequency asked for", units.format_hz(recording.frequency_hz)),
-        ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(known)} with Tensor Active"),
+        ("Samples", f"{units.format_count(len(analysis.samples))}, {units.format_count(sampled)} with Tensor Active"),
         ("Activities on the GPU", units.format_count(len(analysis.activities))),
         ("Tensor Active from", SOURCE_MEANINGS[analysis.tensor_source]),
         ("Windows", WINDOW_MEANINGS[analysis.window]),
@@ -215,14 +215,14 @@ def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
 def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
     """What is known of the run."""
     recording, identity = analysis.recording, analysis.recording.identity
-    known = {
+    facts = {
         "Program": one_line(identity.program),
         "Process": _describe_rank(analysis),
         "Host (alias)": identity.host,
         "PyTorch": identity.torch_version,
         "CUDA of the driver": recording.cuda_version,
     }
-    return [(name, text) for name, text in known.items() if text]
+    return [(name, text) for name, text in facts.items() if text]
 
 
 def _describe_gpu(gpu: Mapping[Any, Any]) -> str:

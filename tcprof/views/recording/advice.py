@@ -23,7 +23,7 @@ from tcprof.findings.pricing.advice import (
 )
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.frames import ADVICE
-from tcprof.views.document import Code, Document, Lead, Leads, Notes, Part, Section
+from tcprof.views.document import Code, Document, Notes, Part, Section, TopFinding, TopFindings
 from tcprof.views.paths import kernel_names, link, module_names, range_names
 from tcprof.views.recording import describe_base, document_data, head, list_notes, make_document
 
@@ -36,52 +36,52 @@ def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice]
     Args:
         with_notes: Whether it also has the evidence, the code of alternatives, and what the figures are over.
     """
-    shown, folded = split_notable(advice)
+    notable, folded = split_notable(advice)
     base = describe_base(analysis)
     parts: tuple[Part, ...] = (
         head(analysis, findings),
         Notes(findings.headline),
-        Notes(describe_savings(analysis, shown)),
+        Notes(describe_savings(analysis, notable)),
         *(
             Section(
                 f"advice-{number}",
-                f"{number}. {_name(analysis, each)}",
-                _detail(each) if with_notes else _outline(each),
+                f"{number}. {_name(analysis, entry)}",
+                _detail(entry) if with_notes else _outline(entry),
             )
-            for number, each in enumerate(shown, 1)
+            for number, entry in enumerate(notable, 1)
         ),
         Notes((*(line for line, _ in _fold(folded)), *list_notes(findings.remarks, base, with_notes).lines)),
     )
-    data = {**document_data(analysis, findings, {}), "advice": [_plain(each) for each in advice]}
+    data = {**document_data(analysis, findings, {}), "advice": [_plain(entry) for entry in advice]}
     empty, rows = "No rule has advice on this recording.", list_advice(advice)
     return make_document(analysis, findings, "advice", parts, {}, base=base, data=data, rows=rows, if_empty=empty)
 
 
-def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> Leads:
+def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> TopFindings:
     """The best advice, with what on a page shows what it is about."""
-    shown, _ = split_notable(advice)
-    items = tuple(_make_leads(analysis, shown)[:MOST_SHOWN])
-    rest = len(shown) - len(items)
-    base = " ".join(describe_savings(analysis, shown[:MOST_SHOWN]))
-    return Leads(items, base, f"{units.format_count(rest)} more" if rest else "")
+    notable, _ = split_notable(advice)
+    items = tuple(_make_leads(analysis, notable)[:MOST_SHOWN])
+    rest = len(notable) - len(items)
+    base = " ".join(describe_savings(analysis, notable[:MOST_SHOWN]))
+    return TopFindings(items, base, f"{units.format_count(rest)} more" if rest else "")
 
 
-def _make_leads(analysis: Analysis, shown: Sequence[Advice]) -> list[Lead]:
+def _make_leads(analysis: Analysis, entries: Sequence[Advice]) -> list[TopFinding]:
     several = _has_several(analysis)
     kernels = analysis.kernels.assign(link=kernel_names(analysis.kernels))
     count: Counter[str] = Counter()
     leads = []
-    for each in shown:
-        count[each.rule] += 1
-        gain = describe_futile(each.gain) if each.gain.is_futile else describe_gain(each.gain)
-        gain = as_sentence(gain).removesuffix(".") if each.gain.is_known else ""
-        name = each.rule if count[each.rule] == 1 else f"{each.rule}-{count[each.rule]}"
-        about, place = _links_of(analysis, kernels, each), name_gpus(each.gpus) if several else ""
+    for entry in entries:
+        count[entry.rule] += 1
+        gain = describe_futile(entry.gain) if entry.gain.is_futile else describe_gain(entry.gain)
+        gain = as_sentence(gain).removesuffix(".") if entry.gain.is_known else ""
+        name = entry.rule if count[entry.rule] == 1 else f"{entry.rule}-{count[entry.rule]}"
+        about, place = _links_of(analysis, kernels, entry), name_gpus(entry.gpus) if several else ""
         selects = link("finding", name) if about else ""
-        saves = each.gain.is_known and not each.gain.is_futile
-        saving = (units.format_ns(each.gain.likely_ns), each.gain.shares_pct) if saves else ("", (0.0, 0.0, 0.0))
-        found = Lead(name, each.rule, each.action, gain, *saving, f"{each.sentence}.", about, place, selects)
-        leads.append(found)
+        saves = entry.gain.is_known and not entry.gain.is_futile
+        saving = (units.format_ns(entry.gain.likely_ns), entry.gain.shares_pct) if saves else ("", (0.0, 0.0, 0.0))
+        lead = TopFinding(name, entry.rule, entry.action, gain, *saving, f"{entry.sentence}.", about, place, selects)
+        leads.append(lead)
     return leads
 
 
@@ -95,19 +95,22 @@ def _name(analysis: Analysis, advice: Advice) -> str:
 
 def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """What savings are relative to, with both step times where profiling changes that; nothing where none is known."""
-    known = [each for each in advice if each.gain.is_known]
-    if not known:
+    priced = [entry for entry in advice if entry.gain.is_known]
+    if not priced:
         return ()
     steps = analysis.step_summary.set_index("gpu")
-    others = {gpu for each in known for gpu in each.gpus}.difference(steps.index)
-    known = [each for each in known if others.isdisjoint(each.gpus)]
-    if not known:
+    stepless = {gpu for entry in priced for gpu in entry.gpus}.difference(steps.index)
+    priced = [entry for entry in priced if stepless.isdisjoint(entry.gpus)]
+    if not priced:
         return (f"Savings are of {ALL_WORK}.",)
-    rest = (f"Savings on {name_gpus([*others])} are of {ALL_WORK}.",) if others else ()
+    rest = (f"Savings on {name_gpus([*stepless])} are of {ALL_WORK}.",) if stepless else ()
     mean_ns = steps["total_ns"] / steps["step_count"]
     recorded, unprofiled = (
         " or ".join(dict.fromkeys(map(units.format_ns, lengths)))  # GPUs may have steps of their own lengths
-        for lengths in ([mean_ns[list(each.gpus)].mean() for each in known], [each.gain.step_ns for each in known])
+        for lengths in (
+            [mean_ns[list(entry.gpus)].mean() for entry in priced],
+            [entry.gain.step_ns for entry in priced],
+        )
     )
     if unprofiled == recorded:
         return f"Savings are of the mean step, {recorded}.", *rest
@@ -118,64 +121,64 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
     """What selects on a page what advice is about: its kernels, longest first, or else its ranges, or its modules."""
     gpu = advice.gpu
-    of_gpu = kernels[kernels["gpu"] == gpu].sort_values("total_ns", ascending=False, kind="stable")
-    for kind, wanted, found, names in (
-        ("kernel", advice.about.kernels, of_gpu["name"], of_gpu["link"]),
+    gpu_rows = kernels[kernels["gpu"] == gpu].sort_values("total_ns", ascending=False, kind="stable")
+    for kind, wanted, column, names in (
+        ("kernel", advice.about.kernels, gpu_rows["name"], gpu_rows["link"]),
         ("range", advice.about.ranges, analysis.paths["path"], range_names(analysis.paths)),
         ("module", advice.about.modules, analysis.modules["module"], module_names(analysis.modules)),
     ):
-        mine = pd.Series(names, index=found.index)[found.isin(wanted)].drop_duplicates()
-        if len(mine):
-            return tuple(link(kind, name, gpu) for name in mine)
+        named = pd.Series(names, index=column.index)[column.isin(wanted)].drop_duplicates()
+        if len(named):
+            return tuple(link(kind, name, gpu) for name in named)
     return ()
 
 
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
     """The best advice, a line each, and what savings are relative to."""
     best = split_notable(advice)[0][:MOST_SHOWN]
-    lines = [f"{number}. {_name(analysis, each)}" for number, each in enumerate(best, 1)]
+    lines = [f"{number}. {_name(analysis, entry)}" for number, entry in enumerate(best, 1)]
     return (*lines, *describe_savings(analysis, best))
 
 
 def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:
     """All advice as the parts of one section, in which what is not worth a line has a section of its own."""
-    shown, folded = split_notable(advice)
-    leads = _make_leads(analysis, [*shown, *folded])
-    told = {id(each): (lead, *_detail(each)) for lead, each in zip(leads, [*shown, *folded], strict=True)}
-    parts: list[Part] = [part for each in shown for part in told[id(each)]]
+    notable, folded = split_notable(advice)
+    leads = _make_leads(analysis, [*notable, *folded])
+    parts_of = {id(entry): (lead, *_detail(entry)) for lead, entry in zip(leads, [*notable, *folded], strict=True)}
+    parts: list[Part] = [part for entry in notable for part in parts_of[id(entry)]]
     for number, (line, of_fold) in enumerate(_fold(folded)):
-        inside = tuple(part for each in of_fold for part in told[id(each)])
+        inside = tuple(part for entry in of_fold for part in parts_of[id(entry)])
         parts.append(Section(f"folded-{number}", line, inside, folded=True))
     return tuple(parts)
 
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
     """Advice that is worth a line, best first, then what has no price; and what saves too little."""
-    return [each for each in advice if each.is_shown], [each for each in advice if not each.is_shown]
+    return [entry for entry in advice if entry.is_shown], [entry for entry in advice if not entry.is_shown]
 
 
 def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
     """Advice as a frame, see ``tcprof.frames.ADVICE``."""
     if not advice:
         return ADVICE.empty()
-    rows = [{**vars(each), **each.gain.figures, "gpus": ", ".join(map(str, each.gpus))} for each in advice]
+    rows = [{**vars(entry), **entry.gain.figures, "gpus": ", ".join(map(str, entry.gpus))} for entry in advice]
     return ADVICE.conform(pd.DataFrame(rows))
 
 
 def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
     """What is not worth a line of its own: what saves little, and what saves nothing or costs time, with the reason."""
-    futile = [each for each in folded if each.gain.is_futile]
-    little = [each for each in folded if not each.gain.is_futile]
-    found = []
+    futile = [entry for entry in folded if entry.gain.is_futile]
+    little = [entry for entry in folded if not entry.gain.is_futile]
+    lines = []
     if little:
-        names = ", ".join(f"{each.rule} ({units.format_pct(each.gain.likely_pct)})" for each in little)
-        of = " or ".join(dict.fromkeys(each.gain.of for each in little))
-        said = f"Each saves less than {NOTABLE_PCT:g} % of {of}: {names}."
-        found.append((said, little))
+        names = ", ".join(f"{entry.rule} ({units.format_pct(entry.gain.likely_pct)})" for entry in little)
+        of = " or ".join(dict.fromkeys(entry.gain.of for entry in little))
+        sentence = f"Each saves less than {NOTABLE_PCT:g} % of {of}: {names}."
+        lines.append((sentence, little))
     if futile:
-        why = "; ".join(f"{each.rule} ({each.options[0].title}: {describe_futile(each.gain)})" for each in futile)
-        found.append((f"Not worth it here: {why}.", futile))
-    return found
+        why = "; ".join(f"{entry.rule} ({entry.options[0].title}: {describe_futile(entry.gain)})" for entry in futile)
+        lines.append((f"Not worth it here: {why}.", futile))
+    return lines
 
 
 def _describe_finding(advice: Advice) -> str:

@@ -17,7 +17,7 @@ from tcprof.annotate.steps import NAMES, STEP
 from tcprof.findings.finding import class_title
 from tcprof.findings.notes import describe_homes, describe_modules, describe_unresolved, describe_useful
 from tcprof.untrusted import one_line
-from tcprof.views.document import Explorer, Grouping, Line, Site
+from tcprof.views.document import Explorer, Grouping, KernelUse, Line
 from tcprof.views.paths import LONGEST_NAME, without_repeats
 from tcprof.views.recording.kernels import list_kernels
 from tcprof.views.recording.modules import list_modules
@@ -51,20 +51,20 @@ def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: st
     single = {table.gpu: table for table in list_modules(analysis, analysis.modules, most, fold=False)}
     groupings = [
         *(
-            _by_module(analysis, launches, each, single[each.gpu], of_modules)
-            for each in list_modules(analysis, analysis.modules, most)
+            _by_module(analysis, launches, table, single[table.gpu], of_modules)
+            for table in list_modules(analysis, analysis.modules, most)
         ),
         *(
-            _by_range(analysis, launches, each, of_ranges)
-            for each in list_ranges(analysis, analysis.ranges, MOST_LINES)
+            _by_range(analysis, launches, table, of_ranges)
+            for table in list_ranges(analysis, analysis.ranges, MOST_LINES)
         ),
         *(
-            _by_kernel(analysis, launches, each, of_kernels)
-            for each in list_kernels(analysis, analysis.kernels, limit=most)
+            _by_kernel(analysis, launches, table, of_kernels)
+            for table in list_kernels(analysis, analysis.kernels, limit=most)
         ),
     ]
-    found = tuple(_complete(each) for each in groupings)
-    return (Explorer(found),) if found else ()
+    completed = tuple(_complete(grouping) for grouping in groupings)
+    return (Explorer(completed),) if completed else ()
 
 
 def _read_launches(analysis: Analysis) -> pd.DataFrame:
@@ -87,26 +87,26 @@ def _phase_of(path: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _UseCells:
     """Launches of a kernel in a place, with what the columns of a table have of them."""
 
     kernel: int
     key: int
-    site: Site
+    site: KernelUse
     cells: Mapping[str, Cell]
 
 
-def _places(analysis: Analysis, launches: pd.DataFrame, by: str, steps: int, whole_ns: float) -> list[_Place]:
+def _places(analysis: Analysis, launches: pd.DataFrame, by: str, steps: int, whole_ns: float) -> list[_UseCells]:
     """The launches by kernel, place and phase, those that took longest first; means over so many steps."""
     keys = ["kernel", by, "phase", "time_class"]
     groups = launches.groupby(keys, sort=False)
     sums = groups.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
     sums = sums.assign(active_ns=groups["tensor_active_ns"].sum(min_count=1))
-    found = sums.reset_index().sort_values("ns", ascending=False, kind="stable").head(MOST_LINES)
+    longest = sums.reset_index().sort_values("ns", ascending=False, kind="stable").head(MOST_LINES)
     kernels = analysis.kernels
     precision, is_tensor = kernels["precision"].to_numpy(object), kernels["tensor_kernel"].to_numpy(bool)
     places = []
-    for row in found.itertuples(index=False):
+    for row in longest.itertuples(index=False):
         active = 100 * row.active_ns / row.ns if row.ns > 0 else np.nan
         time, count = Cell.share(row.ns / steps, whole_ns), row.count / steps
         counted = Cell(units.format_count(count) if steps == 1 else f"{count:.4g}", sort_key(count))
@@ -114,15 +114,15 @@ def _places(analysis: Analysis, launches: pd.DataFrame, by: str, steps: int, who
         cells = {"kernel_ns": time, "total_ns": time, "kernel_count": counted, "launch_count": counted}
         cells |= dict.fromkeys(_ACTIVE, percent)
         traits = (str(precision[row.kernel]), class_title(TIME_CLASSES[row.time_class]), bool(is_tensor[row.kernel]))
-        site = Site(row.phase, *traits, row.ns / steps)
-        places.append(_Place(int(row.kernel), int(getattr(row, by)), site, cells))
+        site = KernelUse(row.phase, *traits, row.ns / steps)
+        places.append(_UseCells(int(row.kernel), int(getattr(row, by)), site, cells))
     return places
 
 
-def _below(places: Sequence[_Place], analysis: Analysis, headings: Sequence[Heading]) -> dict[int, list[Line]]:
+def _below(places: Sequence[_UseCells], analysis: Analysis, headings: Sequence[Heading]) -> dict[int, list[Line]]:
     """The kernels of each place, as lines that lie in none yet."""
     names, geometry = analysis.kernels["name"].tolist(), analysis.kernels["launch_geometry"].tolist()
-    found: dict[int, list[Line]] = {}
+    lines: dict[int, list[Line]] = {}
     for place in places:
         name, sizes = names[place.kernel], geometry[place.kernel]
         row = Row(
@@ -132,11 +132,11 @@ def _below(places: Sequence[_Place], analysis: Analysis, headings: Sequence[Head
             full=one_line(f"{name} {sizes}", LONGEST_NAME),
             item=place.kernel,
         )
-        found.setdefault(place.key, []).append(Line(row, "kernel", site=place.site))
-    return found
+        lines.setdefault(place.key, []).append(Line(row, "kernel", site=place.site))
+    return lines
 
 
-def _cells(place: _Place, headings: Sequence[Heading]) -> tuple[Cell, ...]:
+def _cells(place: _UseCells, headings: Sequence[Heading]) -> tuple[Cell, ...]:
     return tuple(place.cells.get(heading.columns[0], Cell("")) for heading in headings)
 
 
@@ -145,30 +145,32 @@ def _hang(lines: list[Line], below: Sequence[Line], has_others: bool, headings: 
     if below and has_others:
         time = Cell.time(sum(line.site.ns for line in below if line.site))
         cells = tuple(time if heading.columns[0] in _TIMES[:2] else Cell("") for heading in headings)
-        own = f"{units.format_things(len(below), 'kernel')} of its own"
-        lines.append(Line(Row(own, cells), "", len(lines) - 1))
+        title = f"{units.format_things(len(below), 'kernel')} of its own"
+        lines.append(Line(Row(title, cells), "", len(lines) - 1))
     parent = len(lines) - 1
     lines.extend(replace(line, parent=parent) for line in below)
 
 
 def _parents(rows: Sequence[Row]) -> list[int]:
     """Of each row the place of the one that it lies in, by their depths; -1 for none."""
-    found: list[int] = []
+    parents: list[int] = []
     around: list[int] = []
     for place, row in enumerate(rows):
         while around and rows[around[-1]].depth >= row.depth:
             around.pop()
-        found.append(around[-1] if around else -1)
+        parents.append(around[-1] if around else -1)
         around.append(place)
-    return found
+    return parents
 
 
 def _by_module(analysis: Analysis, launches: pd.DataFrame, table: Table, single: Table, note: str) -> Grouping:
-    of_gpu = analysis.modules[(analysis.modules["gpu"] == table.gpu) & (analysis.modules["depth"] == 0)]
-    whole = of_gpu[of_gpu["phase"] == ALL].iloc[0]
+    whole_rows = analysis.modules[(analysis.modules["gpu"] == table.gpu) & (analysis.modules["depth"] == 0)]
+    whole = whole_rows[whole_rows["phase"] == ALL].iloc[0]
     steps = max(int(whole["step_count"]), 1)
-    mine = launches[launches["steady"] & (launches["gpu"] == table.gpu)]
-    below = _below(_places(analysis, mine, "module_id", steps, whole["kernel_ns"] / steps), analysis, table.headings)
+    gpu_launches = launches[launches["steady"] & (launches["gpu"] == table.gpu)]
+    below = _below(
+        _places(analysis, gpu_launches, "module_id", steps, whole["kernel_ns"] / steps), analysis, table.headings
+    )
     lines: list[Line] = []
     at: dict[int, int] = {}
     parents = _parents(table.rows)
@@ -180,8 +182,8 @@ def _by_module(analysis: Analysis, launches: pd.DataFrame, table: Table, single:
         if not row.alike:
             _hang(lines, below.get(row.item, ()), place in holding, table.headings)
         elif around < 0 or not lines[around].row.alike:
-            each = Row(f"each of these {units.format_count(len(row.alike))}", (), depth=row.depth + 1)
-            lines.append(Line(each, "", at[place]))
+            heading_row = Row(f"each of these {units.format_count(len(row.alike))}", (), depth=row.depth + 1)
+            lines.append(Line(heading_row, "", at[place]))
             _add_members(lines, row.alike, single, below)
     return Grouping("module", replace(table, rows=()), tuple(lines), (note,))
 
@@ -209,7 +211,7 @@ def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: t
         of_path = dict(zip(frame["path_id"], (row.cells[1:] for row in times.rows), strict=True))
         unknown = (Cell("–", ""),) * (len(times.headings) - 1)  # of the whole capture, where no work was recorded
         rows = tuple(replace(row, cells=(*row.cells, *of_path.get(row.item, unknown))) for row in rows)
-        headings = (*headings, *(replace(each, shown=False) for each in times.headings[1:]))
+        headings = (*headings, *(replace(heading, on_page=False) for heading in times.headings[1:]))
     places = _places(analysis, launches[launches["gpu"] == table.gpu], "path_id", 1, np.nan)
     below, parents, at = _below(places, analysis, headings), _parents(rows), {-1: -1}
     holding, whole = set(parents), analysis.paths["path"].tolist()
@@ -224,16 +226,16 @@ def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: t
 
 def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: str) -> Grouping:
     """Each kernel, and in it the modules, or where no kernel has one the ranges, that launch it."""
-    mine = launches[launches["gpu"] == table.gpu]
-    by, kind = ("module_id", "module") if (mine["module_id"] >= 0).any() else ("path_id", "range")
+    gpu_launches = launches[launches["gpu"] == table.gpu]
+    by, kind = ("module_id", "module") if (gpu_launches["module_id"] >= 0).any() else ("path_id", "range")
     paths = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]
     names = paths if kind == "module" else analysis.paths["path"].map(without_repeats)
     whole = float(analysis.kernels.loc[analysis.kernels["gpu"] == table.gpu, "total_ns"].sum())
     below: dict[int, list[Line]] = {}
-    for each in _places(analysis, mine, by, 1, whole):
-        name = one_line(names.get(each.key, "") if each.key >= 0 else "", LONGEST_NAME) or f"(no {kind})"
-        row = Row(name, _cells(each, table.headings), tag=each.site.phase, full=name, item=each.key)
-        below.setdefault(each.kernel, []).append(Line(row, kind if each.key >= 0 else "", site=each.site))
+    for place in _places(analysis, gpu_launches, by, 1, whole):
+        name = one_line(names.get(place.key, "") if place.key >= 0 else "", LONGEST_NAME) or f"(no {kind})"
+        row = Row(name, _cells(place, table.headings), tag=place.site.phase, full=name, item=place.key)
+        below.setdefault(place.kernel, []).append(Line(row, kind if place.key >= 0 else "", site=place.site))
     lines: list[Line] = []
     for row in table.rows:
         lines.append(Line(row, "kernel"))
@@ -259,11 +261,11 @@ def _complete(grouping: Grouping) -> Grouping:
     first = [0, len(names), *((active,) if active >= 0 else ())]
     order = [*first, *(place for place in range(len(names)) if place not in first)]
     kept = [place for place in order if any(row[place].sort or any(row[place].values) for row in made)]
-    shown = tuple(
+    full_lines = tuple(
         replace(line, row=replace(line.row, cells=tuple(row[place] for place in kept)))
         for line, row in zip(lines, made, strict=True)
     )
-    return replace(grouping, table=replace(table, headings=tuple(headings[place] for place in kept)), lines=shown)
+    return replace(grouping, table=replace(table, headings=tuple(headings[place] for place in kept)), lines=full_lines)
 
 
 def _number(cells: Sequence[Cell], place: int) -> float:

@@ -121,11 +121,13 @@ def pack_trees(trees: Sequence[Tree]) -> tuple[list[Block], dict[str, Any]]:
             numbers.append(number)
         nodes.append({number: node for node, number in enumerate(numbers)})
     sides = list(zip(trees, nodes, strict=True))
-    longest = [max(tree.time[own[block]] for tree, own in sides if block in own) for block in range(len(blocks))]
+    longest = [
+        max(tree.time[nodes_of[block]] for tree, nodes_of in sides if block in nodes_of) for block in range(len(blocks))
+    ]
     kept = [block for block, time in enumerate(longest) if time >= LEAST * max(longest)]
     number_of = {block: number for number, block in enumerate(kept)}
     texts: dict[str, int] = {"": 0}
-    firsts = [next((tree, own[block]) for tree, own in sides if block in own) for block in kept]
+    firsts = [next((tree, nodes_of[block]) for tree, nodes_of in sides if block in nodes_of) for block in kept]
     last = max(start for tree in trees for start in tree.start) + 1
     return [blocks[block] for block in kept], {
         "kind": [KINDS.index(blocks[block].kind) for block in kept],
@@ -133,7 +135,8 @@ def pack_trees(trees: Sequence[Tree]) -> tuple[list[Block], dict[str, Any]]:
         "start": [round(last if tree.is_scattered(node) else tree.start[node]) for tree, node in firsts],
         "link": [texts.setdefault(one_line(blocks[block].link, LONGEST_NAME), len(texts)) for block in kept],
         "sides": [
-            _pack_side(tree, [(own.get(each, -1), blocks[each].name) for each in kept], texts) for tree, own in sides
+            _pack_side(tree, [(nodes_of.get(block, -1), blocks[block].name) for block in kept], texts)
+            for tree, nodes_of in sides
         ],
         "texts": list(texts),
     }
@@ -166,8 +169,8 @@ def chain_blocks(
         while key is not None and key not in chains:
             around.append(key)
             key = outer.get(key)
-        for each in reversed(around):
-            chains[each] = (*chains[outer.get(each)], block_of(each))
+        for outer_key in reversed(around):
+            chains[outer_key] = (*chains[outer.get(outer_key)], block_of(outer_key))
     return [chains[key] for key in inner]
 
 
@@ -241,7 +244,7 @@ def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
     if mean.count and len(steps):
         between_ns = float((steps["total_ns"] / steps["step_count"]).iloc[0]) - mean.length_ns
-    trees = [grow_tree(root, mean, each, kernels, between_ns, leaves=True) for each in chains.values()]
+    trees = [grow_tree(root, mean, chain, kernels, between_ns, leaves=True) for chain in chains.values()]
     return Icicle(
         name=f"icicle-{gpu}",
         title=gpu_title_of_several(analysis, gpu),
@@ -266,8 +269,8 @@ def _root(analysis: Analysis, gpu: int, mean: MeanStep) -> Block:
 
 
 def _chain_ranges(analysis: Analysis, gpu: int, mean: MeanStep) -> Chains:
-    of_gpu = analysis.ranges[analysis.ranges["gpu"] == gpu]
-    active = dict(zip(of_gpu["path_id"], of_gpu[HEADLINE.name], strict=True))
+    gpu_rows = analysis.ranges[analysis.ranges["gpu"] == gpu]
+    active = dict(zip(gpu_rows["path_id"], gpu_rows[HEADLINE.name], strict=True))
     names, parents = analysis.paths["name"].tolist(), analysis.paths["parent_id"].tolist()
     links, ends = range_names(analysis.paths), {-1, *mean.paths}
 

@@ -36,11 +36,11 @@ _COLUMNS: Mapping[str, Mapping[str, Any]] = {  # what matters at a glance comes 
     "precision": {"spare": 1},
     "bound": {"spare": 2, "short": "Bound"},
     "launch_count": {"spare": 4},
-    "median_ns": {"spare": 5, "shown": False},
+    "median_ns": {"spare": 5, "on_page": False},
     "tensor_tflops": {"spare": 6},
-    "name_verdict": {"spare": 3, "shown": False},
-    "lost_ns": {"brief": False, "shown": False},
-    **{name: {"brief": False, "shown": False} for name in _FURTHER},
+    "name_verdict": {"spare": 3, "on_page": False},
+    "lost_ns": {"brief": False, "on_page": False},
+    **{name: {"brief": False, "on_page": False} for name in _FURTHER},
     "path": {"brief": False},
 }
 _HEADINGS = tuple(Heading.of(KERNELS[name], **settings) for name, settings in _COLUMNS.items())
@@ -93,8 +93,8 @@ def list_kernels(
 ) -> list[Table]:
     """Kernels, one table for each GPU, see ``view_kernels``."""
     tables = []
-    for gpu, of_gpu in split_by_gpu(rows):
-        kept = of_gpu.head(limit) if limit else of_gpu
+    for gpu, gpu_rows in split_by_gpu(rows):
+        kept = gpu_rows.head(limit) if limit else gpu_rows
         listed = [_row(row, item) for item, row in zip(kept.index, kept.to_dict("records"), strict=True)]
         if by_path:  # the kernels of each path below a row with its name; that of the longest kernel comes first
             below: dict[str, list[Row]] = {}
@@ -102,7 +102,7 @@ def list_kernels(
                 title = one_line(without_repeats(path), LONGEST_NAME) or "(no range)"
                 below.setdefault(path, [Row(title, ())]).append(replace(row, depth=2, nested=True, tag=""))
             listed = [row for several in below.values() for row in several]
-        further = {"hidden": len(of_gpu) - len(kept), "more": _LEFT_OUT, "search": "part of a name"}
+        further = {"hidden": len(gpu_rows) - len(kept), "more": _LEFT_OUT, "search": "part of a name"}
         tables.append(make_table(analysis, gpu, "Kernels on", "Kernel (sums)", _HEADINGS, listed, **further))
     return tables
 

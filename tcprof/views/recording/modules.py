@@ -91,17 +91,17 @@ def list_modules(
     useful: Mapping[str, int] = {}
     if has_useful(analysis):
         useful = _USEFUL if analysis.modules["useful_pct"].notna().any() else _ONLY_USEFUL
-    for gpu, of_gpu in split_by_gpu(rows):
-        listed = _hang_up(of_gpu)
-        found = fold_layers(listed) if fold else listed.assign(alike_count=1)
+    for gpu, gpu_rows in split_by_gpu(rows):
+        listed = _hang_up(gpu_rows)
+        modules = fold_layers(listed) if fold else listed.assign(alike_count=1)
         alike = list_alike(listed) if fold else {}
-        totals = found[found["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
+        totals = modules[modules["phase"] == ALL].assign(path_id=lambda rows: rows["module_id"])
         tree = _sort(totals.set_index("module_id", drop=False), _SORTED_BY[order])
         kept = tree if limit is None else keep_largest(tree, tree["kernel_ns"], limit)
         steps = _steps(analysis)[gpu]
-        lines = _rows(found, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
+        lines = _rows(modules, kept, wholes[gpu], max(steps, 1), tuple(useful), alike)
         further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
-        marks = describe_unresolved(found[found["module_id"].isin(kept["module_id"])])
+        marks = describe_unresolved(modules[modules["module_id"].isin(kept["module_id"])])
         headings = _headings(steps, useful, marks)
         what = "Module (mean per step)" if steps else "Module (sums)"
         tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, **further))
@@ -133,7 +133,7 @@ def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Heading, ...]:
-    each = "over the steps without warm-up, divided by their number" if steps else "over the recording"
+    base = "over the steps without warm-up, divided by their number" if steps else "over the recording"
     per_phase = [
         replace(
             Heading.of(MODULES[name], brief=name == _ACTIVE[0]),
@@ -145,10 +145,10 @@ def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Headin
         for name in (_ACTIVE[0], "kernel_ns")
         for phase in _PER_PHASE
     ]
-    found = (
+    headings = (
         Heading.of(
             MODULES["kernel_ns"],
-            meaning=f"{MODULES['kernel_ns'].meaning.rstrip('.')}, {each}.",
+            meaning=f"{MODULES['kernel_ns'].meaning.rstrip('.')}, {base}.",
             columns=("kernel_ns", "share_pct"),
             after=("Share %",),
         ),
@@ -159,11 +159,11 @@ def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Headin
         Heading.of(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
         *(Heading.of(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),
     )
-    return tuple(replace(each, shown=not _HIDDEN.intersection(each.columns)) for each in found)
+    return tuple(replace(heading, on_page=not _HIDDEN.intersection(heading.columns)) for heading in headings)
 
 
 def _rows(
-    found: pd.DataFrame,
+    modules: pd.DataFrame,
     kept: pd.DataFrame,
     whole_ns: float,
     steps: int,
@@ -171,8 +171,10 @@ def _rows(
     alike: Mapping[int, tuple[int, ...]],
 ) -> list[Row]:
     kept = kept.assign(resolved=are_resolved(kept))
-    found = found.assign(resolved=are_resolved(found))
-    by_phase = {phase: found[found["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE}
+    modules = modules.assign(resolved=are_resolved(modules))
+    by_phase = {
+        phase: modules[modules["phase"] == phase].set_index("module_id").to_dict("index") for phase in _PER_PHASE
+    }
     rows = []
     for module in kept.to_dict("records"):
         phases = [by_phase[phase].get(module["module_id"], {}) for phase in _PER_PHASE]

@@ -34,7 +34,7 @@ _TENSOR_KERNELS = "tensor_kernel_share_pct"
 _BRIEF = (_TENSOR_KERNELS, "instance_count", "tensor_active_peak_pct", "tensor_active_s", "tensor_tflops", "hfu_pct")
 _USEFUL = ("useful_flop", "mfu_pct")  # where the sizes of the ops' operands were recorded
 # On a page, before its reader has chosen.
-_SHOWN = {"kernel_ns", "kernel_count"}
+_ON_PAGE = {"kernel_ns", "kernel_count"}
 _HIDDEN = {"tensor_active_s", "tensor_active_peak_pct", "hfu_pct", "useful_flop"}
 _FURTHER = (
     *("gpu_window_ns", "host_ns", "kernel_ns", "kernel_count", "tensor_active_p95_pct"),
@@ -81,12 +81,14 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
     """The range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
     every = rows
     if fold and len(rows):
-        rows = pd.concat([fold_ranges(of_gpu, of_gpu) for _, of_gpu in split_by_gpu(rows)])
+        rows = pd.concat([fold_ranges(gpu_rows, gpu_rows) for _, gpu_rows in split_by_gpu(rows)])
     if limit is not None and len(rows) > limit:
         most = max(limit // rows["gpu"].nunique(), _FEWEST_SHOWN)
-        rows = pd.concat([keep_largest(each, each["gpu_window_ns"], most) for _, each in split_by_gpu(rows)])
-    found = _columns(analysis, _USEFUL if has_useful(analysis) else ())
-    columns, headings = [column for column, _ in found], tuple(made for _, made in found)
+        rows = pd.concat(
+            [keep_largest(gpu_rows, gpu_rows["gpu_window_ns"], most) for _, gpu_rows in split_by_gpu(rows)]
+        )
+    pairs = _columns(analysis, _USEFUL if has_useful(analysis) else ())
+    columns, headings = [column for column, _ in pairs], tuple(made for _, made in pairs)
     wholes = analysis.ranges[analysis.ranges["depth"] == 0].groupby("gpu")[columns[0].name].max()
     tables = []
     is_estimated = analysis.tensor_source == "none"
@@ -107,26 +109,26 @@ def fold_ranges(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
         rows: Has ``path_id``, such as rows of the timeline.
         ranges: The GPU's ranges, which say what is alike.
     """
-    own = rows[rows["domain"].isin(OWN_DOMAINS)]
-    kept = own if (own["depth"] > 0).any() else rows
+    program_rows = rows[rows["domain"].isin(OWN_DOMAINS)]
+    kept = program_rows if (program_rows["depth"] > 0).any() else rows
     return fold_alike(kept, find_alike(ranges[ranges["path_id"].isin(kept["path_id"])]))
 
 
-def _columns(analysis: Analysis, others: tuple[str, ...]) -> list[tuple[Column, Heading]]:
+def _columns(analysis: Analysis, useful: tuple[str, ...]) -> list[tuple[Column, Heading]]:
     over = RANGES[_WINDOW_COLUMNS[analysis.window]]
     notes = {"hfu_pct": " ".join(describe_peaks(analysis))}
-    found = [
+    columns = [
         (over, Heading.of(over, columns=(over.name, "share_pct"))),
         (HEADLINE.column, Heading.of(HEADLINE.column, columns=_TENSOR_ACTIVE, after=("95 % interval",))),
     ]
-    for name in (*_BRIEF, *_FURTHER, *others):
+    for name in (*_BRIEF, *_FURTHER, *useful):
         if name != over.name:
             column = RANGES[name]
             spare = _BRIEF.index(name) + 1 if name in _BRIEF else 0
-            shown = name in _SHOWN or name not in _HIDDEN.union(_FURTHER)
-            made = Heading.of(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), shown=shown)
-            found.append((column, made))
-    return found
+            is_shown = name in _ON_PAGE or name not in _HIDDEN.union(_FURTHER)
+            made = Heading.of(column, brief=spare > 0, spare=spare, note=notes.get(name, ""), on_page=is_shown)
+            columns.append((column, made))
+    return columns
 
 
 def _cells(row: Mapping[Any, Any], columns: list[Column], whole_ns: float, is_estimated: bool) -> tuple[Cell, ...]:

@@ -28,7 +28,7 @@ from tcprof.views.document import (
     WARNINGS,
     Chapter,
     Document,
-    Facts,
+    FactList,
     Figure,
     Medium,
     Notes,
@@ -192,7 +192,7 @@ def _list_sources(analysis: Analysis) -> tuple[Section, ...]:
     provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     return (
         Section("ledger", _LEDGER, ledger, "Ledger", Chapter.SOURCES),
-        Section("provenance", "The recording", (Facts(provenance),), chapter=Chapter.SOURCES),
+        Section("provenance", "The recording", (FactList(provenance),), chapter=Chapter.SOURCES),
     )
 
 
@@ -208,7 +208,7 @@ def _list_texts(
     """The first lines, the verdict and the best advice; of several GPUs the verdict on the busiest, unless in full."""
     lines, headline = head(analysis, findings).lines, findings.headline
     if not with_notes:
-        number = [each.gpu for each in findings.gpus].index(gpu)
+        number = [gpu_findings.gpu for gpu_findings in findings.gpus].index(gpu)
         headline = headline[number : number + 1]
         if len(findings.gpus) > _MOST_GPUS:
             lines = (*lines[: 1 + _MOST_GPUS], f"{len(findings.gpus) - _MOST_GPUS} more GPUs: --notes")
@@ -234,7 +234,7 @@ def _cut(table: Table, columns: tuple[str, ...]) -> Table:
     """A table with only the columns whose first one in a file is among these, and nothing on what else there is."""
     kept = [place for place, heading in enumerate(table.headings) if heading.columns[0] in columns]
     rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows)
-    headings = tuple(replace(table.headings[each], note="") for each in kept)
+    headings = tuple(replace(table.headings[place], note="") for place in kept)
     return _name_gpu(replace(table, headings=headings, rows=rows, hidden=0, is_cut=True))
 
 
@@ -251,10 +251,11 @@ def _list_losses(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
     idle = rows_of_gpu(analysis.timeline, gpu).set_index("path_id")["idle_ns"]
     rows = rows.assign(idle_ns=idle.reindex(rows["path_id"]).to_numpy())
     steps = analysis.step_summary[analysis.step_summary["gpu"] == gpu]
-    found, count = _in_steps(analysis, rows)
-    is_of_capture = from_kernel_order(analysis) and (rows["depth"] > 0).sum() > len(found)  # the program's own say more
+    in_steps, count = _in_steps(analysis, rows)
+    many = (rows["depth"] > 0).sum() > len(in_steps)  # the program's own ranges say more
+    is_of_capture = from_kernel_order(analysis) and many
     if count and len(steps) and not is_of_capture:
-        return _set_ranges(analysis, gpu, found, count, steps["total_ns"].iloc[0], limit)
+        return _set_ranges(analysis, gpu, in_steps, count, steps["total_ns"].iloc[0], limit)
     capture = rows[rows["depth"] == 0]
     return _set_ranges(analysis, gpu, rows, 0, float(capture["gpu_window_ns"].sum()), limit)
 
@@ -268,17 +269,17 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int
     path = dict(zip(rows["path_id"], rows["path"], strict=True))
     parent = dict(zip(rows["path_id"], rows["parent_id"], strict=True))
     inner: dict[int, str] = {}
-    for each in rows["path_id"].tolist():  # after what it lies in
-        if path[each] in steps:
-            inner[each] = ""
-        elif parent[each] in inner:
-            inner[each] = inner[parent[each]] + path[each].removeprefix(path[parent[each]])
-    found = rows[rows["path_id"].isin(inner)]
-    count = int(found["instance_count"][found["path"].isin(steps)].sum())
-    relative = found["name"].where(found["path"].isin(steps), "") + found["path_id"].map(inner)
-    number, _ = pd.factorize(found["domain"] + _END + found["path_id"].map(inner))
-    names = pd.DataFrame({"number": number, "label": ""}, index=found["path_id"])
-    return fold_alike(found.assign(path=relative), names).drop(columns=["label", "alike_count"]), count
+    for path_id in rows["path_id"].tolist():  # after what it lies in
+        if path[path_id] in steps:
+            inner[path_id] = ""
+        elif parent[path_id] in inner:
+            inner[path_id] = inner[parent[path_id]] + path[path_id].removeprefix(path[parent[path_id]])
+    in_steps = rows[rows["path_id"].isin(inner)]
+    count = int(in_steps["instance_count"][in_steps["path"].isin(steps)].sum())
+    relative = in_steps["name"].where(in_steps["path"].isin(steps), "") + in_steps["path_id"].map(inner)
+    number, _ = pd.factorize(in_steps["domain"] + _END + in_steps["path_id"].map(inner))
+    names = pd.DataFrame({"number": number, "label": ""}, index=in_steps["path_id"])
+    return fold_alike(in_steps.assign(path=relative), names).drop(columns=["label", "alike_count"]), count
 
 
 def _set_ranges(
@@ -291,10 +292,10 @@ def _set_ranges(
     """
     is_op = rows["domain"] == OPS_DOMAIN
     is_small = ~rows["domain"].isin(OWN_DOMAINS) & ~(rows["gpu_window_ns"] >= _SMALL * whole_ns)
-    known = rows[~(is_op | is_small)]
-    if not (known["depth"] > 0).any():
+    notable = rows[~(is_op | is_small)]
+    if not (notable["depth"] > 0).any():
         return []
-    tree = fold_alike(known, find_alike(known))
+    tree = fold_alike(notable, find_alike(notable))
     active = (tree[HEADLINE.name] / 100).fillna(0.0)
     kept = keep_largest(tree, tree["gpu_window_ns"] * (1 - active), limit)
     column = HEADLINE.column
@@ -315,10 +316,10 @@ def _set_ranges(
     hidden = int(is_small.sum())
     more = f"{'library range' if hidden == 1 else 'library ranges'} under 1 % hidden: tcprof ranges --all"
     rows_shown = path_rows(kept, cells)
-    found = make_table(
+    table = make_table(
         analysis, gpu, "Ranges that lose most", f"Range ({what})", headings, rows_shown, hidden=hidden, more=more
     )
-    return [_name_gpu(replace(found, is_cut=True))]
+    return [_name_gpu(replace(table, is_cut=True))]
 
 
 def _steps(analysis: Analysis) -> tuple[Part, ...]:

@@ -16,7 +16,7 @@ from tcprof.findings.notes import name_peak
 from tcprof.findings.steps import StepFigures
 from tcprof.findings.verdict import describe_span, measure_shares
 from tcprof.frames import HEADLINE, LARGEST_UNCOVERED_PCT, RANGES, Column
-from tcprof.views.document import Reading, Share, Summary
+from tcprof.views.document import MetricTile, Share, Summary
 from tcprof.views.figures.traces import CLASS_COLORS
 from tcprof.views.recording import gpu_title
 
@@ -25,36 +25,36 @@ NOT_TRACED = "no work on a GPU was recorded"
 
 def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
     """Each GPU of a recording at a glance."""
-    return [_summarize_gpu(analysis, found) for found in findings.gpus]
+    return [_summarize_gpu(analysis, gpu_findings) for gpu_findings in findings.gpus]
 
 
-def _summarize_gpu(analysis: Analysis, found: GpuFindings) -> Summary:
-    rows = analysis.ranges[(analysis.ranges["gpu"] == found.gpu) & (analysis.ranges["depth"] == 0)]
-    row, figures = rows.iloc[0], found.figures
-    idle = "GPU idle" if found.idle_is_known else "Nothing traced"
+def _summarize_gpu(analysis: Analysis, gpu_findings: GpuFindings) -> Summary:
+    rows = analysis.ranges[(analysis.ranges["gpu"] == gpu_findings.gpu) & (analysis.ranges["depth"] == 0)]
+    row, figures = rows.iloc[0], gpu_findings.figures
+    idle = "GPU idle" if gpu_findings.idle_is_known else "Nothing traced"
     whole = _capture_figures(analysis, row, idle) if figures is None else _step_figures(analysis, row, figures, idle)
     return Summary(
-        gpu=found.gpu,
-        title=gpu_title(analysis, found.gpu),
-        line=say_first_line(analysis, found),
-        headline=found.headline,
-        where=say_where(analysis, found.gpu, figures),
-        measured=describe_measured(analysis, found.gpu, figures),
-        verdict=found.sentences,
+        gpu=gpu_findings.gpu,
+        title=gpu_title(analysis, gpu_findings.gpu),
+        line=say_first_line(analysis, gpu_findings),
+        headline=gpu_findings.headline,
+        where=say_where(analysis, gpu_findings.gpu, figures),
+        measured=describe_measured(analysis, gpu_findings.gpu, figures),
+        verdict=gpu_findings.sentences,
         figures=whole,
-        shares=_list_shares(analysis, found, idle),
-        checks=found.checks,
-        checked=count_checks(found.checks),
+        shares=_list_shares(analysis, gpu_findings, idle),
+        checks=gpu_findings.checks,
+        checked=count_checks(gpu_findings.checks),
     )
 
 
-def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Share, ...]:
+def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tuple[Share, ...]:
     """What a step, or the whole capture, went to: the shares of the verdict."""
-    if found.figures is None:
-        rows = analysis.timeline[(analysis.timeline["gpu"] == found.gpu) & (analysis.timeline["depth"] == 0)]
+    if gpu_findings.figures is None:
+        rows = analysis.timeline[(analysis.timeline["gpu"] == gpu_findings.gpu) & (analysis.timeline["depth"] == 0)]
         share = measure_shares(rows, float(rows["window_ns"].sum()))
     else:
-        share = measure_shares(found.figures.time, found.figures.total_ns, found.figures.idle_pct)
+        share = measure_shares(gpu_findings.figures.time, gpu_findings.figures.total_ns, gpu_findings.figures.idle_pct)
     return tuple(
         Share(idle if name == "idle" else class_title(name), share[name], units.format_pct(share[name]), color, "")
         for name, color in CLASS_COLORS.items()
@@ -62,7 +62,7 @@ def _list_shares(analysis: Analysis, found: GpuFindings, idle: str) -> tuple[Sha
     )
 
 
-def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[Reading, ...]:
+def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[MetricTile, ...]:
     """Means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
     over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)
@@ -75,36 +75,36 @@ def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle
     ends = units.format_interval(figures.step_low_ns, figures.step_high_ns, units.format_ns)
     caption = f"from one step's start to the next one's, median of {units.format_things(figures.count, 'step')}"
     return (
-        Reading("Step time", units.format_ns(figures.step_ns), ends, caption),
-        Reading("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
-        Reading(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
+        MetricTile("Step time", units.format_ns(figures.step_ns), ends, caption),
+        MetricTile("Tensor Active", units.format_pct(figures.tensor_active_pct), interval, active),
+        MetricTile(idle, units.format_pct(figures.idle_pct), "", f"of the step, {over}"),
         *_rates(analysis, figures.rows, f"over the {WINDOW_NAMES[analysis.window]}"),
-        Reading("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
+        MetricTile("Tensor kernels", _share_text(figures.rows, figures.tensor_kernel_share_pct), "", kernels),
         _peak(analysis, row),
     )
 
 
-def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Reading, ...]:
+def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[MetricTile, ...]:
     gpu = int(row["gpu"])
-    known = not math.isnan(row[HEADLINE.name])
+    is_known = not math.isnan(row[HEADLINE.name])
     over = f"over the {describe_span(row)}"
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
     traced = len(analysis.activities) > 0
-    length = float(row["window_ns"]) if (traced or known) and row["window_ns"] > 0 else math.nan
+    length = float(row["window_ns"]) if (traced or is_known) and row["window_ns"] > 0 else math.nan
     share = row["tensor_kernel_share_pct"]
     by_name = ", estimated from kernel names" if analysis.tensor_source == "none" else ", by their Tensor Active"
-    tensor = [Reading("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
-    interval = _rounding_interval(analysis, gpu, float(row[HEADLINE.name])) if known else ""
-    active = f"mean {over}{rounded}" if known else _unsampled(analysis)
+    tensor = [MetricTile("Tensor kernels", _share_text(row.to_frame().T, share), "", f"of the kernel time{by_name}")]
+    interval = _rounding_interval(analysis, gpu, float(row[HEADLINE.name])) if is_known else ""
+    active = f"mean {over}{rounded}" if is_known else _unsampled(analysis)
     kernel_time = f"{units.format_things(row['kernel_count'], 'kernel')}, durations added up" if traced else NOT_TRACED
     return (
-        Reading("Whole capture", units.format_ns(length), "", f"the {describe_span(row)}"),
-        Reading("Tensor Active", HEADLINE.format(row), interval, active),
-        Reading(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
+        MetricTile("Whole capture", units.format_ns(length), "", f"the {describe_span(row)}"),
+        MetricTile("Tensor Active", HEADLINE.format(row), interval, active),
+        MetricTile(idle, units.format_pct(measure_idle(analysis, row)), "", over if traced else NOT_TRACED),
         *_rates(analysis, row.to_frame().T, over),
         *([] if math.isnan(share) else tensor),
         _peak(analysis, row),
-        Reading("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
+        MetricTile("Kernel time", units.format_ns(row["kernel_ns"] if traced else math.nan), "", kernel_time),
     )
 
 
@@ -134,7 +134,7 @@ def _rounding_interval(analysis: Analysis, gpu: int, mean_pct: float) -> str:
     return units.format_pct_interval(min(low, mean_pct), max(high, mean_pct))
 
 
-def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Reading]:
+def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[MetricTile]:
     """Tensor FLOP/s and MFU: means over the windows of some rows together, as far as they are known."""
     rates = rows[["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]].astype(float)
     window = rows["window_ns"].astype(float)
@@ -143,38 +143,40 @@ def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[Reading]:
     rate, peak, hfu, mfu = rates.mul(window, axis=0).sum(min_count=1) / window.sum()
     tiles = []
     if not math.isnan(rate) and analysis.tensor_source != "none":
-        lacking = _lacking(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
-        is_bound = lacking > LARGEST_UNCOVERED_PCT
+        missing_pct = _measure_missing(rows, RANGES["tensor_flop"], rows["tensor_cycles"])
+        is_bound = missing_pct > LARGEST_UNCOVERED_PCT
         mark = units.at_least if is_bound else str
         of_peak = f"{mark(units.format_pct(peak))} of the chip's peak at the sampled clock, " if peak > 0 else ""
         of_limit = "" if math.isnan(hfu) else f"HFU {mark(units.format_pct(hfu))} (of {name_peak(analysis)}), "
-        rest = f"; {units.format_pct(lacking)} of the tensor cycles are of kernels with unknown FLOP" * is_bound
-        tiles.append(Reading("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}"))
+        rest = f"; {units.format_pct(missing_pct)} of the tensor cycles are of kernels with unknown FLOP" * is_bound
+        tiles.append(
+            MetricTile("Tensor FLOP/s", mark(units.format_flops(rate)), "", f"{of_peak}{of_limit}{over}{rest}")
+        )
     if not rates["mfu_pct"].isna().any():
-        tiles.append(Reading("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))
+        tiles.append(MetricTile("MFU", units.format_pct(mfu), "", f"useful FLOP, of {name_peak(analysis)}, {over}"))
     return tiles
 
 
-def _lacking(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
+def _measure_missing(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
     """The share, in percent, of what is not in the values of a column, of some rows together; 0 where nothing is."""
     weight = weight.astype(float).where(rows[column.lacking].notna(), 0)
     return float((rows[column.lacking] * weight).sum() / weight.sum()) if weight.sum() > 0 else 0.0
 
 
 def _share_text(rows: pd.DataFrame, share: float) -> str:
-    lacking = _lacking(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
+    missing_pct = _measure_missing(rows, RANGES["tensor_kernel_share_pct"], rows["kernel_ns"])
     text = units.format_pct(share)
-    return units.at_least(text) if lacking > LARGEST_UNCOVERED_PCT else text
+    return units.at_least(text) if missing_pct > LARGEST_UNCOVERED_PCT else text
 
 
 def _unsampled(analysis: Analysis) -> str:
     return "not recorded" if analysis.tensor_source == "none" else "too little was sampled"
 
 
-def _peak(analysis: Analysis, row: pd.Series) -> Reading:
+def _peak(analysis: Analysis, row: pd.Series) -> MetricTile:
     samples = _samples_of_capture(analysis, int(row["gpu"]))
     caption = _unsampled(analysis)
     if len(samples):
         period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
         caption = f"highest of {units.format_count(len(samples))} samples of {period}, whole capture"
-    return Reading("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)
+    return MetricTile("Highest sample", units.format_pct(row["tensor_active_peak_pct"]), "", caption)

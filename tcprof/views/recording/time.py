@@ -94,14 +94,14 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, f
         spare = _SPARE.index(name) + 1 if name in _SPARE else 0
         headings.append(Heading.of(TIMELINE[column], unit="pct", columns=(column, f"{name}_pct"), spare=spare))
     tables = []
-    for gpu, of_gpu in split_by_gpu(rows):
-        kept = fold_ranges(of_gpu, rows_of_gpu(analysis.ranges, gpu)) if fold else of_gpu
+    for gpu, gpu_rows in split_by_gpu(rows):
+        kept = fold_ranges(gpu_rows, rows_of_gpu(analysis.ranges, gpu)) if fold else gpu_rows
         if most is not None:
             kept = keep_longest(kept, kept["window_ns"], most // rows["gpu"].nunique())
         listed = path_rows(kept, [_time_cells(row, columns) for row in kept.to_dict("records")])
         more = LEFT_OUT.format(things="ranges", command="timeline --all")
-        shown = int(kept["alike_count"].sum()) if fold else len(kept)
-        further = {"hidden": len(of_gpu) - shown, "more": more, "search": "part of a path"}
+        count = int(kept["alike_count"].sum()) if fold else len(kept)
+        further = {"hidden": len(gpu_rows) - count, "more": more, "search": "part of a path"}
         tables.append(make_table(analysis, gpu, "Time on", "Range (sums)", tuple(headings), listed, **further))
     return tables
 
@@ -123,9 +123,9 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
         Heading.of(LEDGER["remedy"], brief=False),
     )
     tables = []
-    for gpu, of_gpu in split_by_gpu(rows):
+    for gpu, gpu_rows in split_by_gpu(rows):
         listed: list[Row] = []
-        for account, parts in of_gpu.groupby("account", sort=False):
+        for account, parts in gpu_rows.groupby("account", sort=False):
             total_ns = 1e9 * float(parts["seconds"].sum())
             listed.append(Row(str(account), (Cell.share(total_ns, total_ns, "s"), Cell("", ""))))
             for entry in parts.to_dict("records"):
@@ -149,8 +149,8 @@ def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
 def describe_steps(analysis: Analysis) -> tuple[str, ...]:
     """What a step takes, in a line for each GPU: medians without warm-up."""
     steps, name, lines = analysis.steps, name_steps(analysis), []
-    for gpu, of_gpu in steps.groupby("gpu", sort=True):
-        rest = of_gpu[of_gpu["counted"]]
+    for gpu, gpu_rows in steps.groupby("gpu", sort=True):
+        rest = gpu_rows[gpu_rows["counted"]]
         where = f"GPU {gpu}: " if steps["gpu"].nunique() > 1 else ""
         host, window, kernels = (
             units.format_ns(rest[column].median()) for column in ("host_ns", "gpu_window_ns", "kernel_ns")
@@ -206,12 +206,12 @@ def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
         figure.add_title(title, high)
         for number, (gpu, rows) in enumerate(steps.groupby("gpu", sort=True)):
             figures = find_typical(analysis, int(str(gpu)))
-            own = _GPU_COLORS[number % len(_GPU_COLORS)] if several else color
+            gpu_color = _GPU_COLORS[number % len(_GPU_COLORS)] if several else color
             if figures is not None:
-                _add_median(figure, getattr(figures, quantity), scale, axis, own)
+                _add_median(figure, getattr(figures, quantity), scale, axis, gpu_color)
             points = _points(_thinned(rows), column, scale, top, number)
             group = {"legendgroup": f"GPU {gpu}", "showlegend": several and place == 0}
-            figure.data.append(points.set(group, yaxis=axis, marker={"color": own}))
+            figure.data.append(points.set(group, yaxis=axis, marker={"color": gpu_color}))
     _mark_warm_up(figure, steps)
     drawn = pd.concat([_thinned(rows) for _, rows in steps.groupby("gpu", sort=True)])
     across = number_axis(axis, int(steps["number"].max()))
@@ -242,7 +242,7 @@ def _points(rows: pd.DataFrame, column: str, scale: float, top: float, number: i
         mode="markers",
         name=f"GPU {rows['gpu'].iloc[0]}",
         marker={"size": 7 if len(rows) < 300 else 4, "symbol": np.where(warm_up, shapes + "-open", shapes)},
-        customdata=[link("step", str(each), gpu) for each, gpu in zip(rows["number"], rows["gpu"], strict=True)],
+        customdata=[link("step", str(number), gpu) for number, gpu in zip(rows["number"], rows["gpu"], strict=True)],
         meta={"selects": True},
         hovertext=[_describe(row) for row in rows.to_dict("records")],
     )
@@ -257,14 +257,14 @@ def _describe(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _add_median(figure: PlotlyFigure, found: Typical, scale: float, axis: str, color: str) -> None:
+def _add_median(figure: PlotlyFigure, typical: Typical, scale: float, axis: str, color: str) -> None:
     across = {"xref": "paper", "yref": axis, "x0": 0, "x1": 1}
-    if found.value == found.value:
+    if typical.value == typical.value:
         line = {"color": color, "width": 1, "dash": "dash"}
-        figure.add_shape(type="line", y0=found.value * scale, y1=found.value * scale, line=line, **across)
-    if found.low <= found.high:
+        figure.add_shape(type="line", y0=typical.value * scale, y1=typical.value * scale, line=line, **across)
+    if typical.low <= typical.high:
         band = {"fillcolor": color, "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
-        figure.add_shape(type="rect", y0=found.low * scale, y1=found.high * scale, **band, **across)
+        figure.add_shape(type="rect", y0=typical.low * scale, y1=typical.high * scale, **band, **across)
 
 
 def _mark_warm_up(figure: PlotlyFigure, steps: pd.DataFrame) -> None:

@@ -115,7 +115,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
 
 def _add_samples(
     store: ArrayStore, analysis: Analysis, gpu: int, most: int, bars: int
-) -> tuple[dict[traces.Metric, float], list[Header], list[str]]:
+) -> tuple[dict[traces.Curve, float], list[Header], list[str]]:
     """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
     samples = rows_of_gpu(analysis.samples, gpu)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
@@ -152,14 +152,14 @@ def _add_times(store: ArrayStore, start: Ints, end: Ints, bars: int) -> Header:
     }
 
 
-def _add_curve(store: ArrayStore, metric: traces.Metric, peak: float, *values: Floats) -> Header:
+def _add_curve(store: ArrayStore, metric: traces.Curve, peak: float, *values: Floats) -> Header:
     step = _step_of(metric, peak)
     unit = "FLOP/s" if metric is traces.FLOP_RATE else units.symbol_of(metric.unit)
     kept = [_add_values(store, curve, step) for curve in values]
     return {"metric": metric.name, "unit": unit, "step": step, "values": kept}
 
 
-def _step_of(metric: traces.Metric, peak: float) -> float:
+def _step_of(metric: traces.Curve, peak: float) -> float:
     """The step in which values are kept: 0.01 % or finer for percentages, 1 MHz, a 60,000th of others' largest."""
     if metric is traces.CLOCK:
         return CLOCK_STEP

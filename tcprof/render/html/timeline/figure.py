@@ -30,7 +30,7 @@ _TOP, _BOTTOM = 44, 52
 
 
 @dataclass(frozen=True)
-class Panel:
+class TimelineStrip:
     """One strip of a timeline, with its own vertical axis."""
 
     title: str
@@ -41,7 +41,7 @@ class Panel:
 
 
 def draw_skeleton(
-    analysis: Analysis, curves: Mapping[traces.Metric, float], lanes: GpuLanes, place: int = 0, head: str = ""
+    analysis: Analysis, curves: Mapping[traces.Curve, float], lanes: GpuLanes, place: int = 0, head: str = ""
 ) -> PlotlyFigure:
     """Strips of a GPU one below the other, with traces that have no points.
 
@@ -57,12 +57,12 @@ def draw_skeleton(
     return figure.update_layout(hoverdistance=14, margin={"l": 84})
 
 
-def _curve_panels(curves: Mapping[traces.Metric, float], place: int, peak: float) -> list[Panel]:
+def _curve_panels(curves: Mapping[traces.Curve, float], place: int, peak: float) -> list[TimelineStrip]:
     rate = curves.get(traces.FLOP_RATE, 0.0)
     rates = {"range": [0, 1.1 * (rate or 1.0)], **unit_ticks(0, rate or 1.0, "FLOP/s", 4)}
     clock = curves.get(traces.CLOCK, 1.0)
     clocks = {"range": [0, 1.15 * clock], **unit_ticks(0, clock, "Hz", 3)}
-    kinds: tuple[tuple[str, tuple[traces.Metric, ...], int, dict[str, Any], str], ...] = (
+    kinds: tuple[tuple[str, tuple[traces.Curve, ...], int, dict[str, Any], str], ...] = (
         (traces.TENSOR.name, (traces.TENSOR,), traces.TENSOR_PIXELS, traces.tensor_axis(peak), "%"),
         ("Tensor FLOP/s, from the fit of the kernels", (traces.FLOP_RATE,), _RATE_PIXELS, rates, "FLOP/s"),
         ("SM Active and other metrics", traces.METRICS, traces.OTHERS_PIXELS, traces.PERCENT_AXIS, "%"),
@@ -82,11 +82,11 @@ def _curve_panels(curves: Mapping[traces.Metric, float], place: int, peak: float
                 line = traces.empty_line(metric, metric.visible)
                 lines.append(line.set(meta={**meta, "role": "curve", "unit": unit}))
         if lines:
-            panels.append(Panel(title, pixels, lines, axis))
+            panels.append(TimelineStrip(title, pixels, lines, axis))
     return panels
 
 
-def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
+def _lane_panel(lanes: GpuLanes, place: int) -> list[TimelineStrip]:
     """The axes of a GPU's lanes, and a trace of points for the pointer; the bars are painted below the axes."""
     if not lanes.rows:
         return []
@@ -106,10 +106,10 @@ def _lane_panel(lanes: GpuLanes, place: int) -> list[Panel]:
     }
     first = next(iter(lanes.titles.values()))
     notes = {row: title for row, title in lanes.titles.items() if row > 0}
-    return [Panel(first, _ROW_PIXELS * (lanes.rows - 1), [hover], axis, notes)]
+    return [TimelineStrip(first, _ROW_PIXELS * (lanes.rows - 1), [hover], axis, notes)]
 
 
-def _stack_panels(panels: Sequence[Panel], analysis: Analysis) -> PlotlyFigure:
+def _stack_panels(panels: Sequence[TimelineStrip], analysis: Analysis) -> PlotlyFigure:
     """Strips one below the other on one axis of time, so that zooming one zooms all."""
     inner = sum(panel.pixels + _TITLE_PIXELS for panel in panels) or 1
     figure = PlotlyFigure()
