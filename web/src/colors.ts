@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it until the page's maker or its reader chooses. */
+/** What pages need to know of the screen. Light or dark: as the system has it until the page's maker or its reader chooses. */
 import { onPrint } from "./dom";
 
 const KEPT = "tcprof-theme";
@@ -66,3 +66,8 @@ export function onColors(call: () => void): void {
 export function readColor(name: string): string {
   return getComputedStyle(root).getPropertyValue(name).trim();
 }
+
+export const narrowScreen = matchMedia("(max-width: 40rem)");
+
+/** A finger that drags over a figure wants to scroll the page. */
+export const coarsePointer = matchMedia("(pointer: coarse)");

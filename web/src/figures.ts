@@ -1,7 +1,6 @@
 /** The figures of a page: each element with data-figure, drawn from the JSON of that id. */
-import { onColors, readColor } from "./colors";
+import { coarsePointer, narrowScreen, onColors, readColor } from "./colors";
 import { find, findAll, onPrint } from "./dom";
-import { coarsePointer, narrowScreen } from "./media";
 import { hasItems, keepLabels, type Figure, type Layout, type PlotElement } from "./plotly";
 
 export const CONFIG = {

@@ -50,3 +50,13 @@ export function typical({ start, end, id, merged }: Intervals, wanted: number): 
   const middle = some[(some.length - 1) >> 1];
   return middle === undefined ? null : { start: start[middle], end: end[middle] };
 }
+
+export function firstAbove(values: ArrayLike<number>, limit: number): number {
+  let [from, to] = [0, values.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (values[middle] > limit) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+}

@@ -1,21 +1,19 @@
 /** The script of all pages, but the colours before the first paint: it starts what it finds. */
 import { followBars, showChosen, startGroups } from "./comparison/groups";
-import { figureRows } from "./csv";
+import { figureRows, startSaving } from "./csv";
 import { findAll, press } from "./dom";
 import { startExplorers } from "./explorer/tools";
 import { fitFigures, startFigures } from "./figures";
 import { startHeatmap } from "./heatmap";
 import { startIcicles } from "./icicle";
 import { followLasso, startLasso } from "./lasso";
-import { openAround } from "./links";
-import { startKeys } from "./panel/keys";
+import { openAround } from "./address";
+import { markDrawn, startKeys, startPage } from "./shell";
 import { startPanel } from "./panel/panel";
 import { startSearch } from "./panel/search";
 import { startStrip } from "./panel/strip";
 import { onSelection, startSelection } from "./selection";
 import { parseSelection } from "./selection_fragment";
-import { markDrawn, startPage } from "./shell";
-import { startSaving } from "./tables";
 import type { Finding } from "./timeline/subjects";
 import { startTimeline, type Timeline } from "./timeline/timeline";
 

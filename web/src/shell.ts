@@ -1,7 +1,8 @@
-/** What is the same on all pages: their colours, the parts that open, and paper. */
+/** What is the same on all pages: their colours, the parts that open, paper, and keys with the list of them. */
+import { openLinkedParts } from "./address";
 import { chooseTheme, followPaper, isDark, systemDark } from "./colors";
-import { find, findAll, onPrint, whenParsed } from "./dom";
-import { openLinkedParts } from "./links";
+import { find, findAll, onPageKey, onPrint, whenParsed } from "./dom";
+import { currentSelection, select } from "./selection";
 
 /** Start these once the page is parsed, and then what is its own. */
 export function startPage(start: () => void): void {
@@ -42,5 +43,19 @@ function openOnPaper(): void {
     if (isPrinted) closed.push(...findAll<HTMLDetailsElement>("details:not([open])"));
     closed.forEach((part) => { part.open = isPrinted; });
     if (!isPrinted) closed = [];
+  });
+}
+
+export function startKeys(): void {
+  const dialog = find<HTMLDialogElement>("dialog.keys");
+  find("[data-keys]").addEventListener("click", () => dialog.showModal());
+  onPageKey((event) => {
+    const selection = currentSelection();
+    const search = document.querySelector<HTMLElement>("#find, .explorer input[type=search]");
+    if (event.key === "/" && search) search.focus();
+    else if (event.key === "?") dialog.showModal();
+    else if (event.key === "f" && selection) select(selection, { from: "element" }); // which zooms, and goes there
+    else return;
+    event.preventDefault();
   });
 }

@@ -2,7 +2,7 @@
 import { element, find, findAll } from "../dom";
 import { EVERYTHING } from "../explorer/model";
 import { explorers } from "../explorer/tools";
-import { openAround } from "../links";
+import { openAround } from "../address";
 import type { Figure, PlotElement, Trace } from "../plotly";
 import { currentSelection, onSelection, select, startSelection } from "../selection";
 

@@ -1,6 +1,5 @@
 /** Bars of the timeline, in rows. Knows neither page nor plotly. */
-import type { Intervals } from "../intervals";
-import { firstAbove } from "./search";
+import { firstAbove, type Intervals } from "../intervals";
 
 /** Bars by start, each in a row. */
 export interface PlacedBars extends Intervals {

@@ -2,7 +2,7 @@
 import { formatMoment, formatPercent, formatScaled } from "../format";
 import type { Gpu } from "./gpus";
 import type { TimelineTrace } from "./header";
-import { firstAbove } from "./search";
+import { firstAbove } from "../intervals";
 import { stepLine, windowOf, type Curve, type Level, type Line } from "./samples";
 
 const REACH = 14; // pixels beside a line that still are on it

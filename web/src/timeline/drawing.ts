@@ -1,11 +1,10 @@
 /** The timeline as it is drawn: curves and bars are painted on a canvas for each window, below plotly's axes and legend.
  *
  * Plotly's traces have no points: it takes longer for them than all else does. */
-import { isDark, readColor } from "../colors";
+import { coarsePointer, isDark, readColor } from "../colors";
 import { element, find } from "../dom";
 import { CONFIG, dress } from "../figures";
 import { timeTicks } from "../format";
-import { coarsePointer } from "../media";
 import type { FullLayout, PlotElement, Trace } from "../plotly";
 import type { Gpu } from "./gpus";
 import { fillCurves, nearestPoint, type CurvePoint, type FilledCurve, type Strip } from "./curves";

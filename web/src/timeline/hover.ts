@@ -1,6 +1,7 @@
-/** What is said of the bar or the curve under the pointer, in plotly's labels. Plotly knows none of them: they are painted. */
+/** What is said of what is under the pointer, in plotly's labels, and a line there with its time. Plotly knows none of it. */
 import { readColor } from "../colors";
 import { find } from "../dom";
+import { formatMoment } from "../format";
 import type { PlotElement } from "../plotly";
 import type { Drawing } from "./drawing";
 
@@ -19,4 +20,18 @@ export function tellOfPointed(plot: PlotElement, drawing: Drawing): void {
     }
     return false;
   });
+}
+
+export function followCrosshair(plot: HTMLElement, drawing: Drawing): void {
+  const stage = plot.parentElement!;
+  const line = find(".crosshair", stage);
+  stage.addEventListener("pointermove", (event) => {
+    const { l, t, w, h } = drawing.axes;
+    const x = event.clientX - stage.getBoundingClientRect().left;
+    line.hidden = event.pointerType === "touch" || x < l || x > l + w;
+    Object.assign(line.style, { left: `${x}px`, top: `${t}px`, height: `${h}px` });
+    line.dataset.time = formatMoment(drawing.locate(event).time);
+    line.classList.toggle("late", x > l + 0.8 * w);
+  });
+  stage.addEventListener("pointerleave", () => { line.hidden = true; });
 }

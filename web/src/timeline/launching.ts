@@ -1,7 +1,6 @@
 /** What launched what: work on the GPU by the time of its launch, and ranges on the CPU around it. Knows no page. */
-import { placesOf, type Intervals } from "../intervals";
+import { firstAbove, type Intervals, placesOf } from "../intervals";
 import type { Row } from "./bars";
-import { firstAbove } from "./search";
 
 /** How often and how long a kernel or a copy ran, and for how long of that the Tensor Cores were active. */
 export interface WorkShare {

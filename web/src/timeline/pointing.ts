@@ -1,7 +1,7 @@
 /** The bar under the pointer, and what it stands for. Knows neither page nor plotly. */
 import type { Selection } from "../selection_fragment";
 import type { Bars, Gpu, Lanes } from "./gpus";
-import { firstAbove } from "./search";
+import { firstAbove } from "../intervals";
 import { spanOf, type Subjects } from "./subjects";
 
 const REACH = 3; // pixels beside a bar that still are on it

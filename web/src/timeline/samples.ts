@@ -1,5 +1,5 @@
 /** Samples of the timeline: levels of detail, and the points of one window. Knows neither page nor plotly. */
-import { firstAbove } from "./search";
+import { firstAbove } from "../intervals";
 
 /** A curve's smallest, mean and largest value of each interval, in steps, from 1 on; 0 is unknown. */
 export interface Curve<Values = Uint16Array | Float32Array> {

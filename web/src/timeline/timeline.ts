@@ -1,15 +1,13 @@
 /** The timeline of a page: reads its data, draws it, and follows buttons, keys, the wheel, and plotly's own dragging. */
-import { systemDark } from "../colors";
+import { narrowScreen, systemDark } from "../colors";
 import { download, find, findAll, onKeys, onPrint, press, whenParsed } from "../dom";
-import { narrowScreen } from "../media";
 import type { PlotElement, Trace } from "../plotly";
 import { keepView, onSelection, select, type Change } from "../selection";
 import { Drawing } from "./drawing";
 import { readGpu, type Gpu } from "./gpus";
 import type { Header } from "./header";
-import { followCrosshair } from "./crosshair";
+import { followCrosshair, tellOfPointed } from "./hover";
 import { busyPart } from "./busy";
-import { tellOfPointed } from "./hover";
 import { highlightsOf } from "./highlights";
 import { barAt, selectionOf } from "./pointing";
 import { Shown } from "./shown";
