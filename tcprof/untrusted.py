@@ -6,7 +6,7 @@ LINE_LENGTH = 60
 
 
 def one_line(text: str, length: int = LINE_LENGTH) -> str:
-    """Any text as one short line, without what would break it or turn it around, and without a long one's middle."""
+    """Shorten a text to one line, without what would break or reverse it, and without the middle of a long one."""
     most = 20 * length  # looking at more of a name of megabytes would only cost time
     ends = text if len(text) <= 2 * most else text[:most] + text[-most:]
     seen = ends if ends.isprintable() else "".join(map(_visible, ends))
@@ -16,13 +16,13 @@ def one_line(text: str, length: int = LINE_LENGTH) -> str:
 
 
 def _visible(character: str) -> str:
-    """Control characters as a space, and those that change the direction of writing as a replacement character."""
+    """Replace control characters by a space, and those that change the direction of writing by U+FFFD."""
     category = unicodedata.category(character)
     return " " if category in ("Cc", "Zl", "Zp") else "�" if category in ("Cf", "Cs", "Co") else character
 
 
 def printable(text: str) -> str:
-    """Text without control characters, line breaks and direction marks, which could forge a terminal's output."""
+    """Replace control characters, line breaks and direction marks, which could forge a terminal's output."""
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
@@ -34,5 +34,5 @@ def without_surrogates(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Text of several lines, each of them printable."""
+    """Make each line of a text printable."""
     return "\n".join(map(printable, text.split("\n")))

@@ -82,6 +82,10 @@ NOT_YET_UNIQUE = {
 }
 
 
+NOT_YET_VERBS = {*NOT_YET_CLEAN, "analysis", "analysis/kernels", "integrations"}
+NO_VERB = re.compile(r"(?:The|An?|What|How|Which|Whether|Where|When|Why|With|Its?|All|Any|Each|Those|This|Of|For|By)\b")
+
+
 def list_bound_names(module: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -99,6 +103,16 @@ def test_names_say_what_a_thing_is():
         if module.parent.relative_to(ROOT / "tcprof").as_posix() not in NOT_YET_CLEAN
         for line, name in list_bound_names(module)
         if name.strip("_").lower() in EMPTY_NAMES
+    ] == []
+
+
+def test_docstrings_begin_with_a_verb():
+    assert [
+        f"{module}:{node.lineno} {node.name}"
+        for module in MODULES
+        if module.parent.relative_to(ROOT / "tcprof").as_posix() not in NOT_YET_VERBS
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and NO_VERB.match(ast.get_docstring(node) or "")
     ] == []
 
 
