@@ -31,6 +31,7 @@ from tcprof.ranks.verdict import judge_job
 from tcprof.sources.registry import JOB_FILE
 
 EQUAL = [[1000] * 8] * 4
+UNRESOLVED = float("nan")
 
 
 def join(files: list[Path]) -> Job:
@@ -76,27 +77,24 @@ CAUSES = {
 def test_why_a_rank_computes_longer(cause: str, tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7, [1000] * 7, [1300] * 7, [1000] * 7], **CAUSES[cause]))
     assert job.ranks.loc[2, "cause"].startswith(cause)
-    assert "Rank 2 holds the others up: without waiting, its step takes 300 µs (20.0 %) longer" in judge_job(job)[1]
+    assert re.match(r"Rank 2 .* 300 µs \(20\.0 %\) ", judge_job(job)[1])
 
 
 def test_a_rank_that_waits_for_its_input(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0]))
     assert job.ranks["straggler"].tolist() == [False, True, False, False]
-    assert job.ranks.loc[1, "cause"] == "its GPU waits for input (+400 µs a step)"
+    assert re.fullmatch(r".*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
 def test_a_rank_that_waits_for_an_input_without_a_range(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False))
-    assert job.ranks.loc[1, "cause"] == (
-        "its GPU waits for the CPU, mostly in step outside of the ranges in it: for input, or for what else the "
-        "program does there (+400 µs a step)"
-    )
+    assert re.fullmatch(r".*CPU, mostly in step .*input.* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
 def test_equal_ranks_are_not_accused(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, EQUAL))
     assert not job.ranks["straggler"].any()
-    assert judge_job(job)[1].startswith("No rank holds the others up")
+    assert judge_job(job)[1].startswith("No rank")
 
 
 def test_ranks_of_other_collectives_are_groups_of_their_own(tmp_path: Path) -> None:
@@ -110,14 +108,14 @@ def test_without_matching_collectives_nobody_is_accused(tmp_path: Path) -> None:
     sent = NCCL.replace("AllReduce_Sum_f32_RING_LL", "SendRecv")
     job = join(make_job(tmp_path, [[1000] * 7, [1500] * 7], names=[sent, sent]))
     assert not job.ranks["straggler"].any()
-    assert judge_job(job)[1].startswith("Cannot tell which rank holds the others up: their collectives do not match")
+    assert re.match("Cannot .*collectives", judge_job(job)[1])
 
 
 def test_few_steps_decide_nothing(tmp_path: Path) -> None:
     reduced = [rank for file in make_job(tmp_path, [[1000] * 7, [1500] * 7]) for rank in reduce_file(str(file))]
     job = join_ranks([replace(each, steps=each.steps.head(4)) for each in reduced])
     assert not job.ranks["straggler"].any()
-    assert judge_job(job)[1].startswith("Cannot tell which rank holds the others up: they have 4 steps in common")
+    assert re.match(r"Cannot .* 4 steps", judge_job(job)[1])
 
 
 def test_clocks_agree_by_the_ends_of_collectives(tmp_path: Path) -> None:
@@ -135,18 +133,17 @@ def test_what_is_left_out_of_a_job_is_said(tmp_path: Path) -> None:
     foreign = make_job(tmp_path / "c", [[900] * 8], job="another")
     job = join([*files[:3], copy, *foreign])
     assert job.ranks["rank"].tolist() == [0, 1, 2]
-    assert job.warnings == (
-        "Left out, since another job recorded it: r0.sqlite.",
-        "Left out: r1.sqlite holds the same recording as copy.sqlite.",
-        "1 of 4 ranks is missing: 3.",
-    )
+    parts = (("another job", "r0.sqlite"), ("r1.sqlite", "same recording", "copy.sqlite"), ("1 of 4 ranks", "3"))
+    for warning, words in zip(job.warnings, parts, strict=True):
+        assert all(word in warning for word in words)
 
 
 @pytest.mark.slow
 def test_another_recording_of_a_rank_is_no_copy(tmp_path: Path) -> None:
     files = make_job(tmp_path / "a", EQUAL)
     again = make_job(tmp_path / "b", [[1001] * 8] * 4)[1].rename(tmp_path / "again.sqlite")
-    assert join([*files, again]).warnings == ("Left out: r1.sqlite is of the same rank as again.sqlite.",)
+    (warning,) = join([*files, again]).warnings
+    assert re.search(r"r1\.sqlite .*same rank.* again\.sqlite", warning)
 
 
 def test_other_numbers_of_steps_are_told(tmp_path: Path) -> None:
@@ -154,9 +151,8 @@ def test_other_numbers_of_steps_are_told(tmp_path: Path) -> None:
     longer = make_job(tmp_path / "b", [[1000] * 14] * 4)[3]
     job = join([*files[:3], longer])
     assert job.ranks["step_count"].tolist() == [7] * 4
-    assert job.warnings == (
-        "The ranks have different numbers of steps, 7 to 13: the figures cover the 7 that all ranks of a group have.",
-    )
+    (warning,) = job.warnings
+    assert re.findall(r"\d+", warning) == ["7", "13", "7"]
 
 
 def test_the_order_of_names_is_never_taken_for_the_rank(tmp_path: Path) -> None:
@@ -195,7 +191,7 @@ def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path)
     reduced, failures = gather(files, lambda: Dying({"r2.sqlite"}), at_once=2)
     assert [each.file for each in reduced] == ["r0.sqlite", "r1.sqlite", "r3.sqlite"]
     assert [each.file for each in failures] == ["r2.sqlite"]
-    assert failures[0].reason.startswith("The worker that read it died")
+    assert "worker" in failures[0].reason
 
 
 def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
@@ -211,7 +207,7 @@ def test_a_damaged_recording_is_a_row_with_its_reason(run: Run, tmp_path: Path) 
     data = json.loads(result.out)
     assert [row["rank"] for row in data["ranks"]] == [0, 1, 3]
     assert [failure["file"] for failure in data["failures"]] == ["r2.sqlite"]
-    assert data["warnings"] == ["1 of 4 ranks is missing: 2."]
+    assert [re.findall(r"\d", warning) for warning in data["warnings"]] == [["1", "4", "2"]]
 
 
 def test_ranks_may_lie_in_folders_of_their_own(tmp_path: Path) -> None:
@@ -241,7 +237,7 @@ def test_a_damaged_job_is_refused(part: str, run: Run, tmp_path: Path) -> None:
         content.to_parquet(path)
         result = run("ranks", tmp_path / "job")
         assert (result.status, result.out) == (3, "")
-        assert f"{part}.parquet is not part of a job that can be read" in result.err
+        assert f"{part}.parquet" in result.err
 
 
 # Job against job
@@ -258,15 +254,15 @@ def test_two_jobs_are_compared_by_the_steps_of_all_ranks(run: Run, tmp_path: Pat
     assert rows["step_time_ns"]["ratio"] == pytest.approx(2200 / 1200, rel=0.001)
     assert rows["wait_ns"]["base"] == 0
     assert rows["wait_ns"]["new"] == pytest.approx(1000e3 * 2 / 3, rel=0.001)
-    assert re.fullmatch(r"b takes 1\.83x as long \(.+\)\. Median step time 1\.20 ms → 2\.20 ms\.", found["verdict"][0])
-    assert any(re.match("b: Rank 1 holds the others up", line) for line in found["verdict"])
+    assert re.match(r"b .*1\.83x .*1\.20 ms → 2\.20 ms", found["verdict"][0])
+    assert any(line.startswith("b: Rank 1 ") for line in found["verdict"])
 
 
 def test_a_job_is_never_compared_as_repeats_of_one_run(run: Run, tmp_path: Path) -> None:
     make_job(tmp_path / "a", [[1000] * 12] * 2)
     done = run("compare", tmp_path / "a", FIXTURES / "mlp_fp16.sqlite")
     assert done.status == 3
-    assert "does not say which rank it is of" in done.err
+    assert "mlp_fp16.sqlite" in done.err
 
 
 def test_two_jobs_have_a_page_with_each_rank_and_what_holds_them_up(run: Run, tmp_path: Path) -> None:
@@ -318,12 +314,13 @@ def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
     job = join(make_job(tmp_path, [[1000] * 7] * 20 + [[1300] * 7] * 12))
     assert job.ranks["straggler"].tolist() == [False] * 20 + [True] * 12
     assert set(job.ranks["cause"][20:]) == {job.ranks["cause"][20]}
-    assert job.ranks["cause"][20].startswith("the same kernels take 30.0 % longer")
+    assert "30.0 % longer" in job.ranks["cause"][20]
     verdict = judge_job(job)
     assert len(verdict) == 1 + 8 + 2
-    assert verdict[-3].endswith("At the others' speed, a step would take 0 ns less (0 ns to 30.0 ns).")
-    assert verdict[-2] == "4 more ranks stand out: 28, 29, 30, 31."
-    assert verdict[-1] == "With all of them at that speed, a step would take 300 µs less (300 µs to 300 µs)."
+    numbers = [re.findall(r"\d+(?:\.\d)? [nµ]s", line) for line in verdict[-3:]]
+    assert (numbers[0][-3:], numbers[1:]) == (["0 ns", "0 ns", "30.0 ns"], [[], ["300 µs"] * 3])
+    assert verdict[-2].startswith("4 ")
+    assert verdict[-2].endswith("28, 29, 30, 31.")
 
 
 # Pricing
@@ -378,10 +375,7 @@ def test_another_program_on_the_gpu_is_named(tmp_path: Path) -> None:
     files = make_job(tmp_path, EQUAL, input_us=[0, 400, 0, 0], names_input=False, other_work=1)
     job = join(files)
     assert job.ranks["untraced_ns"].tolist() == pytest.approx([0, 390 * US, 0, 0], abs=30 * US)
-    assert job.ranks.loc[1, "cause"] == (
-        "another program runs on its GPU, or work that was not traced, while its own work is not running (+400 µs a "
-        "step)"
-    )
+    assert re.fullmatch(r"another program .* \(\+400 µs .*\)", job.ranks.loc[1, "cause"])
 
 
 # On a Dask cluster
@@ -427,33 +421,30 @@ def test_a_dask_worker_is_killed_in_the_middle(cluster, tmp_path: Path) -> None:
 # On two H100s, and on two and four H200s
 
 
+@pytest.mark.parametrize("job", ["base", "fsdp", "h200-base", "h200-fsdp", "h200x4-base"])
+def test_recorded_jobs_without_a_straggler(job: str) -> None:
+    assert not join_ranks(read_job(FIXTURES / "jobs" / job)).ranks["straggler"].any()
+
+
 @pytest.mark.parametrize(
-    ("job", "verdict"),
+    ("job", "cause", "saves_ms"),
     [
-        ("base", "No rank holds the others up"),
-        ("fsdp", "No rank holds the others up"),
-        ("h200-base", "No rank holds the others up"),
-        ("h200-fsdp", "No rank holds the others up"),
-        ("h200x4-base", "No rank holds the others up"),
-        ("h200x4-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP.* take 6\.15 ms less"),
-        ("h200x4-fsdp-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.4 % more FLOP"),
-        (
-            "h200-neighbour",
-            r"Rank 1 holds the others up.*: the same kernels take 28\.5 % longer .*: another program runs on its GPU",
-        ),
-        ("h200-more-work", r"Rank 1 holds the others up.*: it has more work: 17\.3 % more FLOP, .* take 6\.80 ms less"),
-        ("h200-input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, .* take 8\.10 ms less"),
-        (
-            "more-work",
-            r"Rank 1 holds the others up.*: it has more work: 19\.7 % more FLOP, spread over its modules, most in GPT",
-        ),
-        ("input", r"Rank 1 holds the others up.*: its GPU waits for the CPU, mostly in step outside of the ranges"),
-        ("neighbour", r"Rank 1 holds the others up.*: its GPU waits for the CPU"),
+        ("h200x4-more-work", r"more work: 17\.3 % more FLOP", 6.15),
+        ("h200x4-fsdp-more-work", r"more work: 17\.4 % more FLOP", UNRESOLVED),
+        ("h200-neighbour", r"28\.5 % longer .*another program", 21.85),
+        ("h200-more-work", r"more work: 17\.3 % more FLOP", 6.80),
+        ("h200-input", "waits for the CPU", 8.10),
+        ("more-work", r"more work: 19\.7 % more FLOP, .* GPT", UNRESOLVED),
+        ("input", "waits for the CPU, mostly in step ", 14.22),
+        ("neighbour", "waits for the CPU", UNRESOLVED),
     ],
 )
-def test_recorded_jobs(job: str, verdict: str) -> None:
-    judged = judge_job(join_ranks(read_job(FIXTURES / "jobs" / job)))
-    assert re.match(verdict, judged[1]), judged[1]
+def test_recorded_jobs(job: str, cause: str, saves_ms: float) -> None:
+    recorded = join_ranks(read_job(FIXTURES / "jobs" / job))
+    (slow,) = recorded.ranks[recorded.ranks["straggler"]].to_dict("records")
+    assert (slow["rank"], judge_job(recorded)[1][:7]) == (1, "Rank 1 ")
+    assert re.search(cause, slow["cause"])
+    assert slow["saves_ns"] == pytest.approx(saves_ms * 1e6, rel=0.001, nan_ok=True)
 
 
 @pytest.mark.slow
