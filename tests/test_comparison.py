@@ -1,5 +1,7 @@
 """Two small recordings side by side."""
 
+import re
+
 import numpy as np
 import pytest
 from builders import FIXTURES, TraceBuilder, analyzed, assert_rows
@@ -130,11 +132,8 @@ def test_a_name_with_the_separator_is_not_the_path_of_the_same_text(tmp_path):
 def test_a_recording_with_itself(tmp_path):
     analysis = analyzed(steps(5, 10_000, 30), tmp_path)
     comparison = compare(analysis, analysis)
-    assert cautions_of(comparison) == (
-        "Both sides have the same recording: a.sqlite. A recording shows no change against itself. Give each side "
-        "recordings of its own.",
-        ASSUMED,
-    )
+    same, assumed = cautions_of(comparison)
+    assert ("a.sqlite" in same, assumed) == (True, ASSUMED)
     known = comparison.rows.dropna(subset="base")
     assert (known["difference"] == 0).all()
     assert (known["ratio"].dropna() == 1).all()
@@ -157,15 +156,12 @@ def test_what_makes_figures_hard_to_compare_is_said(tmp_path):
         .cycles([5, 5], sm=[10, 10])
     )
     sides = analyzed(base, tmp_path, "a.sqlite"), analyzed(new, tmp_path, "b.sqlite")
-    assert cautions_of(compare(*sides, allow_mismatch=True)) == (
-        "Different GPUs: NVIDIA H200 against NVIDIA A100. Times cannot be compared.",
-        "Tensor Active comes from rounded percentages in the baseline, from exact cycles in the new side.",
-        "Different driver: 535.86.05 against 580.95.05.",
-        "Different Nsight Systems version: 2023.4.4 against 2025.3.2.",
-        "Different sampling frequency: 20 kHz against –.",
-        "The sides have no range in common: only the whole captures are compared.",
-        ASSUMED,
+    words = (
+        *("NVIDIA H200 against NVIDIA A100", "rounded percentages in the baseline", "535.86.05 against 580.95.05"),
+        *("2023.4.4 against 2025.3.2", "20 kHz against –", "whole captures", ASSUMED),
     )
+    for caution, word in zip(cautions_of(compare(*sides, allow_mismatch=True)), words, strict=True):
+        assert word in caution
 
 
 def test_what_a_trace_of_torch_does_not_say_is_no_difference(tmp_path):
@@ -229,7 +225,7 @@ def test_a_shift_of_the_work_is_shown_and_a_smaller_one_is_not(tmp_path):
 def test_renamed_ranges_are_compared(tmp_path):
     base = analyzed(runs(6, names=("train", "iter")), tmp_path, "a.sqlite")
     new = analyzed(runs(6, names=("step",)), tmp_path, "b.sqlite")
-    assert "no range in common" in " ".join(cautions_of(compare(base, new)))
+    assert "whole captures" in " ".join(cautions_of(compare(base, new)))
     comparison = compare(base, new, {"train / iter": "step"})
     found = row(comparison, "step / inner", "kernel_ns")
     assert (found["depth"], found["base"], found["new"], found["verdict"]) == (2, 40_000, 40_000, "=")
@@ -270,13 +266,11 @@ def test_a_side_without_work_is_refused_unless_allowed(tmp_path):
 def test_other_clocks_lengths_and_numbers_of_steps_are_said(tmp_path):
     base = analyzed(runs(20, clock=1_980_000_000), tmp_path, "a.sqlite")
     new = analyzed(runs(10, clock=1_600_000_000), tmp_path, "b.sqlite")
-    told = " ".join(cautions_of(compare(base, new)))
-    assert "Different clocks under load, 1.98 GHz → 1.6 GHz (-19.2 %), change the time of kernels" in told
-    assert "Captures of 4.00 ms and 2.00 ms: compare steps, not whole captures" in told
-    assert judge_comparison(compare(base, new)).verdict[0].endswith("both are launch-bound (1 kernel as before).")
+    cautions = " ".join(cautions_of(compare(base, new)))
+    assert all(words in cautions for words in ("1.98 GHz → 1.6 GHz (-19.2 %)", "4.00 ms and 2.00 ms"))
+    assert "launch-bound (1 kernel" in judge_comparison(compare(base, new)).verdict[0]
     fewer = analyzed(runs(15), tmp_path, "d.sqlite")
-    told = " ".join(cautions_of(compare(base, fewer)))
-    assert "The baseline has 20 steps, the new side 15 steps: compare steps, not the ranges that hold them" in told
+    assert re.search("20 steps.* 15 steps", " ".join(cautions_of(compare(base, fewer))))
     idle = analyzed(runs(20, clock=1_600_000_000, gr=10), tmp_path, "c.sqlite")
     assert "clock" not in " ".join(cautions_of(compare(base, idle)))
 

@@ -47,11 +47,8 @@ def parts(comparison):
     return {row["part"]: (row["base"], row["new"]) for row in rows.to_dict("records") if row["base"] or row["new"]}
 
 
-@pytest.mark.parametrize("swapped", [False])
-def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapped):
-    order = slice(None, None, -1 if swapped else 1)
-    eager, whole = (analyzed(steps(whole=each), tmp_path, f"{each}.sqlite") for each in (False, True))
-    comparison = compare(*(eager, whole)[order])
+def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path):
+    comparison = compare(*(analyzed(steps(whole=whole), tmp_path, f"{whole}.sqlite") for whole in (False, True)))
     found = parts(comparison)
     assert not {"new kernels", "removed kernels"} & set(found)
     assert found["kernels hidden in whole CUDA graphs"] == (60_000, 60_000)
@@ -59,14 +56,14 @@ def test_kernels_that_became_a_graph_are_neither_new_nor_removed(tmp_path, swapp
     total = comparison.waterfall[comparison.waterfall["quantity"] == "time_ns"]
     assert total["base"].iloc[1:].sum() == total["base"].iloc[0]
     assert set(comparison.matching.changes["status"]) == {"same", "hidden"}
-    assert "CUDA graphs were recorded as a whole in the " in " ".join(judge_comparison(comparison).warnings)
+    assert "CUDA graphs" in " ".join(judge_comparison(comparison).warnings)
 
 
 def test_a_change_that_may_be_chance_is_one_line_and_a_warning_names_the_remedy(tmp_path):
     found = judge_comparison(compare_with_longer_graphs(80_000, tmp_path))
-    (said,) = found.verdict
-    assert re.search(r"Inconclusive: 1\.40x as long \(\S+ to \S+\)\. Median step time 200 µs → 280 µs\.$", said)
-    assert "Record both sides with --cuda-graph-trace node." in " ".join(found.warnings)
+    (verdict,) = found.verdict
+    assert re.search(r"Inconclusive: 1\.40x .* 200 µs → 280 µs\.$", verdict)
+    assert "--cuda-graph-trace node" in " ".join(found.warnings)
 
 
 def compare_with_longer_graphs(longer, folder):

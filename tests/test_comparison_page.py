@@ -23,7 +23,6 @@ from tcprof.comparison import Side, compare
 from tcprof.comparison.gate.judge import Gate, judge_condition
 from tcprof.comparison.gate.parse import parse_condition
 from tcprof.findings.compared import judge_comparison
-from tcprof.findings.compared.verdict import find_row
 from tcprof.render.formats._tables import brief_columns
 from tcprof.render.html import PageOptions
 from tcprof.render.html import page as pages
@@ -138,16 +137,11 @@ class TestTwoSides:
 
 
 class TestGate:
-    @pytest.mark.parametrize(("bound", "verdict"), [("> +5%", "pass")])
-    def test_conditions_with_their_verdicts(self, steps, bound, verdict):
-        change = 100 * (find_row(steps, 0, "gpu_window_ns")["ratio"] - 1)
-        text = f"time {bound or f'< {change:.2f}%'}"
-        gate = Gate((judge_condition(parse_condition(text), steps.rows, steps.step_path),))
-        assert gate.verdict == verdict
+    def test_conditions_with_their_verdicts(self, steps):
+        gate = Gate((judge_condition(parse_condition("time > +5%"), steps.rows, steps.step_path),))
+        assert gate.verdict == "pass"
         shown = plain(Page(render_page([steps], gate=gate)))
-        assert f"{verdict} {text}" in shown
-        ended = {"pass": "Gate passed", "fail": "Gate failed"}.get(verdict, "Gate inconclusive")
-        assert shown.index(f"{ended}: of 1 condition 1 {verdict}.") < shown.index(text) < shown.index("opt takes ")
+        assert shown.index("Gate passed") < shown.index("pass time > +5%") < shown.index("opt takes ")
 
     @pytest.mark.slow
     def test_none(self, steps):

@@ -47,14 +47,14 @@ def add(run: Run, *args: object) -> dict[str, object]:
 def test_a_run_has_the_commit_branch_and_time_of_git(project: Path, run: Run) -> None:
     done = run("history", "add", FP32, "--program", "mlp", "--label", "first", "--config", "batch=8")
     assert (done.status, done.err) == (0, "")
-    assert re.match(r"1 run added to [\s\S]+\n- mlp_fp32.sqlite is run 1\n$", done.out)
+    assert re.search(r"mlp_fp32\.sqlite .* 1\n$", done.out)
     assert (project / ".tcprof" / "history.db").exists()
     assert git(project, "status", "--porcelain") == ""
     (found,) = json.loads(run("history", "list", "--format", "json").out)["runs"]
     assert (found["commit"], found["branch"], found["label"]) == (git(project, "rev-parse", "HEAD"), "main", "first")
     assert (found["commit_utc"], found["config"]) == ("2026-03-04T03:06:07Z", "batch=8")
-    again = run("history", "add", FP32, "--program", "mlp")
-    assert "1 recording in the store already." in again.out
+    assert run("history", "add", FP32, "--program", "mlp").status == 0
+    assert len(open_store().runs()) == 1
 
 
 def test_a_recording_without_a_program_makes_no_store(project: Path, run: Run) -> None:
@@ -68,14 +68,14 @@ def test_a_commit_is_given(project: Path, run: Run) -> None:
     git(project, "checkout", "--quiet", "--orphan", "side")
     git(project, "commit", "--quiet", "--allow-empty", "--message", "three")
     done = run("history", "add", FP32, "--program", "mlp", "--commit", first[:8])
-    assert "the run has no branch" in " ".join(done.err.split())  # it is not of the one that is checked out
+    assert "--branch" in done.err  # it is not of the one that is checked out
     unknown = run("history", "add", FP16, "--program", "mlp", "--commit", "feedbeef", "--branch", "b")
-    assert "feedbeef is not a commit of this repository" in " ".join(unknown.err.split())
+    assert unknown.err.startswith("note: feedbeef ")
     runs = open_store().runs().set_index("file")
     assert runs.loc["mlp_fp32.sqlite", ["commit", "branch"]].tolist() == [first, ""]
     assert runs.loc["mlp_fp16.sqlite", ["commit", "branch", "commit_utc"]].tolist() == ["feedbeef", "b", ""]
     option = run("history", "add", FP16, "--program", "mlp", "--commit", "--output=x")
-    assert "is not a commit" in option.err
+    assert option.err.startswith("note: --output=x ")
     assert not (project / "inner" / "x").exists()
 
 
@@ -84,8 +84,7 @@ def test_without_git_the_store_lies_in_the_folder(tmp_path: Path, run: Run, monk
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     monkeypatch.chdir(tmp_path)
     done = run("history", "add", FP32, "--program", "mlp")
-    assert done.status == 0
-    assert "the run has no branch" in " ".join(done.err.split())
+    assert (done.status, "--branch" in done.err) == (0, True)
     assert (tmp_path / ".tcprof" / "history.db").exists()
 
 
@@ -101,7 +100,7 @@ def test_runs_are_named_wherever_a_recording_is(run: Run) -> None:
     expected = json.loads(run("compare", f"main@-2={FP32}", FP16, "--format", "json").out)
     assert compared["rows"] == expected["rows"]
     both = run("compare", "main@-5..", f"commit:{commit[:6]}")  # the same two
-    assert (both.status, "have the same recording" in both.err) == (2, True)
+    assert (both.status, "same recording" in both.err) == (2, True)
     labelled = run("compare", "before=main@-2", "main@latest:mlp")
     assert (labelled.status, "before" in labelled.out) == (0, True)
 

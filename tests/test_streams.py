@@ -67,12 +67,11 @@ def assert_harmless(text: str) -> None:
     assert not set(ACTING) & set(text), repr(text)
 
 
-@pytest.mark.parametrize("name", ["text"])
-def test_no_format_acts_on_a_terminal(name, terminals, tmp_path):
+def test_text_does_not_act_on_a_terminal(terminals, tmp_path):
     builder = TraceBuilder().gpu().range(HOSTILE, 0, 9_000).kernel(HOSTILE, 2_000, 3_000, launched=1_000)
     path = builder.write(tmp_path)
     for command in ("ranges", "kernels"):
-        status, out, err = terminals(command, path, "--format", name)
+        status, out, err = terminals(command, path)
         assert status == 0
         assert "owned" in out
         assert_harmless(out)
