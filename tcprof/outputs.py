@@ -40,9 +40,6 @@ def check_target(target: Path, inputs: Iterable[Path], *, force: bool, for_recor
     Args:
         force: Whether a file that tcprof did not write may be replaced.
         for_recording: Whether what is written is a recording itself, which may replace another.
-
-    Raises:
-        OutputError: It may not be.
     """
     if target.is_dir() or not target.parent.is_dir():
         why = "it is a folder" if target.is_dir() else f"there is no folder {target.parent}"
@@ -96,9 +93,6 @@ def replace_file(target: Path, *, for_recording: bool = False) -> Iterator[Path]
     Args:
         target: The file to make or replace. What is no file, such as ``/dev/stdout``, is written to.
         for_recording: Whether what is written is a recording itself, which may replace another.
-
-    Raises:
-        OutputError: It cannot be written, or it is a recording.
     """
     destination = Path(os.path.realpath(target))
     try:
@@ -123,9 +117,6 @@ def replace_folder(target: Path, last: str) -> Iterator[Path]:
 
     A target that is there keeps its other files. Of those that are written, it has the old ones or the new ones; only
     where it has the ``last`` one too are all of them of one time.
-
-    Raises:
-        OutputError: It cannot be written, or one of the files to be replaced is a recording.
     """
     destination = Path(os.path.realpath(target))
     base = next(folder for folder in (destination, *destination.parents) if os.path.lexists(folder))

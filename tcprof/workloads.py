@@ -40,9 +40,6 @@ def read_workloads(folder: Path, relative_to: Path) -> list[Workload]:
 
     Args:
         relative_to: The folder that the commands are for: paths below it are short.
-
-    Raises:
-        InputError: A script cannot be read, or does not say what it does.
     """
     workloads = []
     for path in sorted(folder.iterdir()):

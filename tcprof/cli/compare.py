@@ -3,9 +3,8 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,10 +18,10 @@ from tcprof.cli.options import (
     WIDE,
     WINDOW,
     Asked,
-    Options,
     find_stored,
     format_option,
     option,
+    paths_argument,
     select_rows,
     takes,
 )
@@ -50,14 +49,12 @@ if TYPE_CHECKING:
     from tcprof.ranks.job import Job
     from tcprof.views.document import Document
 
-_SIDES_HELP = (
+SIDES = paths_argument(
+    *("sides", "BASE NEW..."),
     "The baseline, then what to compare with it: each a report or its SQLite export, a folder of recordings of one "
     "program, or NAME for NAME-1, NAME-2 and so on; or runs of a store: main@latest, main@-5.. for the last five, "
-    "commit:HASH. LABEL=PATH gives it another name."
+    "commit:HASH. LABEL=PATH gives it another name.",
 )
-SIDES: Options = {
-    "sides": (Annotated[list[Path], typer.Argument(metavar="BASE NEW...", help=_SIDES_HELP)], Parameter.empty)
-}
 COMPARED_OUTPUT = option(
     *("output", Path | None, None),
     "Also write an HTML page; with the suffix of a format, write that instead of printing.",

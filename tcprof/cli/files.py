@@ -4,19 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tcprof.cli import app
-from tcprof.cli.options import (
-    FORCE,
-    NO_CACHE,
-    PAGE,
-    PEAK,
-    RECORDING,
-    WARM_UP,
-    WINDOW,
-    Asked,
-    Options,
-    option,
-    takes,
-)
+from tcprof.cli.options import FORCE, NO_CACHE, PAGE, PEAK, RECORDING, WARM_UP, WINDOW, Asked, Options, option, takes
 from tcprof.cli.output import (
     add_suffix,
     check_suffix,
@@ -198,11 +186,7 @@ def _check_usage(output: Path | None, chrome_trace: Path | None, figure: FigureN
 
 
 @app.command(epilog="Example:\n\ntcprof redact run.nsys-rep")
-@takes(
-    RECORDING,
-    output_to("The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording."),
-    FORCE,
-)
+@takes(RECORDING, output_to("The copy, an SQLite export; by default NAME-redacted.sqlite beside the recording."), FORCE)
 def redact(asked: Asked) -> None:
     """Write a copy of a recording that is safe to share.
 

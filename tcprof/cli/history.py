@@ -1,13 +1,12 @@
 """``tcprof history``: a group of commands on runs that were added to a store."""
 
-from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tcprof.cli import app
-from tcprof.cli.options import NO_CACHE, TABLE, WIDE, Asked, Options, limit_to, option, takes
+from tcprof.cli.options import NO_CACHE, TABLE, WIDE, Asked, limit_to, option, paths_argument, takes
 from tcprof.cli.output import BRIEF, TEXT, print_document, print_notes, progress_of, read_recording, write_page
 from tcprof.cli.streams import echo, echo_path
 from tcprof.errors import UsageError
@@ -46,10 +45,7 @@ STORE = option(
 BRANCH = option("branch", str | None, None, "Only runs of this branch.", metavar="NAME")
 FACTS = (
     option("commit", str, "", "The commit; by default git's HEAD.", metavar="HASH")
-    | option(
-        *("commit_time", str, "", "When it was committed, in ISO 8601; by default as git says."),
-        metavar="TIME",
-    )
+    | option(*("commit_time", str, "", "When it was committed, in ISO 8601; by default as git says."), metavar="TIME")
     | option("branch", str, "", "The branch; by default git's.", metavar="NAME")
     | option("label", str, "", "A name of your own.", metavar="TEXT")
     | option("program", str, "", "The program; by default as recorded.", metavar="NAME")
@@ -59,14 +55,7 @@ FACTS = (
     )
     | option("power_limit", float | None, None, "The GPUs' power limit; it splits series.", metavar="WATTS", min=1)
 )
-RECORDINGS: Options = {
-    "recordings": (
-        Annotated[
-            list[Path], typer.Argument(metavar="RECORDING...", help="Recordings, saved analyses, or folders of them.")
-        ],
-        Parameter.empty,
-    )
-}
+RECORDINGS = paths_argument("recordings", "RECORDING...", "Recordings, saved analyses, or folders of them.")
 
 
 @history.command(
@@ -219,12 +208,7 @@ def open_existing(url: str | None) -> "Store":
 
 
 def _find_run(store: "Store", name: str) -> "pd.Series[object]":
-    """Find the last of the runs that a number or a name means.
-
-    Raises:
-        InputError: There is none.
-        UsageError: It is no such number, and no name of a run.
-    """
+    """Find the last of the runs that a number or a name means."""
     from tcprof.history.names import find_runs, is_run_reference
 
     if name.isdecimal():

@@ -40,6 +40,12 @@ def option(name: str, kind: Any, default: Any, help_text: str, *flags: str, **se
     return {name: (Annotated[kind, typer.Option(*flags, help=help_text, **settings)], default)}
 
 
+def paths_argument(name: str, metavar: str, help_text: str) -> Options:
+    """Declare an argument of several paths."""
+    kind = Annotated[list[Path], typer.Argument(metavar=metavar, help=help_text)]
+    return {name: (kind, inspect.Parameter.empty)}
+
+
 def format_option(formats: tuple[str, ...], help_text: str = _FORMAT_HELP) -> Options:
     """Declare a ``--format`` that offers and takes these formats only."""
 
@@ -165,10 +171,6 @@ class Asked(SimpleNamespace):
         """Choose the format, the file that has it, if any, and the page, of a command that writes one as NAME.html.
 
         Beside a page the format is ``BRIEF``, unless one is given.
-
-        Raises:
-            UsageError: The name ends in a suffix of none of the formats, and none was given.
-            OutputError: The output cannot be written, or must not be.
         """
         from tcprof.outputs import check_target
 
@@ -192,10 +194,10 @@ class Asked(SimpleNamespace):
             )
         return name or ends[output.suffix], output, None
 
-    def show(self, document: "Document", *, notes: bool = True) -> None:
+    def show(self, document: "Document") -> None:
         """Print a document, or write it to the output."""
-        wide, notes = vars(self).get("wide", False), vars(self).get("notes", notes)
-        print_document(document, self.format, self.output, wide=wide, notes=notes)
+        asked = {"wide": False, "notes": True} | vars(self)
+        print_document(document, self.format, self.output, wide=asked["wide"], notes=asked["notes"])
 
     def page_options(self, origin: str = "") -> PageOptions:
         """Return how the page is to look."""
@@ -247,12 +249,7 @@ def takes(*groups: Options) -> Callable[[Callable[..., None]], Callable[..., Non
 def select_rows(
     rows: "pd.DataFrame", gpu: int | None, pattern: str | None, depth: int | None, column: str = "path"
 ) -> "pd.DataFrame":
-    """Choose the rows of a table by GPU, name and depth.
-
-    Raises:
-        UsageError: The recording has no such GPU, or the pattern is not a regular expression.
-        InputError: No name matches the pattern.
-    """
+    """Choose the rows of a table by GPU, name and depth."""
     selected = rows
     if gpu is not None:
         selected = selected[selected["gpu"] == gpu]

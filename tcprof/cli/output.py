@@ -210,11 +210,7 @@ def add_suffix(output: Path, suffixes: Sequence[str]) -> Path:
 
 
 def check_suffix(output: Path, suffixes: Sequence[str]) -> None:
-    """Refuse the name of a file that would hold something else than its suffix says.
-
-    Raises:
-        UsageError: It has none of these suffixes, which are all that the command writes.
-    """
+    """Refuse the name of a file that would hold something else than its suffix says."""
     if output.suffix not in suffixes and not (output.exists() and not output.is_file()):
         raise UsageError(
             f"-o {output} has a suffix that this command does not write", f"End it in {', '.join(suffixes)}."

@@ -3,14 +3,11 @@
 import os
 import re
 from collections.abc import Sequence
-from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from tcprof.cli import app
-from tcprof.cli.options import TABLE, WIDE, Asked, Options, limit_to, option, takes
+from tcprof.cli.options import TABLE, WIDE, Asked, limit_to, option, paths_argument, takes
 from tcprof.cli.output import find_reports, print_document, print_lines, print_path, progress, progress_of, write_page
 from tcprof.errors import UsageError
 from tcprof.render.html import USUAL, PageOptions
@@ -20,13 +17,10 @@ if TYPE_CHECKING:
     from tcprof.ranks.job import Failure, Job, PerStep
     from tcprof.ranks.reduce import ReducedRank
 
-_RECORDINGS_HELP = "The recordings or saved analyses of a job, one or several ranks each; or folders with them."
-RECORDINGS: Options = {
-    "recordings": (
-        Annotated[list[Path], typer.Argument(metavar="DIR|FILE...", help=_RECORDINGS_HELP)],
-        Parameter.empty,
-    )
-}
+RECORDINGS = paths_argument(
+    *("recordings", "DIR|FILE..."),
+    "The recordings or saved analyses of a job, one or several ranks each; or folders with them.",
+)
 READING = (
     option(
         *("rank_from", str | None, None),

@@ -48,10 +48,6 @@ def stdout_writer(*, styled: bool = False) -> Iterator[Writer]:
 
     Args:
         styled: Whether the text is made for a terminal: its names are printable, and it has colours.
-
-    Raises:
-        OutputError: The output takes no more.
-        SystemExit: Its reader, such as head, has gone.
     """
     stream = sys.stdout
     try:

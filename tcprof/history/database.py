@@ -24,11 +24,7 @@ _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO)
 
 
 def find_url(address: str | None) -> URL:
-    """Find the store: the one that is given, that of ``TCPROF_STORE``, or the file of the project.
-
-    Raises:
-        UsageError: It is no address of a database that tcprof uses.
-    """
+    """Find the store: the one that is given, that of ``TCPROF_STORE``, or the file of the project."""
     named = address or os.environ.get(VARIABLE, "")
     if not named:
         here = Path.cwd()
@@ -49,12 +45,6 @@ class StoreDatabase:
 
     Args:
         create: Whether a store is made where there is none.
-
-    Raises:
-        NoRunError: There is none.
-        InputError: It is of a newer tcprof, or it is not a store.
-        OutputError: It cannot be reached, or stays locked.
-        UsageError: What speaks to it is not installed.
     """
 
     def __init__(self, url: URL, *, create: bool) -> None:
@@ -156,11 +146,7 @@ def _prepare_file(path: Path, create: bool) -> None:
 
 
 def _check_locks(path: Path) -> None:
-    """Make sure that the file system has locks: without them SQLite waits for its timeout, or fails without a reason.
-
-    Raises:
-        OutputError: It has none, like many network file systems.
-    """
+    """Make sure that the file system has locks, without which SQLite waits for its timeout or fails."""
     try:
         import fcntl
     except ImportError:  # on Windows, where SQLite uses others

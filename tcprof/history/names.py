@@ -29,11 +29,6 @@ def find_runs(store: "Store", name: str) -> "pd.DataFrame":
 
     ``BRANCH@latest`` and ``BRANCH@-N`` mean one run, ``BRANCH@-N..`` that one and those after it, of the same facts
     that split series. ``commit:HASH`` means all runs of a commit, by the first digits of its hash.
-
-    Raises:
-        NoRunError: The store has no run of the branch.
-        InputError: It has none of the commit, not so many, or runs of several programs, and the name does not say of
-            which.
     """
     from tcprof.history.run import SPLITTING
 
@@ -51,11 +46,7 @@ def find_runs(store: "Store", name: str) -> "pd.DataFrame":
 
 
 def write_runs(store: "Store", name: str, folder: Path) -> Path:
-    """Write the saved analyses of runs; returns the file, or of several their folder, called after their name.
-
-    Raises:
-        InputError: There are no such runs, see ``find_runs``, or the store did not keep their analyses.
-    """
+    """Write the saved analyses of runs; returns the file, or of several their folder, called after their name."""
     runs, called = find_runs(store, name), name.replace("/", "-")
     target = folder / called
     if len(runs) > 1:

@@ -149,11 +149,7 @@ def _ask(*words: str) -> str:
 
 
 def parse_config(pairs: list[str]) -> dict[str, str]:
-    """Parse the KEY=VALUE pairs of ``--config``.
-
-    Raises:
-        UsageError: A pair has no equals sign, no key, or a key is given twice.
-    """
+    """Parse the KEY=VALUE pairs of ``--config``."""
     config: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = (part.strip() for part in pair.partition("="))

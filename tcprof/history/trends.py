@@ -103,11 +103,7 @@ def _choose_branch(runs: pd.DataFrame) -> str:
 
 
 def check_metrics(metrics: Sequence[str]) -> None:
-    """Refuse a metric that no store has.
-
-    Raises:
-        UsageError: There is one; the hint names all.
-    """
+    """Refuse a metric that no store has."""
     if unknown := [metric for metric in metrics if metric not in METRICS]:
         raise UsageError(f"there is no metric {unknown[0]!r}", f"Metrics: {', '.join(METRICS)}.")
 
@@ -133,11 +129,7 @@ def _find_accepted(points: pd.DataFrame, accepted: set[str]) -> list[int]:
 
 
 def find_commit(store: Store, name: str) -> str:
-    """Find a commit of a store's runs by its whole name, or how it begins.
-
-    Raises:
-        UsageError: There is none, or several.
-    """
+    """Find a commit of a store's runs by its whole name, or how it begins."""
     commits = [commit for commit in dict.fromkeys(store.runs()["commit"]) if commit]
     matches = [commit for commit in commits if commit == name] or [
         commit for commit in commits if len(name) >= _SHORTEST_COMMIT and commit.startswith(name)

@@ -35,11 +35,7 @@ _Outcome: TypeAlias = "list[ReducedRank] | BaseException"
 
 
 def find_files(paths: Iterable[Path]) -> list[Path]:
-    """Find the recordings of files, and of folders with those of a job, in subfolders too.
-
-    Raises:
-        InputError: A folder has none.
-    """
+    """Find the recordings of files, and of folders with those of a job, in subfolders too."""
     files: list[Path] = []
     for path in paths:
         if not path.is_dir():
@@ -53,11 +49,7 @@ def find_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def check_ranks(files: Iterable[Path]) -> None:
-    """Make sure, before any is analyzed, that recordings say which ranks they are of.
-
-    Raises:
-        InputError: One does not.
-    """
+    """Make sure, before any is analyzed, that recordings say which ranks they are of."""
     listed = list(files)
     reports = [file for file in listed if file.suffix in REPORT_SUFFIXES][1:]  # the first one, exported, stands for all
     if unknown := [file.name for file in listed if file not in reports and not _may_know_rank(file)]:
@@ -196,9 +188,6 @@ def connect_dask(address: str) -> tuple[Callable[[], Executor], int]:
 
     Returns:
         What gives an executor, and how many threads the workers have together.
-
-    Raises:
-        UsageError: Dask is not installed, or no scheduler answers.
     """
     try:
         from distributed import Client

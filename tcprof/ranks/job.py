@@ -27,6 +27,7 @@ from tcprof.ranks.waiting import align_clocks, exposed_wait, group_ranks, match_
 from tcprof.untrusted import one_line
 
 TIMES = ("compute_ns", "communication_ns", "copy_ns", "idle_ns", "between_ns")
+_MOST_LISTED = 8
 _JUDGED = ("own_ns", "cpu_ns", "busy_ns", "compute_ns", "held_ns")
 _DESCRIBED = ("file", "host", "gpu_name", "stage", "power_w")
 
@@ -179,10 +180,10 @@ def _choose(reduced: Sequence[ReducedRank]) -> tuple[list[ReducedRank], list[str
     return list(chosen.values()), warnings
 
 
-def list_some(items: Sequence[object], most: int = 8) -> str:
+def list_some(items: Sequence[object]) -> str:
     """List the first of them, and how many more there are."""
-    listed = ", ".join(map(str, items[:most]))
-    return listed if len(items) <= most else f"{listed} and {len(items) - most:,} more"
+    listed = ", ".join(map(str, items[:_MOST_LISTED]))
+    return listed if len(items) <= _MOST_LISTED else f"{listed} and {len(items) - _MOST_LISTED:,} more"
 
 
 def _judge(rows: pd.DataFrame, steps: pd.DataFrame, matched: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:

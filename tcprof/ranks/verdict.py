@@ -120,7 +120,7 @@ def describe_base(job: Job) -> tuple[str, ...]:
         "longer there than on the rank that started it last. A rank stands out if its own time exceeds the median "
         f"of the others by at least {units.format_pct(100 * LEAST_EXCESS)} of a step, and by more than steps and "
         "GPUs of one kind differ. Where none does, tcprof judges compute the same way, among ranks that wait "
-        "less than the others.",
+        "less than the others."
     ]
     if np.isnan(job.whole["mfu_pct"].iloc[0]):
         lines.append(

@@ -73,11 +73,7 @@ class FindingCondition:
 
 
 def parse_condition(text: str, findings: Sequence[str] = ()) -> Condition | FindingCondition:
-    """Parse an expression of the grammar above.
-
-    Raises:
-        UsageError: It is no such expression, or ``findings`` has no such name; the message shows where.
-    """
+    """Parse an expression of the grammar above."""
     if finding := _FINDING.fullmatch(text):
         if finding[1] not in findings:
             what, hint = f"no finding is called {finding[1]!r}", f"Findings: {', '.join(findings)}."
@@ -103,9 +99,6 @@ def parse_requirement(text: str, findings: Sequence[str] = ()) -> Condition | Fi
     """Parse what must hold, such as ``tensor_active > 40`` or ``time <= baseline + 3 %``: the reverse of a condition.
 
     ``no finding NAME`` requires that the new side has no such finding.
-
-    Raises:
-        UsageError: It is no such expression; the message shows where.
     """
     if finding := _NO_FINDING.fullmatch(text):
         return replace(parse_condition(finding[1], findings), text=text)
@@ -185,12 +178,7 @@ class GateFile:
 
 
 def read_gate_file(path: Path, findings: Sequence[str]) -> GateFile:
-    """Read the conditions of a file; one that is called pyproject.toml has them in ``[tool.tcprof.gate]``.
-
-    Raises:
-        InputError: The file is absent or is no TOML.
-        UsageError: It lacks conditions, has another key, or one of its conditions cannot be parsed.
-    """
+    """Read the conditions of a file; one that is called pyproject.toml has them in ``[tool.tcprof.gate]``."""
     try:
         table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -160,11 +160,7 @@ def rename_paths(paths: pd.DataFrame, renaming: Renaming) -> pd.DataFrame:
 
 
 def check_mapping(recordings: Sequence[Analysis], mapping: Mapping[str, str]) -> None:
-    """Refuse to rename what is not there.
-
-    Raises:
-        UsageError: The baseline has no range of that name, or a new name is empty.
-    """
+    """Refuse to rename what is not there."""
     for old, new in mapping.items():
         has_range = any(
             rename_path(path, {old: "\0"}) != path for recording in recordings for path in recording.paths["path"]
