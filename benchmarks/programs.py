@@ -13,16 +13,20 @@ import lzma
 import os
 import queue
 import re
+import statistics
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROGRAMS = Path(__file__).with_name("programs")
 VARIANTS = {"found": [], "fixed": ["--fixed"]}
 STAGGER_S = 5.0  # nsys tries the metrics of a GPU while others record
+WARM_UP = 6  # steps of a role that the programs leave out of their median
 LEAVING_S = 2.5  # from a program's last line to the end of sampling
 _LINE = re.compile(r"^\w+ (?P<role>\w+): (?P<count>\d+) steps, (?P<ms>[\d.]+) ms a step$", re.MULTILINE)
 
@@ -36,37 +40,37 @@ class Case:
         remedy: What an option of the winning advice matches: its rule, action, title or code.
         arguments: Of the program.
         samples: How many times the samples of a step the remedy's step has.
-        merged: Steps that tcprof may also take for one: roles whose sequence begins with the first.
+        also: Numbers of steps of each role that are as right, such as those of whole iterations.
     """
 
     role: str
     remedy: str
     arguments: tuple[str, ...] = ()
     samples: int = 1
-    merged: tuple[str, ...] = ()
+    also: tuple[tuple[int, ...], ...] = ()
 
 
 CASES = {
     "slow_loader": Case("train", r"cpu-work|num_workers"),
-    "foreach_off": Case("train", r"unfused-optimizer|fused=True"),
+    "foreach_off": Case("train", r"unfused-optimizer|fused=True\)$"),
     "clip_loop": Case("train", r"_foreach_|clip_grad_norm_"),
     "eager_attention": Case("train", r"attention-in-parts|scaled_dot_product_attention"),
     "channels_first": Case("train", r"layout-changes|channels_last"),
     "odd_vocabulary": Case("train", r"unaligned-shapes|multiple of 8"),
     "pageable": Case("train", r"exposed-copies|pin_memory|pageable"),
-    "empty_cache": Case("train", r"empty_cache|cudaMalloc|allocat"),
+    "empty_cache": Case("train", r"empty_cache|cudaMalloc|cudaFree|allocat"),
     "cell_loop": Case("train", r"nn\.GRU\b|nn\.LSTM\b|whole sequence"),
     "mask_indexing": Case("train", r"synchronizing-calls|nonzero|boolean"),
     "gan": Case("train", r"synchronizing-calls|\.item\(\)"),
-    "accumulate": Case("accumulate", r"fusion|torch\.compile", ("--steps", "12")),
+    "accumulate": Case("accumulate", r"torch\.compile\(model\)", ("--steps", "12"), also=((12, 4), (48, 4))),
     "ppo": Case("rollout", r"cpu-work"),
-    "diffusion": Case("denoise", r"launch-bound|graph"),
-    "gnn": Case("train", r"launch-bound|graph", merged=("train", "test")),
+    "diffusion": Case("denoise", r"CUDA graphs"),
+    "gnn": Case("train", r"CUDA graphs", also=((30,), (30, 4), (30, 3))),
     "lbfgs": Case("step", r"fp32-matmul|set_float32_matmul_precision"),
-    "bert_trainer": Case("train", r"fp32-matmul|tf32-matmul|bf16|bfloat16"),
-    "beam_search": Case("decode", r"launch-bound|small-grid|batch", samples=4),
+    "bert_trainer": Case("train", r"tf32-matmul|bf16|bfloat16"),
+    "beam_search": Case("decode", r"twice the batch", samples=4),
     "lightning_anomaly": Case("train", r"synchronizing-calls|anomaly"),
-    "flax_cnn": Case("train", r"tf32-matmul|fp32-matmul|bfloat16"),
+    "flax_cnn": Case("train", r"tf32-matmul|bfloat16"),
 }
 
 
@@ -165,6 +169,153 @@ def record(folder: Path, gpus: int, names: list[str], deadline_s: float) -> None
     (folder / "truth.json").write_text(json.dumps(truth, indent=1))
 
 
+# --- Anywhere
+
+COLUMNS = (
+    *("program", "steps of each role", "time covered", "mean / median", "saved", "first advice", "the remedy is"),
+    *("predicted", "inside", "with the remedy: steps", "advised again"),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What tcprof makes of one recording, beside the truth.
+
+    Attributes:
+        counts: Number of steps of each role, largest first.
+        steps_right: Whether these are the program's.
+        covered_pct: Share of the role's time, without its first steps, that figures cover.
+        mean_to_median: Of the step times that figures cover.
+        advice: Rule and likely saving of the first advice.
+        rank: Position of the remedy among the advice, from 1; 0 if it is missing.
+        gain: Low, likely and high of the remedy, in percent; empty without a price.
+        saved_pct: What the remedy saved unprofiled.
+    """
+
+    counts: list[int]
+    steps_right: bool
+    covered_pct: float
+    mean_to_median: float
+    advice: str
+    rank: int
+    gain: tuple[float, ...]
+    saved_pct: float
+
+    @property
+    def inside(self) -> bool:
+        """Whether the saving lies within the predicted interval, to whole percents."""
+        return bool(self.gain) and self.gain[0] - 0.5 <= self.saved_pct <= self.gain[2] + 0.5
+
+    @property
+    def factor(self) -> float:
+        """Likely and true saving, the larger one by the smaller one."""
+        low, high = sorted([self.gain[1], self.saved_pct])
+        return high / max(low, 0.5)
+
+
+def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, list[float]]]], variant: str) -> Verdict:
+    """Compare what tcprof says of a recording with what the program is."""
+    import tcprof
+
+    report, case, recorded = tcprof.read(path), CASES[name], runs[variant]["recorded"]
+    steps = report.steps
+    role = "role" if "role" in steps else "kind"
+    counts = sorted(steps.groupby(["path", role]).size(), reverse=True)
+    truths = [[int(number) for number, _ in recorded.values()], *case.also]
+    right = any(_equal(counts, sorted(true, reverse=True)) for true in truths)
+    counted = steps[steps["counted"]]
+    times = counted["step_ns"].dropna() / 1e6
+    headline = steps.merge(counted[["path", role]].drop_duplicates())
+    near = [number * ms for number, ms in recorded.values() if abs(number - len(headline)) <= 1]
+    total = min(near, default=sum(number * ms for number, ms in recorded.values()))
+    warm_up = min(WARM_UP / max(number for number, _ in recorded.values()), 1 / 3)
+    covered = min(100.0, 100 * float(times.sum()) / (total * (1 - warm_up)))
+    rank, gain = _find_remedy(report.advice, case)
+    gain = () if case.samples > 1 else gain  # a price of twice the batch is none of four times the batch
+    first = [f"{each.rule} {max(_percent(option.gain)[1] for option in each.options):.0f} %" for each in report.advice]
+    found, fixed = (runs[side]["alone"][case.role][1] for side in VARIANTS)
+    saved = 100 * (1 - fixed / case.samples / found)
+    return Verdict(counts, right, covered, times.mean() / times.median(), (first or ["nothing"])[0], rank, gain, saved)
+
+
+def _equal(counts: list[int], true: list[int]) -> bool:
+    """Whether there are as many roles, and each has its steps but for one."""
+    return len(counts) == len(true) and all(abs(a - b) <= 1 for a, b in zip(counts, true, strict=True))
+
+
+def _find_remedy(advice: Iterable[Any], case: Case) -> tuple[int, tuple[float, ...]]:
+    """Position and price of the first advice that names the remedy."""
+    for rank, each in enumerate(advice, 1):
+        for option in each.options:
+            texts = [each.rule, each.action, each.sentence, option.title, *option.code]
+            if any(re.search(case.remedy, text) for text in texts):
+                gain = _percent(option.gain)
+                return rank, gain if gain[1] == gain[1] else ()
+    return 0, ()
+
+
+def _percent(gain: Any) -> tuple[float, ...]:
+    if gain is None or gain.likely_pct is None:
+        return (float("nan"),) * 3
+    return gain.low_pct, gain.likely_pct, gain.high_pct
+
+
+def judge(folder: Path, names: list[str]) -> None:
+    """Print a row for each program, misses included, and the sums."""
+    truth = json.loads((folder / "truth.json").read_text())
+    print(f"On an {truth['card']}:\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    found, fixed = [], []
+    for name in names:
+        runs = truth["programs"][name]
+        for variant, verdicts in (("found", found), ("fixed", fixed)):
+            verdicts.append(judge_recording(folder / f"{name}.{variant}.sqlite", name, runs, variant))
+        print(_row(name, found[-1], fixed[-1]), flush=True)
+    print(f"\n{_sum(found, fixed)}")
+
+
+def _row(name: str, found: Verdict, fixed: Verdict) -> str:
+    cells = [
+        f"{name}",
+        _steps(found),
+        f"{found.covered_pct:.0f} %",
+        f"{found.mean_to_median:.2f}",
+        f"{found.saved_pct:.0f} %",
+        found.advice,
+        "first" if found.rank == 1 else f"**number {found.rank}**" if found.rank else "**missing**",
+        f"{found.gain[1]:.0f} % ({found.gain[0]:.0f} to {found.gain[2]:.0f})" if found.gain else "–",
+        ("yes" if found.inside else "**no**") if found.gain else "–",
+        _steps(fixed),
+        f"**{fixed.gain[1]:.0f} %**" if _advised_again(fixed) else "no",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _steps(verdict: Verdict) -> str:
+    counts = " + ".join(map(str, verdict.counts)) or "none"
+    return counts if verdict.steps_right else f"**{counts}**"
+
+
+def _advised_again(fixed: Verdict) -> bool:
+    """Whether a program that has the remedy is advised to use it, for 5 % or more."""
+    return bool(fixed.gain) and fixed.gain[1] >= 5
+
+
+def _sum(found: list[Verdict], fixed: list[Verdict]) -> str:
+    both, prices = found + fixed, [each for each in found if each.gain]
+    useful = [each for each in found if each.saved_pct >= 5]
+    parts = [
+        f"steps are right in {sum(each.steps_right for each in both)} of {len(both)} recordings",
+        f"figures cover 95 % of the time in {sum(each.covered_pct >= 95 for each in both)}",
+        f"the mean is within 1.2x of the median in {sum(1 / 1.2 <= each.mean_to_median <= 1.2 for each in both)}",
+        f"of {len(useful)} remedies that save 5 % or more, {sum(each.rank == 1 for each in useful)} come first",
+        f"{sum(each.rank == 0 for each in useful)} are missing",
+        f"{sum(each.inside for each in prices)} of {len(prices)} prices include what was saved",
+        f"their median factor is {statistics.median([each.factor for each in prices] or [1]):.2f}",
+        f"{sum(map(_advised_again, fixed))} programs are advised what they have",
+    ]
+    return "; ".join(parts) + "."
+
+
 def main() -> None:
     """Record or judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -172,12 +323,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--only", default=",".join(CASES))
-    parser.add_argument(
-        "--deadline", type=float, default=3600, metavar="SECONDS", help="begin no program after this time"
-    )
+    parser.add_argument("--deadline", type=float, default=3600, help="seconds after which no program begins")
     options = parser.parse_args()
     if options.what == "record":
         record(options.folder, options.gpus, options.only.split(","), options.deadline)
+    else:
+        judge(options.folder, options.only.split(","))
 
 
 if __name__ == "__main__":
