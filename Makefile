@@ -84,11 +84,11 @@ test-pythons: $(VENV)/installed-dev  ## Install the wheel in each Python from 3.
 	PYTHON=$(BIN)/python UV=$(abspath $(BIN))/uv sh tests/pythons/run.sh build/wheel/*.whl
 
 TRAINERS := build/trainers/bin/python
-test-integrations: $(VENV)/installed-dev  ## Install transformers, accelerate and Lightning beside the torch that is here, and run the tests of the callbacks
+test-integrations: $(VENV)/installed-dev  ## Install accelerate beside the torch that is here, and run the tests of Capture
 	$(BIN)/python -m venv --clear build/trainers
 	export PYTHONPATH=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); \
-	$(TRAINERS) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt transformers accelerate lightning || \
-	  { echo "SKIPPED: the callbacks with their trainers, which could not be fetched."; exit 0; }; \
+	$(TRAINERS) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt accelerate || \
+	  { echo "SKIPPED: Capture with accelerate, which could not be fetched."; exit 0; }; \
 	$(TRAINERS) -m pytest -W default tests/test_integrations.py
 
 test-sdist: $(VENV)/installed-dev  ## Build what is published, and whether an index takes it; from the unpacked sdist run the demo, collect all tests, and run those of its files

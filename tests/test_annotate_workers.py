@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tcprof.annotate.window import CONTROL, STEPS, TIMED
 from tcprof.record.program import annotated
 
 pytestmark = pytest.mark.torch
@@ -50,17 +51,19 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize(("method", "workers"), [("fork", 2), ("exec", 1)])
 def test_workers_are_annotated_however_they_are_started(tmp_path: Path, method: str, workers: int) -> None:
-    script, times, processes = tmp_path / "serve.py", tmp_path / "times", tmp_path / "processes"
+    script, processes = tmp_path / "serve.py", tmp_path / "processes"
     script.write_text(PROGRAM, encoding="utf-8")
-    times.mkdir()
     processes.mkdir()
-    command = annotated((sys.executable, str(script), method), "auto", times, processes)
+    (processes / CONTROL).write_bytes(TIMED)
+    command = annotated((sys.executable, str(script), method), "auto", processes)
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert (done.stdout, done.stderr) == ("", "")
-    written = {path.name: path.read_text(encoding="ascii").splitlines() for path in times.iterdir()}
+    logs = list(processes.glob(f"{STEPS}*"))
+    written = {path.name.removeprefix(STEPS): path.read_text(encoding="ascii").splitlines() for path in logs}
     # The last one ends with its program, but forked ones end unasked; before Python 3.13, that is.
     steps = 3 if method in ("exec", "spawn") or sys.version_info >= (3, 13) else 2
     assert [len(lines) for lines in written.values()] == [steps] * workers
-    described = {path.name for path in processes.iterdir()}
-    assert written.keys() <= described if method != "preloaded" else len(described) == 1
-    assert all("torch_version" in json.loads(path.read_text()) for path in processes.iterdir())
+    described = list(processes.glob("[0-9]*"))
+    names = {path.name for path in described}
+    assert written.keys() <= names if method != "preloaded" else len(names) == 1
+    assert all("torch_version" in json.loads(path.read_text()) for path in described)

@@ -1,4 +1,4 @@
-"""Callbacks of trainers: what they name, which steps they have recorded, and what they leave behind."""
+"""Capture in loops: what it names, which steps it has recorded, and what it leaves behind."""
 
 import json
 from pathlib import Path
@@ -107,67 +107,6 @@ class Line(torch.nn.Module):
 
     def forward(self, x: Any, labels: Any) -> dict[str, Any]:
         return {"loss": ((self.line(x) - labels) ** 2).mean()}
-
-
-@pytest.mark.filterwarnings("default")
-def test_hugging_face(log: Log, tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason=WHY)
-    pytest.importorskip("accelerate", reason=WHY)
-    from transformers import Trainer, TrainingArguments
-
-    from tcprof.integrations.huggingface import TcprofCallback
-
-    options = TrainingArguments(
-        str(tmp_path),
-        max_steps=4,
-        per_device_train_batch_size=1,
-        gradient_accumulation_steps=2,
-        per_device_eval_batch_size=4,
-        eval_strategy="steps",
-        eval_steps=2,
-        save_strategy="no",
-        report_to=[],
-        use_cpu=True,
-        disable_tqdm=True,
-    )
-    Trainer(Line(), options, None, Numbers(), Numbers(), callbacks=[TcprofCallback(first=1, count=2)]).train()
-    once = "evaluation evaluation evaluation"  # two batches, and what comes after the second
-    assert in_words(log) == f"step wait RECORD step {once} step wait STOP step {once}"
-
-
-@pytest.mark.filterwarnings("default")
-def test_lightning(log: Log, tmp_path: Path) -> None:
-    lightning = pytest.importorskip("lightning.pytorch", reason=WHY)
-    from tcprof.integrations.lightning import TcprofCallback
-
-    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            super().__init__()
-            self.line = Line()
-
-        def training_step(self, batch: Any) -> Any:
-            return self.line(**batch)["loss"]
-
-        def validation_step(self, batch: Any) -> None:
-            self.line(**batch)
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), 0.01)
-
-    trainer = lightning.Trainer(
-        default_root_dir=tmp_path,
-        max_epochs=1,
-        accelerator="cpu",
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        num_sanity_val_steps=0,
-        callbacks=[TcprofCallback(first=1, count=2)],
-    )
-    batches = torch.utils.data.DataLoader(Numbers(), batch_size=2)
-    trainer.fit(Module(), batches, batches)
-    assert in_words(log) == "step wait RECORD step step wait STOP step" + 4 * " evaluation"
 
 
 @pytest.mark.filterwarnings("default")

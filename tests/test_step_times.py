@@ -1,12 +1,10 @@
-"""Steps without a profiler are timed by the GPU, on a CUDA that plays what a program ahead of its GPU meets."""
+"""Unprofiled steps are timed by the GPU, on a CUDA that plays what a program ahead of its GPU meets."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from tcprof.annotate import step_times
 from tcprof.annotate.step_times import StepTimes
 
 STEP_MS = 100.0
@@ -63,9 +61,13 @@ def cuda() -> Cuda:
 
 
 @pytest.fixture
-def times(tmp_path: Path, cuda: Cuda, monkeypatch: pytest.MonkeyPatch) -> StepTimes:
-    monkeypatch.setattr(step_times.atexit, "register", lambda _: None)
-    return StepTimes(str(tmp_path), SimpleNamespace(cuda=cuda))
+def lines() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def times(lines: list[str], cuda: Cuda) -> StepTimes:
+    return StepTimes(lines.append, SimpleNamespace(cuda=cuda))
 
 
 def train(times: StepTimes, cuda: Cuda, count: int, milliseconds: float = STEP_MS) -> None:
@@ -75,35 +77,30 @@ def train(times: StepTimes, cuda: Cuda, count: int, milliseconds: float = STEP_M
         times.end(handle)
 
 
-def written(folder: Path) -> np.ndarray:
-    lines = [line.split() for path in folder.iterdir() for line in path.read_text().splitlines()]
-    return np.array(lines, dtype=np.int64)
-
-
-def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+def test_a_program_ahead_of_its_gpu_is_timed_by_the_gpu(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
     train(times, cuda, 50)
-    assert not list(tmp_path.iterdir())  # the GPU is still at the first
+    assert not lines  # the GPU is still at the first
     cuda.reached_ms += 10.5 * STEP_MS
     train(times, cuda, 1)
-    assert len(written(tmp_path)) == 10
-    times._write_all()
-    steps = written(tmp_path)
+    assert len(lines) == 10
+    times.write_all()
+    steps = np.array([line.split()[1:] for line in lines], dtype=np.int64)
     assert len(steps) == 51
     assert (steps[:, 2] - steps[:, 1] == 1e6 * STEP_MS).all()
     assert (np.diff(steps[:, 1]) == 1e6 * STEP_MS).all()
 
 
-def test_steps_before_the_first_use_of_cuda_are_the_host_s(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+def test_steps_before_the_first_use_of_cuda_are_the_host_s(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
     cuda.is_on = False
     train(times, cuda, 2)
-    assert len(written(tmp_path)) == 2
+    assert len(lines) == 2
     cuda.is_on = True
     train(times, cuda, 2)
-    times._write_all()
-    assert len(written(tmp_path)) == 4
+    times.write_all()
+    assert len(lines) == 4
 
 
-def test_no_event_is_recorded_into_a_graph(times: StepTimes, cuda: Cuda, tmp_path: Path) -> None:
+def test_no_event_is_recorded_into_a_graph(times: StepTimes, cuda: Cuda, lines: list[str]) -> None:
     cuda.is_capturing = True
     train(times, cuda, 1)
-    assert len(written(tmp_path)) == 1
+    assert len(lines) == 1

@@ -77,7 +77,6 @@ NOT_YET_UNIQUE = {
     "Names",
     "Ops",
     "Table",
-    "TcprofCallback",
     "_Thread",
 }
 

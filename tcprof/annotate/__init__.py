@@ -22,8 +22,8 @@ from tcprof.annotate.guard import Guard
 from tcprof.annotate.hooks import Hooks
 from tcprof.annotate.ops import AUTO, LEVELS, MODULES, OFF, Ops
 from tcprof.annotate.processes import Process
-from tcprof.annotate.step_times import STEP_TIMES, StepTimes
 from tcprof.annotate.steps import open_ranges
+from tcprof.annotate.window import OVER, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,9 +70,10 @@ def _default_level() -> str:
 def _install(torch: Any) -> None:
     if not _installed:
         note_groups = Guard("list of process groups").protect(Process(torch).note_groups)
-        folder = os.environ.get(STEP_TIMES)
-        ranges = StepTimes(folder, torch) if folder else open_ranges()
-        hooks = Hooks(torch, ranges, _GUARD, Ops(torch, Guard("annotation of ops")), note_groups)
+        window = Window(open_ranges(), torch)
+        if window.phase == OVER:  # the program was recorded before it came to this
+            return
+        hooks = Hooks(torch, window, _GUARD, Ops(torch, Guard("annotation of ops")), note_groups)
         _installed.append(hooks)
         hooks.install()
         atexit.register(_GUARD.protect(hooks.close))

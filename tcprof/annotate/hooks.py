@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -14,7 +15,9 @@ from tcprof.annotate.calls import Calls, hook, leave_to_python, uncompiled
 from tcprof.annotate.generators import Generations, Generators
 from tcprof.annotate.inlining import surround
 from tcprof.annotate.names import Names, is_replica, own
+from tcprof.annotate.ops import OFF
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
+from tcprof.annotate.window import OVER, RECORDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tcprof.annotate.guard import Guard
     from tcprof.annotate.ops import Ops
     from tcprof.annotate.steps import Ranges
+    from tcprof.annotate.window import Window
 
 OPTIMIZERS = "torch.optim.optimizer"  # torch.optim itself hides it
 LOADER = "torch.utils.data.dataloader"
@@ -42,24 +46,26 @@ class _Thread(threading.local):
         steps: The step and its phases.
     """
 
-    def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
+    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[], object]) -> None:
         self.calls: list[tuple[Module | None, str, bool]] = []
         self.recomputes = False
         self.generations = Generations(ranges)
-        self.steps = Steps(ranges, optimizers)
+        self.steps = Steps(ranges, optimizers, ended)
 
 
 class Hooks:
     """Annotates what PyTorch runs in this process. An error switches everything off."""
 
-    def __init__(self, torch: Any, ranges: Ranges, guard: Guard, ops: Ops, note_groups: Callable[[], object]) -> None:
-        self._torch, self._ranges, self._guard, self._ops = torch, ranges, guard, ops
-        self._push, self._pop, self._note_groups = ranges.push, ranges.pop, note_groups
+    def __init__(self, torch: Any, window: Window, guard: Guard, ops: Ops, note_groups: Callable[[], object]) -> None:
+        self._torch, self._window, self._guard, self._ops = torch, window, guard, ops
+        self._push, self._pop, self._note_groups = window.push, window.pop, note_groups
+        self._level = OFF
+        self._undo: list[Callable[[], object]] = []  # what takes away what is attached
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
         self._generators = Generators(begin, end, self._is_compiling)
         self._calls = Calls(self._is_compiling, (self._enter, self._leave), guard)
-        self._backward = Backward(ranges.mark)
+        self._backward = Backward(window.mark)
         self._forget()
 
     def _forget(self) -> None:
@@ -69,14 +75,33 @@ class Hooks:
         self._names = Names(NAMES)
         self._trained: set[str] = set()
         self._last_model_trains = True
-        self._thread = _Thread(self._ranges, self._optimizers)
+        self._thread = _Thread(self._window, self._optimizers, self._follow_window)
 
     def want(self, level: str) -> None:
         """Have ranges for ops, too, or not, from now on."""
-        if self._is_compiling is not None:
+        self._level = level
+        if self._is_compiling is not None and self._window.phase != OVER:
             self._calls.attach(self._torch.nn.modules.module)
-            self._ops.want(level)
+            self._ops.want(level if self._window.phase == RECORDED else OFF)
             self._generators.add_all(self._torch.nn.Module)
+
+    def _follow_window(self) -> None:
+        """A step has ended: go on as the phase wants it, and leave the program once it is over."""
+        if not self._window.follow():
+            return
+        self._push, self._pop = self._window.push, self._window.pop
+        self._backward = Backward(self._window.mark)
+        self.want(self._level)
+        if self._window.phase == OVER:
+            self.remove()
+
+    def remove(self) -> None:
+        """Take away all that is attached to PyTorch and to the program's classes."""
+        self._ops.close()
+        self._generators.close()
+        self._calls.detach()
+        while self._undo:
+            self._undo.pop()()
 
     def _forget_parent(self) -> None:
         self._ops.leave()  # they are switched on again should the child use the GPU
@@ -92,10 +117,12 @@ class Hooks:
             hook(each, self._is_compiling, self._guard)
             for each in (self._note_module, self._begin_optimizer, self._end_optimizer)
         )
-        self._torch.nn.modules.module.register_module_module_registration_hook(note)
+        self._undo = [
+            self._torch.nn.modules.module.register_module_module_registration_hook(note).remove,
+            optimizers.register_optimizer_step_pre_hook(begin).remove,
+            optimizers.register_optimizer_step_post_hook(end).remove,
+        ]
         self._wrap(optimizers.Optimizer, "__init__", after=self._note_optimizer)
-        optimizers.register_optimizer_step_pre_hook(begin)
-        optimizers.register_optimizer_step_post_hook(end)
         self._wrap(self._torch.autograd, "_engine_run_backward", self._begin_backward, self._end_backward)
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             self._wrap_within(getattr(self._torch.nn.utils, name, None), self._begin_optimizer, self._end_phase)
@@ -121,16 +148,27 @@ class Hooks:
     ) -> None:
         """Have a function of PyTorch's preceded and followed by ours, with its own arguments."""
         wrapped = vars(owner).get(name)
+        if wrapped is None:  # a class that derives from another has what that has
+            return
+        ours: Any
         if isinstance(wrapped, staticmethod):
-            setattr(owner, name, staticmethod(self._surround(wrapped.__func__, before, after)))
-        elif wrapped is not None:  # a class that derives from another has what that has
-            setattr(owner, name, self._surround(wrapped, before, after))
+            ours = staticmethod(self._surround(wrapped.__func__, before, after))
+        else:
+            ours = self._surround(wrapped, before, after)
+        setattr(owner, name, ours)
+
+        def undo() -> None:
+            if vars(owner).get(name) is ours:
+                setattr(owner, name, wrapped)
+
+        self._undo.append(undo)
 
     def _wrap_within(self, function: Any, before: Callable[..., None], after: Callable[..., None]) -> None:
         """The same of what a decorated function calls: it stays the object that the program may hold and pickle."""
         for cell in getattr(function, "__closure__", None) or ():
             if cell.cell_contents is function.__wrapped__:
                 cell.cell_contents = self._surround(function.__wrapped__, before, after)
+                self._undo.append(functools.partial(setattr, cell, "cell_contents", function.__wrapped__))
 
     def _surround(
         self, wrapped: Any, before: Callable[..., None] | None, after: Callable[..., None] | None
@@ -335,6 +373,7 @@ class Hooks:
         self._unwind()
         self._thread.generations.close()
         self._thread.steps.close()
+        self._window.close()
 
 
 def _is_training(module: Module) -> bool:

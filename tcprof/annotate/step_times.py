@@ -7,7 +7,6 @@ that the stream was given before is done. Nothing waits for it.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -19,24 +18,24 @@ from tcprof.annotate.steps import INFERENCE, STEP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-STEP_TIMES = "TCPROF_STEP_TIMES"  # the folder that the times of steps are written to
-
 _Moment = Union[int, Tuple[int, Any]]  # of the host, in ns; or a device and an event on it
 
 
 class StepTimes:
-    """Writes a line for each step that has ended to a file per process: whether it trains, begin and end in ns."""
+    """Writes a line for each step that has ended: "t", whether it trains, begin and end in ns.
+
+    Args:
+        write: Takes the line.
+    """
 
     mark: Callable[[str], object] | None = None
 
-    def __init__(self, folder: str, torch: Any) -> None:
-        self._folder, self._cuda = folder, torch.cuda
-        self._files: dict[int, int] = {}  # by process: one that is forked has a file of its own
+    def __init__(self, write: Callable[[str], object], torch: Any) -> None:
+        self._write_line, self._cuda = write, torch.cuda
         self._pending: dict[tuple[int, int], deque[tuple[bool, _Moment, _Moment]]] = {}  # by process and thread
         self._known: Dict[
             int, Tuple[Any, float]
         ] = {}  # of each device the event that was read last, and its time in ns
-        atexit.register(self._write_all)
 
     def push(self, name: str) -> None:
         """See ``Ranges``."""
@@ -64,7 +63,8 @@ class StepTimes:
         event.record()
         return cuda.current_device(), event
 
-    def _write_all(self) -> None:
+    def write_all(self) -> None:
+        """Write the steps that the GPU has not reached: wait for it."""
         process = os.getpid()
         for (owner, _), steps in self._pending.items():
             while steps and owner == process:
@@ -74,8 +74,7 @@ class StepTimes:
                 self._write(*steps.popleft())
 
     def _write(self, trains: bool, begin: _Moment, end: _Moment) -> None:
-        line = f"{int(trains)} {self._time_of(begin)} {self._time_of(end)}\n"
-        os.write(self._file(), line.encode("ascii"))
+        self._write_line(f"t {int(trains)} {self._time_of(begin)} {self._time_of(end)}\n")
 
     def _time_of(self, moment: _Moment) -> int:
         """In ns; an event's is counted from the one before, since CUDA gives distances in single precision."""
@@ -86,10 +85,3 @@ class StepTimes:
         time_ns += 1e6 * known.elapsed_time(event) if known is not event else 0.0
         self._known[device] = event, time_ns
         return round(time_ns)
-
-    def _file(self) -> int:
-        process = os.getpid()
-        if process not in self._files:
-            path = f"{self._folder}/{process}"
-            self._files[process] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        return self._files[process]

@@ -152,10 +152,14 @@ class Optimizers:
 
 
 class Steps:
-    """The open step and phase of one thread; the optimizers, by identity, are shared by all threads."""
+    """The open step and phase of one thread; the optimizers, by identity, are shared by all threads.
 
-    def __init__(self, ranges: Ranges, optimizers: Optimizers) -> None:
-        self._ranges, self._optimizers = ranges, optimizers
+    Args:
+        ended: Called when a step has ended, with nothing open.
+    """
+
+    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[], object]) -> None:
+        self._ranges, self._optimizers, self._ended = ranges, optimizers, ended
         self._process = os.getpid()
         self._stepped: set[int] = set()  # the optimizers that stepped in this step
         self._step: Any = None
@@ -261,6 +265,7 @@ class Steps:
             return
         self._ranges.end(self._step)
         self._step, self._stepped, self._has_called = None, set(), False
+        self._ended()
 
     def _begin_forward(self) -> None:
         if self._forward is None:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 from tcprof.cli import app
 from tcprof.cli.options import ForceOption, NsysOption, WideOption
 from tcprof.cli.output import print_lines, print_notes, progress
-from tcprof.cli.streams import echo, echo_error, echo_path
+from tcprof.cli.streams import echo
 
 FOR_NSYS = "tcprof.options_for_nsys"
 
@@ -81,7 +81,12 @@ DelayOption = Annotated[
     float | None, typer.Option("--delay", metavar="SECONDS", help="Start recording after this time.")
 ]
 DurationOption = Annotated[
-    float | None, typer.Option("--duration", metavar="SECONDS", help="Record for this long, then end the program.")
+    float | None,
+    typer.Option(
+        "--duration",
+        metavar="SECONDS",
+        help="Record for at most this long; by default 60 seconds unless the program makes steps.",
+    ),
 ]
 GraphOption = Annotated[
     GraphTrace | None,
@@ -98,14 +103,11 @@ AnnotateOption = Annotated[
         "(ops), also operand sizes (shapes), or none (off).",
     ),
 ]
-UnprofiledOption = Annotated[
-    bool,
-    typer.Option(
-        "--unprofiled",
-        help="Run the program once more without nsys, its output hidden, to measure how much recording slows its "
-        "steps. Side effects, such as writing a checkpoint, happen twice.",
-    ),
+StepsOption = Annotated[
+    int, typer.Option("--steps", min=1, help="Number of steps to record, or for 3 seconds if that is more.")
 ]
+WholeOption = Annotated[bool, typer.Option("--whole", help="Record the whole program, not some of its steps.")]
+StopOption = Annotated[bool, typer.Option("--stop", help="End the program when its steps are recorded.")]
 RepeatOption = Annotated[int, typer.Option("--repeat", min=1, help="Number of runs to record, for comparisons.")]
 SudoOption = Annotated[bool, typer.Option("--sudo", help="Run nsys as root, and the program as you.")]
 RedactOption = Annotated[bool, typer.Option("--redact", help="Also write a copy that is safe to share.")]
@@ -152,7 +154,9 @@ def profile(
     duration: DurationOption = None,
     cuda_graph_trace: GraphOption = None,
     annotate: AnnotateOption = "auto",
-    unprofiled: UnprofiledOption = False,
+    steps: StepsOption = 20,
+    whole: WholeOption = False,
+    stop: StopOption = False,
     repeat: RepeatOption = 1,
     sudo: SudoOption = False,
     redact: RedactOption = False,
@@ -168,13 +172,12 @@ def profile(
     analysis (.tcprof) are written side by side, named after the script. Options of tcprof and nsys go before the
     program; those that are not listed here are passed to nsys profile unchanged.
     """
-    from tcprof.api.recording import UnprofiledRuns
-    from tcprof.cli.recorded import check_targets, make_session, record_all
+    from tcprof.cli.recorded import check_targets, make_session, print_end, record_all
     from tcprof.record.command import RecordOptions
     from tcprof.record.draft import draft_recording
     from tcprof.record.plan import plan_recording
     from tcprof.record.recording import become_root
-    from tcprof.views.commands import describe_end, describe_plan
+    from tcprof.views.commands import describe_plan
 
     options = RecordOptions(
         frequency_hz=frequency,
@@ -186,10 +189,12 @@ def profile(
         duration_s=duration,
         cuda_graph_trace=cuda_graph_trace,
         annotate=annotate,
+        steps=steps,
+        whole=whole,
+        stop=stop,
         extra_args=tuple(context.meta[FOR_NSYS]),
     )
     session = make_session(program, output, repeat, options, python, job=job, is_draft=dry_run)
-    unprofiled_runs = UnprofiledRuns(session, unprofiled, options, print_notes, echo_error)
     if not dry_run:
         check_targets(session, force=force, redact=redact)
     prefix = become_root(ask=not dry_run) if sudo else ()
@@ -202,9 +207,6 @@ def profile(
             plan = stack.enter_context(plan_recording(session.program, options, nsys, prefix))
         print_lines((describe_plan(plan),))
         print_notes(plan.notes)
-        last, written, status = record_all(session, plan, unprofiled_runs, redact=redact, wide=wide)
-    print_notes(describe_end(last, session.program))
-    echo("\n")
-    for path in written:
-        echo_path(path)
+        last, written, status = record_all(session, plan, redact=redact, wide=wide)
+    print_end(last, session.program, written)
     raise typer.Exit(status)

@@ -205,7 +205,8 @@ ACTIVITIES = Schema(
 
 UNPROFILED = Schema(
     "unprofiled",
-    "The steps of an unprofiled run of the same program, on a clock of its own, by ``tcprof profile --unprofiled``.",
+    "Steps of the recorded program that ran while nothing was recorded, one after the other, on a clock of their own. "
+    "``tcprof profile`` times them in the same processes, before the steps that it records.",
     (
         Number("process", "Process that ran the step."),
         Bool("training", "Whether it trains; else it is a call of a model."),

@@ -1,7 +1,7 @@
 """For training loops: name the steps, and have the recorder take some of them.
 
-Works in any loop, and so with accelerate; ``huggingface`` and ``lightning`` have callbacks for their trainers. Runs
-inside the user's program, beside which tcprof is installed, and imports only the annotation until it saves::
+Works in any loop, and so with accelerate. Runs inside the user's program, beside which tcprof is installed, and imports
+only the annotation until it saves::
 
     with Capture(first=10, count=20) as capture:
         for batch in batches:

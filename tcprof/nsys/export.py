@@ -4,7 +4,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tcprof.errors import EXPORT_AGAIN, InputError, NsysError, OutputError
@@ -19,6 +19,7 @@ from tcprof.nsys.report import (
     read_report_version,
 )
 from tcprof.nsys.run import Completed, explain, run_quietly
+from tcprof.nsys.unprofiled import add_steps
 from tcprof.untrusted import one_line
 
 _OWN_TABLES = {"TCPROF_ALONE", "TCPROF_RUN"}  # what tcprof itself has added to an export, see nsys_sqlite.export
@@ -234,6 +235,8 @@ def make_export(nsys: Nsys, report: Path) -> Path:
                     f"nsys {nsys.version_text} exported {report}, but the result is bad: {error.message}"
                 ) from error
             _keep_own_tables(export, made)
+            with suppress(sqlite3.Error):
+                add_steps(made, report)
             if made.stat().st_mtime_ns < recorded:  # by a file server's clock: it would seem old, and be made each time
                 os.utime(made, ns=(recorded, recorded))
             made.replace(export)

@@ -35,14 +35,23 @@ class Completed:
         return ""
 
 
-def run_quietly(argv: Sequence[str], timeout_s: float | None = None) -> Completed:
+def run_quietly(argv: Sequence[str], timeout_s: float | None = None, *, in_own_group: bool = False) -> Completed:
     """Runs a program and returns what it said.
+
+    Args:
+        in_own_group: Whether a terminal's Ctrl-C does not reach it.
 
     Raises:
         NsysError: It cannot be started, or does not end in time.
     """
     try:
-        process = subprocess.Popen(list(argv), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0 if in_own_group else None,
+        )
     except OSError as error:
         raise not_startable(argv[0], error) from error
     try:

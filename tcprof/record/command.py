@@ -1,20 +1,28 @@
 """From options to nsys's command line; nothing is run here."""
 
 import getpass
+import os
 import re
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
+from tcprof.nsys.run import run_quietly
 from tcprof.record.program import MODULE_OPTION
 
 LOWEST_FREQUENCY_HZ = 10
 HIGHEST_FREQUENCY_HZ = 200_000
 _ENDS = re.compile(r"none|stop|stop-shutdown|repeat(:[1-9]\d*)?|repeat-shutdown:[1-9]\d*")
+_LONGEST_S = 60.0
+_ENDED_BY_NSYS = {  # options with which captures are not tcprof's to begin and end
+    *("--capture-range", "--nvtx-capture", "--delay", "--duration", "--start-later"),
+    *("--output", "--session", "--session-new", "--stop-on-exit", "--export", "--stats"),
+}
 _SHORT = {
     "-t": "--trace",
     "-s": "--sample",
@@ -60,7 +68,7 @@ class RecordOptions:
     # nsys's own default, so that kernels of that length are distinguished, and a tenth of the 200 kHz at which nsys's
     # buffers overflow on machines with more than one GPU.
     frequency_hz: int = 20_000
-    trace: str = "cuda,nvtx,osrt"  # what to trace beside the metrics, in nsys's words
+    trace: str = "cuda,nvtx"  # what to trace beside the metrics, in nsys's words
     gpus: str = "all"  # the GPUs to sample, in nsys's words: ``all``, ``none`` or numbers such as ``0,2``
     # What to sample: ``tcprof`` (tensor cycles, where available), ``default`` (nsys's own set for the chip), or a
     # metric-set file.
@@ -72,7 +80,12 @@ class RecordOptions:
     # each one, of N at most; or what else nsys knows.
     capture_range_end: str = "stop"
     delay_s: float | None = None  # seconds to wait before recording
-    duration_s: float | None = None  # seconds to record; nsys then ends the program. None to its end
+    # Seconds to record at most. None for 60 if the program makes no steps, and with ``whole`` for its end. nsys itself
+    # ends the program after them if there is a capture range or a delay.
+    duration_s: float | None = None
+    steps: int = 20  # how many are recorded, or for 3 s if that is more
+    whole: bool = False  # whether all of the program is recorded, not some of its steps
+    stop: bool = False  # whether the program ends with the recording
     cuda_graph_trace: str | None = None  # ``graph`` or ``node``; None for nsys's default
     # What of a program that imports PyTorch gets ranges: ``modules`` (with its steps and their phases), ``ops`` too, or
     # these with their ``shapes``; ``auto`` for modules, unless the environment variable TCPROF_ANNOTATE says otherwise;
@@ -80,6 +93,17 @@ class RecordOptions:
     annotate: str = "auto"
     # Further options for nsys. Where they name an option that is also set here, they win.
     extra_args: tuple[str, ...] = ()
+
+    @property
+    def longest_s(self) -> float:
+        """Seconds that a program is recorded for that makes no steps."""
+        return _LONGEST_S if self.duration_s is None else self.duration_s
+
+    @property
+    def follows_steps(self) -> bool:
+        """Whether tcprof itself ends the recording, and not nsys where the options for it say so."""
+        is_plain = self.capture_range == "none" and self.delay_s is None
+        return is_plain and name_options(self.extra_args).isdisjoint(_ENDED_BY_NSYS)
 
     @property
     def in_captures(self) -> bool:
@@ -94,26 +118,66 @@ def build_profile_command(
     program: Sequence[str],
     report: ReportFiles,
     metric_set: Path | None = None,
+    session: str = "",
 ) -> list[str]:
     """The command that records a program.
 
     CPU sampling and context switches are off: no figure of tcprof needs them, and they cost time and space. GPU metrics
     are left out where no GPU here can be sampled, so that ranges and kernels are recorded nevertheless.
+
+    Args:
+        session: A name by which tcprof starts and stops captures meanwhile; empty where nsys does all by itself.
     """
     ours = [
         f"--trace={options.trace}",
         *_gpu_metrics(capabilities, options, metric_set),
         *_capture_range(options.capture_range, options.capture_range_end),
-        *_stretch(options),
+        *_stretch(replace(options, duration_s=None) if session else options),
         *([f"--run-as={getpass.getuser()}"] if nsys.prefix else []),  # nsys is root, the program is the user's
-        "--sample=none",
-        "--cpuctxsw=none",
-        "--force-overwrite=true",
-        f"--output={report.output}",
+        *([f"--session-new={session}"] if session else []),
+        *_collection(report),
     ]
     theirs = name_options(options.extra_args)
     kept = [option for option in ours if _singular(option.partition("=")[0]) not in theirs]
     return [*nsys.prefix, str(nsys.path), "profile", *kept, *options.extra_args, *program]
+
+
+def _collection(report: ReportFiles) -> tuple[str, ...]:
+    return ("--sample=none", "--cpuctxsw=none", "--force-overwrite=true", f"--output={report.output}")
+
+
+@dataclass(frozen=True)
+class SessionCommands:
+    """What ends the first capture of a session, and makes another one."""
+
+    session: str
+    start: tuple[str, ...]
+    stop: tuple[str, ...]
+    second: ReportFiles  # which nsys then writes
+
+
+def _join_values(args: Sequence[str]) -> list[str]:
+    """Long options with their values in one argument each."""
+    pairs = zip(args, (*args[1:], ""), strict=False)
+    return [arg if "=" in arg else f"{arg}={value}" for arg, value in pairs if arg.startswith("--")]
+
+
+def build_session_commands(
+    nsys: Nsys, capabilities: Capabilities, options: RecordOptions, report: ReportFiles, metric_set: Path | None
+) -> SessionCommands:
+    """The commands for a session of its own that records a program as ``build_profile_command`` does."""
+    name = f"tcprof-{os.getpid()}-{secrets.token_hex(4)}"
+    session = f"--session={name}"
+    second = ReportFiles(report.base.with_name(f".{report.base.name}.{name}"))
+    known = run_quietly([str(nsys.path), "start", "--help"]).output
+    theirs = [arg for arg in _join_values(options.extra_args) if f"{arg.partition('=')[0]}=" in known]
+    kept = [
+        each
+        for each in (*_gpu_metrics(capabilities, options, metric_set), *_collection(second))
+        if _singular(each.partition("=")[0]) not in name_options(theirs)
+    ]
+    program = (*(("sudo", "-n", *nsys.prefix[1:]) if nsys.prefix else ()), str(nsys.path))
+    return SessionCommands(name, (*program, "start", session, *kept, *theirs), (*program, "stop", session), second)
 
 
 def check_options(capabilities: Capabilities, options: RecordOptions) -> None:

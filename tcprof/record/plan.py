@@ -21,9 +21,16 @@ from tcprof.nsys.export import make_export, read_sampled_metrics
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
 from tcprof.nsys.run import explain, run_quietly
-from tcprof.record.command import RecordOptions, build_profile_command, check_options, name_options
+from tcprof.record.command import (
+    RecordOptions,
+    build_profile_command,
+    build_session_commands,
+    check_options,
+    name_options,
+)
 from tcprof.record.diagnosis import Diagnosis, diagnose
 from tcprof.record.program import annotated
+from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import one_at_a_time
 
 CLEAN_HZ = 200_000  # samples a second of all GPUs together that were recorded without loss; twice as many overflowed
@@ -49,11 +56,21 @@ class Plan:
     gpus: tuple[GpuSupport, ...]  # the GPUs that are sampled
     bytes_per_s: float  # estimated size of the samples in the export, for each second; 0 without samples
     notes: tuple[str, ...]  # what will be recorded less well than it could be, and why
-    processes: Path  # the folder to which processes that are annotated write which rank they are
+    processes: Path  # the folder to which processes that are annotated write which rank they are, and their steps
 
-    def build_command(self, report: ReportFiles) -> list[str]:
+    def build_command(self, report: ReportFiles, session: str = "") -> list[str]:
         """Nsys's command line for a report."""
-        return build_profile_command(self.nsys, self.capabilities, self.options, self.program, report, self.metric_set)
+        return build_profile_command(
+            self.nsys, self.capabilities, self.options, self.program, report, self.metric_set, session
+        )
+
+    def make_capture(self, report: ReportFiles) -> tuple[StepCapture | None, list[str]]:
+        """What begins and ends captures for a report, if that is not left to nsys; and nsys's command line."""
+        if not self.options.follows_steps:
+            return None, self.build_command(report)
+        commands = build_session_commands(self.nsys, self.capabilities, self.options, report, self.metric_set)
+        capture = StepCapture(commands, self.options, self.processes, report)
+        return capture, self.build_command(report, commands.session)
 
 
 @contextmanager

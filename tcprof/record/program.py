@@ -14,7 +14,7 @@ from tcprof.errors import InputError, UsageError
 MODULE_OPTION = "-m"
 AUTO, OFF = "auto", "off"
 # As tcprof.annotate reads them.
-LEVEL_VARIABLE, STEP_TIMES_VARIABLE, PROCESSES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_STEP_TIMES", "TCPROF_PROCESSES"
+LEVEL_VARIABLE, PROCESSES_VARIABLE = "TCPROF_ANNOTATE", "TCPROF_PROCESSES"
 _ANNOTATION = Path(__file__).parents[1] / "annotate" / "startup"  # what Python runs at its start if it is on PYTHONPATH
 
 
@@ -84,23 +84,19 @@ def find_program(args: Sequence[str], python: str = sys.executable, *, is_here: 
     )
 
 
-def annotated(
-    command: tuple[str, ...], level: str, step_times: Path | None = None, processes: Path | None = None
-) -> tuple[str, ...]:
+def annotated(command: tuple[str, ...], level: str, processes: Path | None = None) -> tuple[str, ...]:
     """Has the program, and every Python that it starts, annotate itself once it imports PyTorch: ``tcprof.annotate``.
 
     The environment is set in the command, so that what is printed can be run as it stands.
 
     Args:
-        step_times: A folder that the times of its steps are written to, in place of ranges.
-        processes: A folder that each process writes to which rank it is, see ``tcprof.identity``.
+        processes: A folder that each process writes to which rank it is, see ``tcprof.identity``, and its steps.
     """
     if level == OFF:
         return command
     folders = os.pathsep.join(filter(None, (str(_ANNOTATION), os.environ.get("PYTHONPATH"))))
     chosen = () if level == AUTO else (f"{LEVEL_VARIABLE}={level}",)
-    asked = {STEP_TIMES_VARIABLE: step_times, PROCESSES_VARIABLE: processes}
-    written = (f"{name}={folder}" for name, folder in asked.items() if folder is not None)
+    written = () if processes is None else (f"{PROCESSES_VARIABLE}={processes}",)
     return ("env", f"PYTHONPATH={folders}", *chosen, *written, *command)
 
 

@@ -8,13 +8,16 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
+import pandas as pd
+
 from tcprof.errors import InputError, MachineError, NsysError, StoppedError
+from tcprof.frames import UNPROFILED
 from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys.export import check_export_place
 from tcprof.nsys.locate import Nsys, import_stream, survey_nsys
@@ -23,6 +26,7 @@ from tcprof.nsys.run import Completed, explain, run_quietly
 from tcprof.record.command import name_options
 from tcprof.record.plan import Plan
 from tcprof.record.program import find_program, level_of, name_report
+from tcprof.record.step_capture import StepCapture
 from tcprof.record.turns import run_in_turn
 from tcprof.version import __version__
 
@@ -37,6 +41,9 @@ class RecordedRun:
     program_status: int
     was_stopped: bool = False  # whether the user, or a job scheduler, ended it
     identity: Identity = field(default_factory=Identity)  # what it is of, as far as nsys does not know it
+    # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
+    unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
+    notes: tuple[str, ...] = ()  # why less is recorded than was asked for
     output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
 
 
@@ -87,19 +94,44 @@ class Session:
                 each.check(force)
                 check_export_place(each)
 
-    def record(self, plan: Plan, report: ReportFiles) -> RecordedRun:
-        """Records the program once, into one of ``reports``; see ``record``."""
-        run = record(plan.nsys, plan.build_command(report), report)
-        identity = read_processes(plan.processes).or_else(self._identity)
-        identity = replace(identity, annotation=level_of(plan.options.annotate), job=self._job or identity.job)
-        run = replace(run, identity=identity)
-        for path in run.reports if plan.nsys.prefix else ():
-            give_back(path)
-        return run
+    def record(
+        self, plan: Plan, report: ReportFiles, when_ready: Callable[[RecordedRun], object] | None = None
+    ) -> RecordedRun:
+        """Records the program once, into one of ``reports``; see ``record``.
+
+        Args:
+            when_ready: Takes the run once its report is written, where the program goes on; else nothing.
+        """
+        complete = self._remember(plan)
+        capture, argv = plan.make_capture(report)
+
+        def show(run: RecordedRun) -> None:
+            if when_ready is not None:
+                when_ready(complete(run))
+
+        return complete(record(plan.nsys, argv, report, capture, show))
+
+    def _remember(self, plan: Plan) -> Callable[[RecordedRun], RecordedRun]:
+        """What completes the run of a plan, the same way each time: what its processes wrote is read once."""
+        known: list[Identity] = []
+
+        def complete(run: RecordedRun) -> RecordedRun:
+            if not known:
+                identity = read_processes(plan.processes).or_else(self._identity)
+                annotation = level_of(plan.options.annotate)
+                known.append(replace(identity, annotation=annotation, job=self._job or identity.job))
+            for path in run.reports if plan.nsys.prefix else ():
+                give_back(path)
+            return replace(run, identity=known[0])
+
+        return complete
 
 
 def read_processes(folder: Path) -> Identity:
-    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``; it is removed."""
+    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``; it is removed.
+
+    So are their steps.
+    """
     processes: dict[int | None, dict[str, str]] = {}
     files = [path for path in folder.glob("[0-9]*") if path.is_file() and not path.is_symlink()]
     for path in sorted(files, key=lambda path: path.stat().st_mtime_ns):
@@ -107,23 +139,46 @@ def read_processes(folder: Path) -> Identity:
             known = json.loads(path.read_text(encoding="utf-8")).items()
             processes[int(path.name)] = {name: value for name, value in known if isinstance(value, str)}
         path.unlink(missing_ok=True)
+    for path in folder.glob("*-*"):
+        path.unlink(missing_ok=True)
     versions = ({"torch_version": variables.get("torch_version")} for variables in processes.values())
     return reduce(Identity.or_else, map(Identity.from_facts, versions), identify_launch(processes))
 
 
-def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
+def record(
+    nsys: Nsys,
+    argv: Sequence[str],
+    asked: ReportFiles,
+    capture: StepCapture | None = None,
+    when_ready: Callable[[RecordedRun], object] = lambda _: None,
+) -> RecordedRun:
     """Runs a recording to its end.
 
     The program's output appears as it comes. Ctrl-C and SIGTERM end the program, and the report is still written. A raw
     recording that nsys could not turn into a report is imported, if any importer here can.
+
+    Args:
+        capture: What begins and ends captures meanwhile.
+        when_ready: Takes the run once its report is written, where the program goes on.
 
     Raises:
         NsysError: There is no report afterwards; the message says why and what to do.
         StoppedError: The user gave the recording up; nothing of it is left.
     """
     before = asked.stamps()
+
+    def finish(done: Completed) -> RecordedRun:
+        reports = _find_reports(nsys, argv, done, asked, before)
+        ended_by_us = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
+        status = 0 if ended_by_us or (capture is not None and capture.has_stopped) else done.status
+        run = RecordedRun(reports, status, done.was_stopped, output=done.output)
+        if capture is None:
+            return run
+        return replace(run, unprofiled=capture.read_unprofiled(), notes=tuple(capture.notes))
+
     try:
-        done = run_in_turn(argv)
+        watch = None if capture is None else capture.watch(lambda: when_ready(finish(Completed(0, "", ""))))
+        done = run_in_turn(argv, watch)
     except StoppedError as error:
         left = asked.written_since(before)
         if asked.in_captures and left:  # those of earlier captures are whole
@@ -134,9 +189,17 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
         for path in left:
             path.unlink()  # nsys had begun to write it
         raise
+    finally:
+        if capture is not None:
+            capture.finish()
+    return finish(done)
+
+
+def _find_reports(
+    nsys: Nsys, argv: Sequence[str], done: Completed, asked: ReportFiles, before: dict[Path, tuple[int, ...]]
+) -> tuple[Path, ...]:
     placed = asked.written_since(before)
     left = placed or [path for path in _generated(done.stdout) if path.is_file()]
-    in_time = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
     misplaced = not placed and re.search(r"Failed to create '.*rep'", done.output)
     reports = [] if misplaced else [path for path in left if path.suffix in REPORT_SUFFIXES]
     whole = {path.with_suffix("") for path in reports}
@@ -144,7 +207,7 @@ def record(nsys: Nsys, argv: Sequence[str], asked: ReportFiles) -> RecordedRun:
     reports += [_import(nsys, done, stream, is_only=len(reports + streams) == 1) for stream in streams]
     if not reports:
         raise _failure(argv, done, left)
-    return RecordedRun(tuple(reports), 0 if in_time else done.status, done.was_stopped, output=done.output)
+    return tuple(reports)
 
 
 def _failure(argv: Sequence[str], done: Completed, left: Sequence[Path]) -> NsysError:

@@ -16,6 +16,7 @@ from tcprof.nsys.run import Completed
 from tcprof.record.command import runs_on
 from tcprof.record.stopping import StatusLine, Stopping, can_catch_signals, caught_signals, is_terminal, start_stoppable
 
+RECORDING, RUNNING = "recording", "running"  # what goes on: until the program ends, or perhaps not so long
 _KEPT_BYTES = 64 * 1024  # of the beginning and of the end of each stream: enough for every message of nsys
 _TICK_S = 0.05  # how late a signal or the program's end may be noticed
 _DRAWN_OVER = re.compile(rb"(?:[^\r\n]*\r)+(?=\[\d+/\d+\] \[)")  # in front of nsys's last progress: "[1/1] [=75% ] x"
@@ -24,7 +25,12 @@ _START_S = 30.0  # nsys 2025 starts a program within 4 s
 _DRAIN_S = 5.0  # how long to read on after the end: something that the program left behind may hold the pipes open
 
 
-def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] | None = None) -> Completed:
+Watch = Callable[[Stopping], str]
+
+
+def run_shown(
+    argv: Sequence[str], *, when_begun: Callable[[], None] | None = None, watch: Watch | None = None
+) -> Completed:
     """Runs a program whose output the user sees at once, with a status line below it.
 
     Both streams go through tcprof so that nsys's messages can be recognised afterwards. The first Ctrl-C, SIGTERM or
@@ -34,6 +40,7 @@ def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] | None = No
     Args:
         argv: nsys's command line.
         when_begun: Called once nsys has started the program, or takes long to.
+        watch: Called again and again while nsys lives; returns what goes on, for the status line.
 
     Raises:
         NsysError: It cannot be started.
@@ -47,7 +54,7 @@ def run_shown(argv: Sequence[str], *, when_begun: Callable[[], None] | None = No
             pumps = (_Pump(process.stdout, sys.stdout, line), _Pump(process.stderr, sys.stderr, line))
             for pump in pumps:
                 pump.start()
-            _follow(process, pumps, received, stopping, line, runs_on=runs_on(argv), when_begun=when_begun)
+            _follow(process, pumps, received, stopping, line, watch or _name_run(argv), when_begun)
     status = process.poll()
     if status is None:  # it could not be killed; so that it is reaped when it ends
         threading.Thread(target=process.wait, daemon=True).start()
@@ -63,8 +70,7 @@ def _follow(
     received: deque[int],
     stopping: Stopping,
     line: StatusLine,
-    *,
-    runs_on: bool,
+    watch: Watch,
     when_begun: Callable[[], None] | None,
 ) -> None:
     """Waits until the program has ended and its output is read; attends to signals and to the line meanwhile."""
@@ -75,7 +81,8 @@ def _follow(
         lives = process.poll() is None
         while received:
             stopping.attend(received.popleft(), nsys_lives=lives)
-        is_writing = not runs_on and pumps[0].has_line("Generating '")
+        doing = watch(stopping) if lives else ""
+        is_writing = doing == RECORDING and pumps[0].has_line("Generating '")
         is_settled = stopping.advance(is_waiting=lives and not is_writing)
         now = time.monotonic()
         if when_begun is not None and now >= look_at:
@@ -89,9 +96,14 @@ def _follow(
         if read_until is not None and is_settled and (is_all or now > read_until):
             return
         if can_catch_signals():
-            doing = "running" if runs_on else "recording"
-            line.draw(_describe(f"{doing} {int(now - began)} s", stopping, is_writing=is_writing, has_ended=not lives))
+            shown = f"{doing} {int(now - began)} s"
+            line.draw(_describe(shown, stopping, is_writing=is_writing, has_ended=not lives))
         time.sleep(_TICK_S)
+
+
+def _name_run(argv: Sequence[str]) -> Watch:
+    doing = RUNNING if runs_on(argv) else RECORDING
+    return lambda _: doing
 
 
 def _describe(doing: str, stopping: Stopping, *, is_writing: bool, has_ended: bool) -> str:

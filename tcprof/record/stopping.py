@@ -245,6 +245,11 @@ class Stopping:
             else "Killing what nsys has left."
         )
 
+    def end_program(self) -> None:
+        """End the program, whose report is written."""
+        self._family.gather()
+        self._pass_on(signal.SIGTERM)
+
     def advance(self, *, is_waiting: bool) -> bool:
         """Kills what has outlived its time, and names the program that nsys waits for.
 

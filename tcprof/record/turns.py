@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tcprof.nsys.capabilities import PATIENCE_S
 from tcprof.nsys.run import SAMPLER_HELD, Completed, explain
-from tcprof.record.run_shown import run_shown
+from tcprof.record.run_shown import Watch, run_shown
 
 
 @contextmanager
@@ -30,15 +30,15 @@ def one_at_a_time() -> Iterator[None]:
         yield
 
 
-def run_in_turn(argv: Sequence[str]) -> Completed:
+def run_in_turn(argv: Sequence[str], watch: Watch | None = None) -> Completed:
     """Runs nsys, alone until the program has begun, if it samples; again where the GPU was held for a moment."""
     if not any(arg.startswith("--gpu-metrics-device") for arg in argv):
-        return run_shown(argv)
+        return run_shown(argv, watch=watch)
     with ExitStack() as turn:
         turn.enter_context(one_at_a_time())
         until = time.monotonic() + PATIENCE_S
         while True:
-            done = run_shown(argv, when_begun=turn.close)
+            done = run_shown(argv, when_begun=turn.close, watch=watch)
             is_refused = done.output.lstrip().startswith("Illegal ") and explain(done.output) is SAMPLER_HELD
             if not done.status or done.was_stopped or not is_refused or time.monotonic() > until:
                 return done

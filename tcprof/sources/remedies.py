@@ -53,7 +53,7 @@ REMEDIES: Mapping[Recorder, Remedies] = MappingProxyType(
             ),
             more_steps=("tcprof profile ...  # with more steps",),
             repeat=f"{_SEVERAL}: tcprof profile --repeat 5.",
-            unprofiled="--unprofiled",
+            unprofiled="'tcprof profile'",
         ),
         "torch": Remedies(
             file=COPY_TRACE_AGAIN,

@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -74,6 +75,8 @@ def main() -> int:
     command, rest = arguments[0], arguments[1:]
     if command == "export":
         return export(rest)
+    if command in ("start", "stop") and rest[0] != "--help":
+        return control(command, rest)
     if rest and (rest[0] == "--help" or rest[0].endswith("=help")):
         return say_help(rest[0])
     return profile(rest)
@@ -128,7 +131,13 @@ def profile(arguments: list[str]) -> int:
         sys.stderr.write(REFUSALS["busy"])
         return 1
     base = Path(next(o.partition("=")[2] for o in options if o.startswith("--output=")).replace("%%", "%"))
+    session = next((o.partition("=")[2] for o in options if o.startswith("--session-new=")), "")
+    if session:
+        control("start", [f"--session={session}", f"--output={base}"])
     status = run_program(arguments[len(options) :])
+    if session and not Path(tempfile.gettempdir(), session).read_text():  # nothing is recorded any more
+        return status
+    base = Path(Path(tempfile.gettempdir(), session).read_text()) if session else base
     say("Generating '/tmp/nsys-report-40b7.qdstrm'")
     if MODE == "qdstrm":
         base.with_name(base.name + ".qdstrm").write_bytes(b"U3w[END]NVIDIA Nsight Systems Stream 2025.3.2.474")
@@ -160,6 +169,25 @@ def profile(arguments: list[str]) -> int:
         base.with_name(base.name + suffix).write_bytes(REPORT)
         say(f"[1/1] [0%      ] {base.name}\r[1/1] [====100%] {base.name}\nGenerated:\n    {base}{suffix}")
     return status
+
+
+def control(command: str, options: list[str]) -> int:
+    """A capture of a session begins, or ends with its report: ``profile`` begins the first."""
+    session, output = (
+        next((o.partition("=")[2] for o in options if o.startswith(f"--{name}=")), "") for name in ("session", "output")
+    )
+    state = Path(tempfile.gettempdir(), session)
+    if command == "start" and MODE == "no_start" and state.exists():
+        sys.stderr.write("Configuring is not allowed in this state.\n")
+        return 1
+    if command == "start":
+        state.write_text(output)
+    elif not state.read_text():
+        return 1
+    else:
+        Path(f"{state.read_text()}.nsys-rep".replace("%%", "%")).write_bytes(REPORT)
+        state.write_text("")
+    return 0
 
 
 def run_program(program: list[str]) -> int:

@@ -87,7 +87,6 @@ def test_a_server_that_never_begins_one(run, machine: Path, monkeypatch, capfd) 
     [
         (("--capture-range", "cudaProfilerApi", "--capture-range-end", "repeat:0"), "cannot follow"),
         (("--capture-range-end", "repeat:2"), "--capture-range-end needs a capture range"),
-        ((*CAPTURES, "--unprofiled"), "cannot be run once more without nsys"),
     ],
 )
 def test_options_that_make_no_sense(run, machine: Path, options: tuple[str, ...], said: str, capfd) -> None:

@@ -26,7 +26,7 @@ def test_default_command(h200: Capabilities):
     assert build(h200) == [
         "/opt/nsys",
         "profile",
-        "--trace=cuda,nvtx,osrt",
+        "--trace=cuda,nvtx",
         "--gpu-metrics-devices=all",
         "--gpu-metrics-frequency=20000",
         "--sample=none",
@@ -81,7 +81,7 @@ def test_without_a_gpu_to_sample_the_rest_is_recorded():
     assert command == [
         "/opt/nsys",
         "profile",
-        "--trace=cuda,nvtx,osrt",
+        "--trace=cuda,nvtx",
         "--sample=none",
         "--cpuctxsw=none",
         "--force-overwrite=true",
@@ -123,8 +123,8 @@ def test_frequency_that_nsys_cannot_do(h200: Capabilities, frequency: int):
 @pytest.mark.parametrize(
     ("extra", "dropped"),
     [
-        (("--trace=cuda",), "--trace=cuda,nvtx,osrt"),
-        (("-t", "cuda"), "--trace=cuda,nvtx,osrt"),
+        (("--trace=cuda",), "--trace=cuda,nvtx"),
+        (("-t", "cuda"), "--trace=cuda,nvtx"),
         (("-scpu",), "--sample=none"),
         (("--gpu-metrics-device=0",), "--gpu-metrics-devices=all"),
         (("-o", "other"), "--output=out/run"),

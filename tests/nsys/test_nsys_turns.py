@@ -85,9 +85,9 @@ def test_a_turn_lasts_until_the_program_has_begun(machine, general_set, lock: Pa
     free = []
     run_shown = turns.run_shown
 
-    def watch(argv, *, when_begun):
+    def watch(argv, *, when_begun, watch):
         free.append(can_lock(lock))
-        return run_shown(argv, when_begun=lambda: (when_begun(), free.append(can_lock(lock))))
+        return run_shown(argv, when_begun=lambda: (when_begun(), free.append(can_lock(lock))), watch=watch)
 
     monkeypatch.setattr(turns, "run_shown", watch)
     session = Session(["sh", "-c", "until [ -e go ]; do sleep 0.05; done"])

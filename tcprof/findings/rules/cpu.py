@@ -107,7 +107,7 @@ def launch_bound(step: Step) -> list[Advice]:
     ]
     surer = _ABOUT_OPS if has_ops else "" if step.is_timed_alone else _ABOUT_RECORDING
     if surer and (option := step.remedies.unprofiled):
-        surer += f" Record with --annotate modules {option}." if has_ops else f" Measure it with {option}."
+        surer += " Record with --annotate modules." if has_ops else f" Measure it with {option}."
     about = about_step(step)
     return [make_advice(step, "launch-bound", text, options, about, evidence, _confidence(step, gain), surer)]
 

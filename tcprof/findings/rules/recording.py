@@ -79,4 +79,5 @@ def idle_or_tracer(step: Step, earlier: Collection[str]) -> list[Advice]:
         "slows each launch",
         "Whether an unprofiled run waits for the CPU is unknown.",
     )
-    return [_record_again(step, "idle-or-tracer", text, ("tcprof profile --unprofiled ...",), about_step(step))]
+    code = ("tcprof profile ...  # times unprofiled steps, too",)
+    return [_record_again(step, "idle-or-tracer", text, code, about_step(step))]

@@ -1,0 +1,133 @@
+"""When a program is annotated: while ``tcprof profile`` records it; in between its steps are timed; afterwards nothing.
+
+The recorder writes the phase into a file of one byte, which every process of the program maps and looks at where a step
+ends. The processes write a line for each step into files of their own, by which the recorder sees how far they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import mmap
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcprof.annotate.processes import PROCESSES
+from tcprof.annotate.step_times import StepTimes
+from tcprof.annotate.steps import DOMAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tcprof.annotate.steps import Ranges
+
+CONTROL, OWN_RANGES, STEPS = "phase", "own-ranges", "steps-"  # files in the folder PROCESSES; the last with its number
+RECORDED, TIMED, OVER = b"r", b"t", b"o"  # what the file CONTROL holds
+
+
+class _Nothing:
+    """Ranges that are not written."""
+
+    mark: Callable[[str], object] | None = None
+
+    def push(self, name: str) -> None:
+        """See ``Ranges``."""
+
+    def pop(self) -> None:
+        """See ``Ranges``."""
+
+    def start(self, name: str) -> Any:
+        """See ``Ranges``."""
+
+    def end(self, handle: Any) -> None:
+        """See ``Ranges``."""
+
+
+class Window:
+    """Ranges that go where the phase wants them: see ``tcprof.annotate.steps.Ranges``.
+
+    Args:
+        ranges: What they are in the recording. Where nobody writes a phase, that is for good.
+    """
+
+    def __init__(self, ranges: Ranges, torch: Any) -> None:
+        self._recorded, self._torch = ranges, torch
+        self._control: Any = None
+        self._folder = os.environ.get(PROCESSES, "")
+        self._files: dict[int, int] = {}  # by process: one that is forked has a file of its own
+        with contextlib.suppress(OSError, ValueError), open(f"{self._folder}/{CONTROL}", "rb") as file:  # noqa: PTH123
+            self._control = mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_READ)
+        self.phase = RECORDED if self._control is None else self._control[:]
+        self._begin_phase()
+        self._forget = notice_ranges(torch, self._note_ranges) if self._control is not None else _Nothing().pop
+
+    def _note_ranges(self) -> None:
+        with contextlib.suppress(OSError):
+            Path(self._folder, OWN_RANGES).touch()
+
+    def _begin_phase(self) -> None:
+        self._times = StepTimes(self._write, self._torch)
+        chosen = {RECORDED: self._recorded, TIMED: self._times}.get(self.phase, _Nothing())
+        self.push, self.pop, self.start, self.end = chosen.push, chosen.pop, chosen.start, chosen.end
+        self.mark = chosen.mark
+
+    def follow(self) -> bool:
+        """A step has ended on this thread; return whether another phase has begun."""
+        if self._control is None:
+            return False
+        if self.phase == RECORDED:
+            self._write(f"r {time.perf_counter_ns()}\n")
+        phase = self._control[:]
+        if phase == self.phase or self.phase == OVER:
+            return False
+        self.phase = phase
+        self._forget()
+        self._begin_phase()
+        return True
+
+    def close(self) -> None:
+        """Write what is left to write of the steps that were timed."""
+        self._times.write_all()
+
+    def _write(self, line: str) -> None:
+        process = os.getpid()
+        if process not in self._files:
+            path = f"{self._folder}/{STEPS}{process}"
+            self._files[process] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(self._files[process], line.encode("ascii"))
+
+
+def notice_ranges(torch: Any, note: Callable[[], object]) -> Callable[[], None]:
+    """Call a function once the program opens an NVTX range, by PyTorch or the package nvtx; return what ends that."""
+    replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def restore() -> None:
+        while replaced:
+            owner, name, original, ours = replaced.pop()
+            if getattr(owner, name, None) is ours:
+                setattr(owner, name, original)
+
+    def replace(owner: Any, name: str) -> None:
+        original = getattr(owner, name, None)
+        if original is None:
+            return
+
+        @functools.wraps(original, updated=())
+        def noticed(*args: Any, **kwargs: Any) -> Any:
+            if DOMAIN not in (*args, *kwargs.values()):
+                restore()
+                note()
+            return original(*args, **kwargs)
+
+        replaced.append((owner, name, original, noticed))
+        setattr(owner, name, noticed)
+
+    for name in ("range_push", "range_start"):
+        replace(getattr(torch.cuda, "nvtx", None), name)
+    package = sys.modules.get("nvtx")
+    for owner in (package, getattr(package, "nvtx", None)):
+        replace(owner, "get_domain" if hasattr(owner, "get_domain") else "Domain")
+    return restore

@@ -1,0 +1,252 @@
+"""Record some steps of a program, and let it go on: two captures, with unprofiled steps between them.
+
+nsys records from the program's start, so that nothing of a short one is lost, until it has seen the first steps. Then
+the program runs unrecorded while the annotation times its steps. Then steps are recorded, and the annotation leaves the
+program. ``nsys start`` and ``nsys stop`` do this from without: cudaProfilerStop, from within, would hold the program up
+while nsys writes the report (3 to 5 s on an H200), and a program without CUDA cannot call it.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from tcprof.errors import NsysError
+from tcprof.frames import UNPROFILED
+from tcprof.nsys.report import REPORT_SUFFIX, STREAM_SUFFIX, ReportFiles
+from tcprof.nsys.run import run_quietly
+from tcprof.record.command import RecordOptions, SessionCommands
+from tcprof.record.run_shown import RECORDING, RUNNING
+from tcprof.record.stopping import Stopping
+from tcprof.record.turns import one_at_a_time
+
+# As tcprof.annotate.window has them.
+_CONTROL, _OWN_RANGES, _STEPS = "phase", "own-ranges", "steps-"
+_RECORDED, _TIMED, _OVER = b"r", b"t", b"o"
+
+_TICK_S = 0.05
+_FIRST_S, _OWN_RANGES_S = 3.0, 30.0  # of the first capture, after its first step; where the program opens ranges itself
+_ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
+_LEAST_S, _MOST_S = 3.0, 30.0  # of the second capture
+_FEWEST_STEPS = 5  # for which the second capture is the report, unless the first has fewer
+_LEAVE_S = 0.2  # for ranges that are open when the annotation ends
+_PATIENCE_S = 120.0  # nsys takes 1 to 5 s to write a report
+_RETRY_S = 10.0  # another nsys may hold the GPU for a moment
+
+
+@dataclass
+class _StepLog:
+    """What a process has written of its steps."""
+
+    recorded: list[int] = field(default_factory=list)  # their ends, in ns
+    timed: list[tuple[bool, int, int]] = field(default_factory=list)  # whether they train; begins and ends, in ns
+    size: int = 0  # bytes that were read
+
+
+class StepCapture(threading.Thread):
+    """Starts and stops captures while nsys runs a program.
+
+    Args:
+        commands: nsys's command lines for its session.
+        folder: Where the processes of the program write their steps.
+        report: What nsys writes first, and what the report is called in the end.
+    """
+
+    def __init__(self, commands: SessionCommands, options: RecordOptions, folder: Path, report: ReportFiles) -> None:
+        super().__init__(daemon=True)
+        self._commands, self._options, self._folder, self._report = commands, options, folder, report
+        self._has_ended = threading.Event()  # the program
+        self._began = time.monotonic()
+        self._logs: dict[int, _StepLog] = {}
+        self._unprofiled_from: dict[int, int] | None = None  # of each process the first unprofiled step
+        self._unprofiled_to: dict[int, int] | None = None
+        self._first_steps = 0  # in the first capture
+        self._has_second = False
+        self.is_ready = threading.Event()  # the report is written, though the program may go on
+        self._is_shown = False
+        self.has_stopped = False  # the program
+        self._doing = RECORDING
+        self.notes: list[str] = []
+        (folder / _CONTROL).write_bytes(_RECORDED)
+
+    def watch(self, when_ready: Callable[[], object]) -> Callable[[Stopping], str]:
+        """What is called again and again while nsys runs the program; ``when_ready`` is, once the report is written."""
+
+        def watch(stopping: Stopping) -> str:
+            if self.ident is None:
+                self.start()
+            if self.is_ready.is_set() and not self._is_shown:
+                self._is_shown = True
+                self.has_stopped = self._options.stop and not stopping.is_asked
+                if self.has_stopped:
+                    stopping.end_program()
+                when_ready()
+            return self._doing
+
+        return watch
+
+    def run(self) -> None:
+        """Make the captures, one after the other, until the program has ended."""
+        if not self._wait_until(self._is_first_over):
+            return
+        self._first_steps = len(self._lead().recorded)
+        has_own_ranges = (self._folder / _OWN_RANGES).exists()
+        goes_on = not self._options.whole and any(self._folder.glob("[0-9]*"))  # processes that use PyTorch
+        self._enter(_TIMED if goes_on else _OVER, RUNNING)
+        if not self._end_capture():
+            return
+        if not goes_on or (self._time_steps() and (has_own_ranges or self._capture_again())):
+            self._conclude()
+
+    def _conclude(self) -> None:
+        self._enter(_OVER, RUNNING)
+        self.is_ready.set()
+
+    def _enter(self, phase: bytes, doing: str) -> None:
+        with (self._folder / _CONTROL).open("r+b") as file:  # in place: it is mapped
+            file.write(phase)
+        self._doing = doing
+
+    def _wait_until(self, is_met: Callable[[], bool]) -> bool:
+        """Read the steps again and again; return false where the program ends before the condition is met."""
+        while not self._has_ended.wait(_TICK_S):
+            self._read_logs()
+            if is_met():
+                return True
+        return False
+
+    def _is_first_over(self) -> bool:
+        age, ends = time.monotonic() - self._began, self._lead().recorded
+        if self._options.whole:
+            return self._options.duration_s is not None and age > self._options.duration_s
+        if age > self._options.longest_s:
+            return True
+        since_step = (time.perf_counter_ns() - ends[0]) / 1e9 if ends else 0.0
+        if (self._folder / _OWN_RANGES).exists():
+            return since_step > _OWN_RANGES_S
+        return len(ends) >= self._options.steps or since_step > _FIRST_S
+
+    def _time_steps(self) -> bool:
+        """Wait for enough unprofiled steps; the one that goes on is none."""
+        self._read_logs()
+        begun = {process: len(log.timed) + 1 for process, log in self._logs.items()}
+        self._unprofiled_from, self._doing = begun, "timing unprofiled steps"
+        began = time.monotonic()
+
+        def is_enough() -> bool:
+            age = time.monotonic() - began
+            count = max((len(log.timed) - begun.get(process, 1) for process, log in self._logs.items()), default=0)
+            return any(count >= fewest and age >= least_s for fewest, least_s in _ENOUGH_TIMED)
+
+        is_met = self._wait_until(is_enough)
+        self._unprofiled_to = {process: len(log.timed) for process, log in self._logs.items()} if is_met else None
+        return is_met
+
+    def _capture_again(self) -> bool:
+        """Record steps, and have them for the report; return false where the program ended meanwhile."""
+        if not self._begin_capture():
+            return True
+        self._has_second = True
+        self._enter(_RECORDED, RECORDING)
+        began = time.monotonic()
+
+        def is_over() -> bool:
+            age, count = time.monotonic() - began, self._count_second()
+            limit_s = min(_MOST_S, self._options.longest_s)
+            return age > (_LEAST_S if count >= self._options.steps else limit_s if count > 1 else 2 * limit_s)
+
+        if not self._wait_until(is_over):
+            return False
+        self._enter(_OVER, RUNNING)
+        self._has_ended.wait(_LEAVE_S)
+        return self._end_capture() and self._choose()
+
+    def _begin_capture(self) -> bool:
+        until = time.monotonic() + _RETRY_S
+        while not self._has_ended.is_set():
+            with one_at_a_time():
+                done = run_quietly(self._commands.start, timeout_s=_PATIENCE_S, in_own_group=True)
+            if done.status == 0:
+                return True
+            if time.monotonic() > until:
+                self.notes.append(f"only the first steps are recorded: nsys start said: {done.last_lines(1)}")
+                break
+            self._has_ended.wait(1)
+        return False
+
+    def _end_capture(self) -> bool:
+        with suppress(NsysError):
+            done = run_quietly(self._commands.stop, timeout_s=_PATIENCE_S, in_own_group=True)
+            if done.status == 0:
+                return not self._has_ended.is_set()
+            if not self._has_ended.is_set():
+                self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
+        return False
+
+    def finish(self) -> None:
+        """The program has ended, and nsys has written what it recorded."""
+        self._has_ended.set()
+        if self.ident is not None:
+            self.join(_PATIENCE_S)
+        if not self.is_ready.is_set():
+            self._read_logs()
+            self._choose()
+
+    def _choose(self) -> bool:
+        """Make the second capture the report if it holds steps enough."""
+        second = self._commands.second.base
+        is_better = self._has_second and self._count_second() >= min(_FEWEST_STEPS, self._first_steps)
+        for path in (second.with_name(second.name + suffix) for suffix in (REPORT_SUFFIX, STREAM_SUFFIX)):
+            if path.is_file() and is_better:
+                self._report.report.unlink(missing_ok=True)
+                path.replace(self._report.report.with_suffix(path.suffix))
+            path.unlink(missing_ok=True)
+        return True
+
+    def _count_second(self) -> int:
+        return len(self._lead().recorded) - self._first_steps
+
+    def _lead(self) -> _StepLog:
+        """The process whose steps count: the first of this host's ranks, else the one with most steps."""
+        ranks = {process: log for process, log in self._logs.items() if self._is_first_rank(process)}
+        return max(
+            (ranks or self._logs).values(), key=lambda log: len(log.recorded) + len(log.timed), default=_StepLog()
+        )
+
+    def _is_first_rank(self, process: int) -> bool:
+        with suppress(OSError, ValueError, AttributeError):
+            known = json.loads((self._folder / str(process)).read_text(encoding="utf-8"))
+            return bool(known.get("LOCAL_RANK") == "0")
+        return False
+
+    def _read_logs(self) -> None:
+        for path in self._folder.glob(f"{_STEPS}[0-9]*"):
+            log = self._logs.setdefault(int(path.name.removeprefix(_STEPS)), _StepLog())
+            with path.open("rb") as file:
+                file.seek(log.size)
+                text = file.read()
+            lines = text[: text.rfind(b"\n") + 1]
+            log.size += len(lines)
+            for kind, *numbers in map(str.split, lines.decode("ascii").splitlines()):
+                if kind == "r":
+                    log.recorded.append(int(numbers[0]))
+                else:
+                    log.timed.append((numbers[0] == "1", int(numbers[1]), int(numbers[2])))
+
+    def read_unprofiled(self) -> pd.DataFrame:
+        """The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``."""
+        first, last = self._unprofiled_from, self._unprofiled_to or {}
+        rows = [
+            (process, *step)
+            for process, log in sorted(self._logs.items() if first is not None else ())
+            for step in log.timed[(first or {}).get(process, 1) : last.get(process)]
+        ]
+        steps = pd.DataFrame(rows, columns=["process", "training", "start_ns", "end_ns"])
+        begin = steps["start_ns"].min() if len(steps) else 0
+        moved = {name: steps[name] - begin for name in ("start_ns", "end_ns")}
+        return UNPROFILED.conform(steps.assign(**moved).sort_values(["process", "start_ns"]))

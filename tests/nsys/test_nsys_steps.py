@@ -1,0 +1,139 @@
+"""What is recorded of a program by itself: its first steps, unprofiled ones, and some more; whatever becomes of it."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from builders import FIXTURES
+
+import tcprof
+from tcprof.nsys.export import make_export
+from tcprof.record import step_capture
+from tcprof.record.step_capture import StepCapture
+
+pytestmark = pytest.mark.torch
+
+pytest.importorskip("torch", reason="the annotation needs torch: pip install 'tcprof[workloads]'")
+
+TRAIN = """
+import os, sys, time
+import torch
+own = torch.nn.Module.__call__, torch.autograd._engine_run_backward
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(count):
+    for step in range(count):
+        net(torch.ones(2, 4)).sum().backward()
+        optimizer.step()
+        time.sleep(0.005)
+def train_until(phase):
+    until = time.monotonic() + 20
+    while open(os.environ["TCPROF_PROCESSES"] + "/phase").read() != phase and time.monotonic() < until:
+        train(1)
+"""
+WHOLE = f"{TRAIN}\ntrain_until('o'); train(2); print('over', torch.nn.Module.__call__.__closure__)\ntrain(100)"
+
+
+@pytest.fixture
+def machine(fake_nsys, gpu_root, install_importer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on a machine whose nsys is the fake one, and whose captures are short."""
+    install_importer(tmp_path / "host-linux-x64" / "QdstrmImporter")
+    monkeypatch.setenv("TCPROF_NSYS", str(fake_nsys.path))
+    monkeypatch.setenv("FAKE_NSYS_EXPORT", str(FIXTURES / "mlp_fp16.sqlite"))
+    monkeypatch.setattr(step_capture, "_LEAST_S", 0.1)
+    monkeypatch.setattr(step_capture, "_ENOUGH_TIMED", ((8, 0.1),))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def captures(monkeypatch: pytest.MonkeyPatch) -> list[StepCapture]:
+    """Those that were made."""
+    made: list[StepCapture] = []
+    finish = StepCapture.finish
+    monkeypatch.setattr(StepCapture, "finish", lambda self: (made.append(self), finish(self)))
+    return made
+
+
+def profile(run, folder: Path, program: str, *options: str) -> int:
+    (folder / "train.py").write_text(program, encoding="utf-8")
+    return run("profile", "--gpus", "none", *options, "train.py")
+
+
+def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Path, captures, capfd) -> None:
+    assert profile(run, machine, WHOLE, "--steps", "6") == 0
+    shown = capfd.readouterr().out
+    assert "over None" in shown
+    assert shown.count("Step time ") == 1
+    assert captures[0]._count_second() >= 6
+    assert sorted(path.name for path in machine.iterdir()) == [
+        *("train.html", "train.nsys-rep", "train.py", "train.sqlite", "train.steps.json", "train.tcprof")
+    ]
+    steps = tcprof.read("train.tcprof").unprofiled
+    assert len(steps) >= 8
+    assert steps["training"].all()
+    assert steps["start_ns"].is_monotonic_increasing
+    assert (steps["end_ns"] - steps["start_ns"] >= 5e6).all()
+    (machine / "train.sqlite").unlink()  # a copy of the report and the steps beside it has them, too
+    assert tcprof.read("train.nsys-rep").unprofiled.equals(steps)
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("print(1)", 0),
+        (f"{TRAIN}\ntrain(3)", 0),
+        (f"{TRAIN}\ntrain(7); raise ValueError", 1),
+        (f"{TRAIN}\ntrain_until('t'); train(4); raise SystemExit(5)", 5),
+        (f"{TRAIN}\ntrain_until('t'); train_until('r'); train(2)", 0),
+        (f"{TRAIN}\nif os.fork() == 0: train(2); os._exit(0)\nos.wait()", 0),
+    ],
+)
+def test_nothing_is_lost_of_a_program_that_ends_early(run, machine: Path, program: str, status: int, capfd) -> None:
+    assert profile(run, machine, program, "--steps", "6") == status
+    assert "Step time " in capfd.readouterr().out
+    assert not list(machine.glob(".*"))
+    assert (machine / "train.nsys-rep").is_file()
+
+
+def test_a_program_that_opens_ranges_is_recorded_from_its_start(run, machine: Path, captures, monkeypatch) -> None:
+    monkeypatch.setattr(step_capture, "_OWN_RANGES_S", 0.5)
+    program = WHOLE.replace("def train(count):", "import nvtx\nnvtx.annotate('mine')\ndef train(count):")
+    assert profile(run, machine, program, "--steps", "6") == 0
+    assert captures[0]._first_steps > 12
+    assert not captures[0]._has_second
+    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+
+
+def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path, captures, capfd) -> None:
+    program = "import time; time.sleep(2); print('the end')"
+    assert profile(run, machine, program, "--duration", "0.2") == 0
+    assert captures[0].is_ready.is_set()
+    assert "the end" in capfd.readouterr().out
+
+
+def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, capfd) -> None:
+    assert profile(run, machine, f"{TRAIN}\ntrain(100_000)", "--steps", "6", "--stop") == 0
+    assert "Step time " in capfd.readouterr().out
+
+
+def test_the_first_steps_are_the_report_where_no_second_capture_begins(run, machine: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("FAKE_NSYS", "no_start")
+    monkeypatch.setattr(step_capture, "_RETRY_S", 0.1)
+    assert profile(run, machine, WHOLE, "--steps", "6") == 0
+    said = " ".join(capfd.readouterr().err.split())
+    assert "only the first steps are recorded: nsys start said: Configuring is not allowed in this state." in said
+
+
+@pytest.mark.parametrize("change", [{"start_ns": ["x"]}, {"end_ns": [-1]}, {"process": []}, {"version": 2}])
+def test_a_damaged_file_of_steps_is_none(machine: Path, fake_nsys, change: dict[str, object]) -> None:
+    (machine / "x.nsys-rep").write_bytes(b"NVIDIA Tegra Profiler Report 2025@3@2@474-253236389321v0\n")
+    known = {"format": "tcprof unprofiled steps", "version": 1}
+    known |= {"process": [1], "training": [1], "start_ns": [0], "end_ns": [5], **change}
+    (machine / "x.steps.json").write_text(json.dumps(known), encoding="utf-8")
+    with closing(sqlite3.connect(make_export(fake_nsys, machine / "x.nsys-rep"))) as connection:
+        assert not connection.execute("SELECT name FROM sqlite_master WHERE name = 'TCPROF_ALONE'").fetchall()
