@@ -33,7 +33,7 @@ FRAMES = (
 
 
 def list_files(file_format: str) -> list[str]:
-    """The names of all files that ``write_frames`` writes in a format."""
+    """List the names of all files that ``write_frames`` writes in a format."""
     suffix = "parquet" if file_format == "parquet" else "csv"
     return [ABOUT, *(f"{name}.{suffix}" for name in FRAMES)]
 
@@ -108,7 +108,7 @@ def write_figure(drawn: PlotlyFigure, file: str, caption: str, target: Path) -> 
 
 
 def _with_title(drawn: PlotlyFigure, title: str) -> "go.Figure":
-    """A figure on white, under its title."""
+    """Put a figure on white, under its title."""
     figure = drawn.to_plotly()
     margin = figure.layout.margin.t + _TITLE_PIXELS
     figure.update_layout(
@@ -150,6 +150,6 @@ def _draw(figure: "go.Figure", target: Path) -> bytes:
 
 
 def _text_chunk(software: str) -> bytes:
-    """A chunk of a PNG file that says what it was made with."""
+    """Write a chunk of a PNG file that says what it was made with."""
     body = b"tEXtSoftware\0" + software.encode("latin-1")
     return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))

@@ -11,7 +11,7 @@ _FIRST = "text-align:left;white-space:pre-wrap"
 
 
 def render_html(document: Document) -> str:
-    """A document as a fragment of HTML: its title, its faults, and its parts."""
+    """Render a document as a fragment of HTML: its title, its faults, and its parts."""
     parts = [f"<p><b>{escape(document.title)}</b></p>"] if document.title else []
     parts += [f"<p><b>warning:</b> {escape(fault)}</p>" for fault in document.faults]
     parts += [_render_part(part) for part in document.shown_on(Medium.SCREEN)]

@@ -34,12 +34,12 @@ _OF_BOARDS = (
 
 
 def is_ready(checks: "Sequence[MachineCheck]") -> bool:
-    """Whether a recording is possible."""
+    """Tell whether a recording is possible."""
     return all(check.status != "fail" for check in checks)
 
 
 def view_checks(checks: "Sequence[MachineCheck]") -> Document:
-    """The checks of a machine, and whether it can record."""
+    """Show the checks of a machine, and whether it can record."""
     failed = [check.name for check in checks if check.status == "fail"]
     verdict = f"Not ready to record: {', '.join(failed)}." if failed else "Ready to record: tcprof profile SCRIPT"
     data = {"ready": is_ready(checks), "checks": [vars(check) for check in checks]}
@@ -47,7 +47,7 @@ def view_checks(checks: "Sequence[MachineCheck]") -> Document:
 
 
 def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
-    """The scripts of a folder: name, what each does and shows, and the command that records it."""
+    """Show the scripts of a folder: name, what each does and shows, and the command that records it."""
     items = tuple(
         (workload.name, tuple(filter(None, (workload.summary, workload.point))), workload.command)
         for workload in workloads
@@ -57,7 +57,7 @@ def view_workloads(folder: Path, workloads: "Sequence[Workload]") -> Document:
 
 
 def view_boards() -> Document:
-    """The boards that are known: SMs, clock, memory and dense peaks of each."""
+    """Show the known boards: SMs, clock, memory and dense peaks of each."""
     import pandas as pd
 
     from tcprof.frames import BOARDS
@@ -90,7 +90,7 @@ def view_boards() -> Document:
 
 
 def describe_plan(plan: "Plan") -> str:
-    """One sentence: nsys, GPUs, metrics, frequency, and how much the samples will take."""
+    """Describe a plan in one sentence: nsys, GPUs, metrics, frequency, and how much the samples will take."""
     nsys = f"nsys {plan.nsys.version_text}"
     if not plan.gpus:
         return f"{nsys}; no GPU metrics"
@@ -105,7 +105,7 @@ def describe_plan(plan: "Plan") -> str:
 
 
 def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:
-    """What nsys or the program complained of, and why the program did not end with status 0, if that is known."""
+    """Say what nsys or the program complained of, and why the program did not end with status 0, if that is known."""
     from tcprof.record.program import explain_output  # here, since this package can be had on Linux only
 
     explained = explain_output(run.output, run.program_status, program)
@@ -123,7 +123,7 @@ def describe_end(run: "RecordedRun", program: Sequence[str]) -> tuple[str, ...]:
 
 
 def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...]:
-    """What a capture range lacks; nothing where all of the program was recorded."""
+    """Say what a capture range lacks; nothing where all of the program was recorded."""
     if capture_range == "none" or not analysis.kernel_instances.empty:
         return ()
     return (
@@ -134,7 +134,7 @@ def describe_capture(analysis: "Analysis", capture_range: str) -> tuple[str, ...
 
 
 def describe_redaction(redaction: "Redaction") -> list[str]:
-    """A list of what was left out, what the copy was searched for, and the names to look at: each a line.
+    """List what was left out, what the copy was searched for, and the names to look at, a line each.
 
     The lines hold text of the recording in printable form.
     """

@@ -236,7 +236,7 @@ class Grouping:
 
     @staticmethod
     def of_table(table: Table, by: str = "", notes: tuple[str, ...] = ()) -> "Grouping":
-        """A table whose rows select nothing."""
+        """Make a table whose rows select nothing."""
         lines: list[Line] = []
         around: list[int] = []  # the line that one of each depth would lie in
         for number, row in enumerate(table.rows):
@@ -247,7 +247,7 @@ class Grouping:
 
     @property
     def plain(self) -> Table:
-        """The table for readers without scripts: its first rows, without the kernels below them."""
+        """Return the table for readers without scripts: its first rows, without the kernels below them."""
         rows = [line.row for line in self.lines if not line.site and (line.kind or line.parent < 0)]
         hidden = self.table.hidden + max(len(rows) - _MOST_PLAIN, 0)
         return replace(self.table, rows=tuple(rows)[:_MOST_PLAIN], hidden=hidden, search="")
@@ -317,13 +317,13 @@ class Document:
 
     @property
     def lead(self) -> tuple[str, ...]:
-        """What stands for all of it: the headlines, or two lines of the only verdict."""
+        """Return what stands for all of it: the headlines, or two lines of the only verdict."""
         return self.headlines or next(
             (part.lines[:2] for part in self.shown_on(Medium.SCREEN) if isinstance(part, Notes)), ()
         )
 
     def shown_on(self, medium: Medium) -> tuple[Part, ...]:
-        """Its parts for a medium."""
+        """List its parts for a medium."""
         parts: list[Part] = []
         for part in self.parts:
             if not isinstance(part, Only):

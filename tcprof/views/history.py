@@ -23,7 +23,7 @@ _NO_RUNS = "The store has no such run."
 
 
 def view_runs(runs: pd.DataFrame, limit: int) -> Document:
-    """The newest runs, newest first; 0 for all."""
+    """Show the newest runs, newest first; 0 for all."""
     newest = runs.iloc[::-1]
     listed = newest.head(limit) if limit else newest
     columns = [HISTORY_RUNS[name] for name in _LISTED if name == "commit" or (runs[name].astype(str) != "").any()]
@@ -40,7 +40,7 @@ def view_runs(runs: pd.DataFrame, limit: int) -> Document:
 
 
 def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFrame) -> Document:
-    """What is known of a run, and its figures."""
+    """Show what is known of a run, and its figures."""
     run_facts = {name: None if value == "" or pd.isna(value) else value for name, value in run.items()}
     facts = tuple(
         (column.title, False, ((_write(column.name, run_facts[column.name], _WHOLE),),))
@@ -62,7 +62,7 @@ def view_run(run: "pd.Series[object]", series: pd.DataFrame, points: pd.DataFram
 
 
 def _put_steps_first(figures: pd.DataFrame) -> pd.DataFrame:
-    """Figures with those of the steps before others, the step time first, and of several kinds the most frequent."""
+    """Put figures of the steps before others, the step time first, and of several kinds the most frequent."""
     order = {name: place for place, name in enumerate(METRICS)}
     rank = figures["metric"].map(order).where(figures["scope"] == STEP).fillna(len(order))
     count = figures["n"].where(figures["scope"] == STEP, 0)
@@ -71,7 +71,7 @@ def _put_steps_first(figures: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(row: Mapping[Any, Any], several: bool) -> Row:
-    """A figure; the name has the GPU where there are several."""
+    """Make the row of a figure; its name has the GPU where there are several."""
     metric = METRICS.get(row["metric"])
     title, write = metric.title if metric else row["metric"], partial(units.format_value, unit=row["unit"])
     interval = units.format_interval(row["low"], row["high"], write) or units.UNKNOWN
@@ -92,7 +92,7 @@ def view_export(runs: pd.DataFrame, series: pd.DataFrame, points: pd.DataFrame, 
 
 
 def view_added(files: Sequence[str], added: Sequence[tuple[int, bool]], store: str) -> Document:
-    """Which runs recordings are in a store: new ones, or those that were there."""
+    """Show which runs recordings are in a store: new ones, or those that were there."""
     rows = pd.DataFrame({"file": files, "run_id": [run for run, _ in added], "is_new": [new for _, new in added]})
     count = int(rows["is_new"].sum())
     old_count = len(rows) - count
@@ -107,7 +107,7 @@ def view_added(files: Sequence[str], added: Sequence[tuple[int, bool]], store: s
 
 
 def _write(name: str, value: object, longest: int = _LONGEST) -> str:
-    """A fact of a run as text; of a commit and a time the first digits where space is scarce."""
+    """Write a fact of a run as text; of a commit and a time the first digits where space is scarce."""
     if name == "kept":
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -51,7 +51,7 @@ _COLUMNS = (
 
 
 def view_job(job: Job, limit: int | None = RANKS_SHOWN, links: Sequence[str] = ()) -> Document:
-    """The job's verdict, and the ranks with the longest own time; on a page each rank in each step.
+    """Show the job's verdict, and the ranks with the longest own time; on a page each rank in each step.
 
     Args:
         limit: How many ranks the screen has; None for all.
@@ -115,7 +115,7 @@ def _list_warnings(job: Job) -> tuple[str, ...]:
 
 
 def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
-    """The figures of each rank in each step, or of blocks of steps where there are many."""
+    """Map the figures of each rank in each step, or of blocks of steps where there are many."""
     steps, ranks = job.rank_steps, job.ranks.sort_values("rank", ignore_index=True)
     first, count = int(steps["step"].min()), int(steps["step"].max() - steps["step"].min()) + 1
     width = -(-count // max(1, min(_MOST_COLUMNS, _MOST_CELLS // len(ranks))))
@@ -142,7 +142,7 @@ def map_steps(job: Job, links: Sequence[str] = ()) -> HeatMap:
 
 
 def view_compared_jobs(jobs: tuple[Job, Job], names: tuple[str, str]) -> Document:
-    """How the steps of two jobs differ, and which rank holds each of them up; on a page each rank of both."""
+    """Show how the steps of two jobs differ, and which rank holds each of them up; on a page each rank of both."""
     rows = compare_jobs(*jobs)
     by_quantity = rows.set_index("quantity").to_dict("index")
     verdict = " ".join(say_change(by_quantity["step_time_ns"], names[1], "Median step time"))
@@ -182,7 +182,7 @@ def _list_page_of_two(jobs: tuple[Job, Job], names: tuple[str, str], changes: Ta
 
 
 def _list_both(jobs: tuple[Job, Job], names: tuple[str, str]) -> Table:
-    """The median step and own time of each rank in both jobs, with the change; what changed most comes first."""
+    """List the median step and own time of each rank in both jobs, with the change; what changed most comes first."""
     medians = [job.rank_steps.groupby("rank")[[*_TIMES]].median() for job in jobs]
     both = pd.concat([medians[0].add_suffix("_base"), medians[1].add_suffix("_new")], axis=1)
     columns = [f"{name}_{side}" for name in _TIMES for side in ("base", "new")]

@@ -24,7 +24,7 @@ _SHORT_NAME, _LONGEST_PATH = 160, 300
 
 
 def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Sequence[str] = ()) -> tuple[Row, ...]:
-    """Rows of paths of one GPU: ``domain``, ``path``, ``depth``, and ``name`` where one may hold the separator."""
+    """Make rows of paths of one GPU: ``domain``, ``path``, ``depth``, and ``name`` where one may hold the separator."""
     names = rows["name"] if "name" in rows else [path.rpartition(SEPARATOR)[2] for path in rows["path"]]
     places = list(zip(rows["domain"], rows["path"], names, rows["depth"], strict=True))
     nested = _are_nested(rows, places)
@@ -55,14 +55,14 @@ def path_rows(rows: pd.DataFrame, cells: Sequence[tuple[Cell, ...]], tags: Seque
 
 
 def without_repeats(path: str) -> str:
-    """A path without names that the next one begins with: in ``forward / Llama / Llama.model`` the ``Llama``."""
+    """Drop names that the next one begins with: of ``forward / Llama / Llama.model`` the ``Llama``."""
     names = path.split(SEPARATOR)
     outer_names = [outer for outer, inner in pairwise(names) if not inner.startswith(f"{outer}.")]
     return SEPARATOR.join([*outer_names, names[-1]])
 
 
 def _are_nested(rows: pd.DataFrame, places: list[tuple[str, str, str, int]]) -> list[bool]:
-    """Whether the row that each lies in is among them: by its number where rows have it, else by its text."""
+    """Tell for each row whether the one that it lies in is there: by its number if known, else by its text."""
     if "parent_id" in rows:
         listed = set(rows["path_id"].tolist())
         return [parent >= 0 and parent in listed for parent in rows["parent_id"].tolist()]
@@ -109,12 +109,12 @@ _KEPT = "/,:"  # letters that are read well in an address
 
 
 def range_names(paths: "pd.DataFrame") -> list[str]:
-    """A name for each of a recording's paths, see ``tcprof.frames.PATHS``."""
+    """Name each of a recording's paths, see ``tcprof.frames.PATHS``."""
     return _distinct(paths["path"], paths["domain"])
 
 
 def kernel_names(kernels: "pd.DataFrame") -> list[str]:
-    """A name for each kernel, see ``tcprof.frames.KERNELS``; that of a kernel is the same on each GPU."""
+    """Name each kernel, see ``tcprof.frames.KERNELS``, the same on each GPU."""
     from tcprof.analysis.kernels.names import short_name  # with pandas, which the command line's help needs not
 
     names: list[str] = []
@@ -125,19 +125,19 @@ def kernel_names(kernels: "pd.DataFrame") -> list[str]:
 
 
 def module_names(modules: "pd.DataFrame") -> list[str]:
-    """The name of each row's module, see ``tcprof.frames.MODULES``; the phases of a module share one."""
+    """Name each row's module, see ``tcprof.frames.MODULES``; the phases of a module share one name."""
     paths = modules["module"].unique().tolist()
     name_of = dict(zip(paths, _distinct(paths, paths), strict=True))
     return [name_of[path] for path in modules["module"]]
 
 
 def link(kind: str, name: str, gpu: int = 0) -> str:
-    """The part of an address, behind ``#``, that selects something."""
+    """Write the part of an address, behind ``#``, that selects something."""
     return f"{kind}={quote(name, safe=_KEPT)}{f'&gpu={gpu}' if gpu else ''}"
 
 
 def _distinct(names: Iterable[str], wholes: Iterable[str]) -> list[str]:
-    """Names as short lines; one that was cut, or that several have, ends in a mark of all that it is cut from."""
+    """Cut names to short lines; one that was cut, or that several have, ends in a mark of the whole."""
     full = list(zip(names, wholes, strict=True))
     lines = [one_line(name, _LONGEST) for name, _ in full]
     count = Counter(lines)

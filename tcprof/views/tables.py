@@ -36,7 +36,7 @@ class Heading:
 
     @staticmethod
     def of(column: "Column", **changes: Any) -> "Heading":
-        """The heading of a frame's column."""
+        """Make the heading of a frame's column."""
         fields = {
             "title": column.title,
             "meaning": _MARKED.sub(r"\1", column.meaning).replace("\\*", "*"),
@@ -74,56 +74,56 @@ class Cell:
 
     @staticmethod
     def number(value: float, column: "Column") -> "Cell":
-        """A number of a frame's column."""
+        """Make a number of a frame's column."""
         return Cell(column.format(value), sort_key(value))
 
     @staticmethod
     def of_column(row: Mapping[Any, Any], column: "Column") -> "Cell":
-        """A number of a row, as its column is written; marked where it is a lower bound."""
+        """Make a number of a row, as its column is written; marked where it is a lower bound."""
         text = column.format(row[column.name])
         return Cell(units.at_least(text) if column.is_lower_bound(row) else text, sort_key(row[column.name]))
 
     @staticmethod
     def word(text: str) -> "Cell":
-        """A word, already fit to be shown."""
+        """Take a word that is fit to be shown."""
         return Cell(text or "–", text)
 
     @staticmethod
     def time(time_ns: float) -> "Cell":
-        """A time, in nanoseconds."""
+        """Make a time, in nanoseconds."""
         return Cell(units.format_ns(time_ns), sort_key(time_ns))
 
     @staticmethod
     def signed_time(time_ns: float, **further: Any) -> "Cell":
-        """A difference of times."""
+        """Make a difference of times."""
         return Cell(units.format_signed_ns(time_ns), sort_key(time_ns), **further)
 
     @staticmethod
     def percent(value: float) -> "Cell":
-        """A percentage."""
+        """Make a percentage."""
         return Cell(units.format_pct(value), sort_key(value))
 
     @staticmethod
     def p_value(value: float) -> "Cell":
-        """A p value."""
+        """Make a p value."""
         text = units.UNKNOWN if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
         return Cell(text, sort_key(value))
 
     @staticmethod
     def change(change: float, in_points: bool, **further: Any) -> "Cell":
-        """A change: a ratio, or of percentages a difference in points."""
+        """Make a change: a ratio, or of percentages a difference in points."""
         return Cell(units.format_change(change, in_points), sort_key(change), **further)
 
     @staticmethod
     def change_interval(low: float, high: float, in_points: bool, **further: Any) -> "Cell":
-        """The interval of such a change."""
+        """Make the interval of such a change."""
         return Cell(
             units.format_change_interval(low, high, in_points), values=(sort_key(low), sort_key(high)), **further
         )
 
     @staticmethod
     def share(time_ns: float, whole_ns: float, unit: str = "ns") -> "Cell":
-        """A time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
+        """Make a time with its share of a whole, both in nanoseconds; a file has it in ``unit``, ns or s."""
         share = 100 * time_ns / whole_ns if whole_ns > 0 else math.nan
         text, values = units.format_ns(time_ns), (sort_key(time_ns * (1e-9 if unit == "s" else 1)), sort_key(share))
         if not all(values):
@@ -133,7 +133,7 @@ class Cell:
 
     @staticmethod
     def interval(percent: float, low: float, high: float) -> "Cell":
-        """A percentage with its interval behind it, and a bar."""
+        """Make a percentage with its interval behind it, and a bar."""
         values = (sort_key(percent), sort_key(low), sort_key(high))
         text = units.format_pct(percent)
         if not values[0]:
@@ -143,7 +143,7 @@ class Cell:
 
     @staticmethod
     def plus_minus(percent: float, low: float, high: float) -> "Cell":
-        """A percentage with the larger half of its interval behind it, and a bar."""
+        """Make a percentage with the larger half of its interval behind it, and a bar."""
         half = max(high - percent, percent - low)
         beside = f"±{units.format_pct(half)}" if half >= 0 else units.UNKNOWN
         return replace(Cell.interval(percent, low, high), after=(beside,))
@@ -187,11 +187,11 @@ class Table:
 
 
 def sort_key(value: SupportsFloat) -> str:
-    """A number as a file and a page's script read it; empty where unknown."""
+    """Write a number as a file and a page's script read it; empty where unknown."""
     number = float(value)
     return f"{number:.9g}" if math.isfinite(number) else ""
 
 
 def bar_length(percent: float) -> float:
-    """The length of a bar for a percentage."""
+    """Limit a percentage to the length of a bar; negative where unknown."""
     return round(min(max(float(percent), 0), 100), 2) if math.isfinite(percent) else -1.0

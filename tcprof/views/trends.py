@@ -45,7 +45,7 @@ def view_trends(
     limit: int | None,
     accepted: Mapping[str, str] = MappingProxyType({}),
 ) -> Document:
-    """What changed when, the levels of all series, and of each change what else changed; on a page figures and runs.
+    """Show what changed when, all levels, and what else changed with each change; on a page figures and runs.
 
     Args:
         explain: What a comparison of the runs before and after a step says.
@@ -85,13 +85,13 @@ def _draw(trends: Sequence[SeriesTrend], limit: int | None, accepted: Mapping[st
 
 
 def list_runs(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
-    """The runs that have a point in one of these series, in order of time."""
+    """List the runs that have a point in one of these series, in order of time."""
     runs = pd.concat([trend.points[["place", *HISTORY_RUNS.names]] for trend in trends]).drop_duplicates("run_id")
     return runs.sort_values("place", ignore_index=True)
 
 
 def name_series(trend: SeriesTrend) -> str:
-    """A series by what it is of and its figure: "step: Step time"."""
+    """Name a series by what it is of and its figure: "step: Step time"."""
     series = trend.series
     title = METRICS[str(series["metric"])].title
     subject = one_line(str(series["subject"])) or str(series["scope"])
@@ -101,25 +101,25 @@ def name_series(trend: SeriesTrend) -> str:
 
 
 def name_runs(trends: Sequence[SeriesTrend]) -> str:
-    """What the runs of these series are of: "train.py on main"."""
+    """Name what the runs of these series are of: "train.py on main"."""
     newest = trends[0].points.iloc[-1]
     branch = one_line(str(newest["branch"]))
     return f"{one_line(str(newest['program']))} {f'on {branch}' if branch else 'without a branch'}"
 
 
 def name_run(run: pd.Series) -> str:
-    """A run by its commit, or by its number, with its date."""
+    """Name a run by its commit, or by its number, with its date."""
     commit = one_line(str(run["commit"]))[:_SHORT_COMMIT]
     return f"{commit or 'run ' + str(run['run_id'])} ({str(run['ordered_utc'])[:10]})"
 
 
 def sort_trends(trends: Sequence[SeriesTrend]) -> list[SeriesTrend]:
-    """Those that changed first."""
+    """Put those first that changed."""
     return sorted(trends, key=lambda trend: trend.trend.verdict not in ("changed", "unconfirmed"))
 
 
 def draw_line(values: Floats) -> str:
-    """Values as bars of eighths, their means where they are many."""
+    """Draw values as bars of eighths, their means where they are many."""
     parts = [part.mean() for part in np.array_split(values, min(len(values), _MOST_BARS))]
     low, high = min(parts), max(parts)
     scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
@@ -127,7 +127,7 @@ def draw_line(values: Floats) -> str:
 
 
 def _join_steps(trends: Sequence[SeriesTrend]) -> list[list[Step]]:
-    """Steps that may be of one change, since noise moves the place of a step; the newest change first."""
+    """Join steps that may be of one change, since noise moves the place of a step; the newest change first."""
     steps = sorted(((trend, change) for trend in trends for change in trend.visible_changes), key=_place)
     groups: list[list[Step]] = []
     for step in steps:
@@ -140,7 +140,7 @@ def _join_steps(trends: Sequence[SeriesTrend]) -> list[list[Step]]:
 
 
 def find_sides(joined: list[Step]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The points before all of these steps, and after them, of the first one's levels."""
+    """Find the points before all of these steps, and after them, of the first one's levels."""
     before, after = joined[0][0].around(joined[0][1])
     places = [_place(step) for step in joined]
     earlier, later = before[before["place"] < min(places)], after[after["place"] >= max(places)]
@@ -152,7 +152,7 @@ def _place(step: Step) -> int:
 
 
 def tell(trend: SeriesTrend, change: Change) -> str:
-    """A step in a sentence."""
+    """Describe a step in a sentence."""
     column = METRICS[str(trend.series["metric"])]
     before, after = column.format(change.before), column.format(change.after)
     difference = change.after - change.before
@@ -233,7 +233,7 @@ def _cells(series: SeriesTrend) -> tuple[Cell, ...]:
 
 
 def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
-    """All that changed with one run."""
+    """Show all that changed with one run."""
     before, after = find_sides(joined)
     lines = tuple(tell(*step) for step in joined)
     title = f"{name_run(before.iloc[-1])} → {name_run(after.iloc[0])}"
@@ -249,7 +249,7 @@ def _view_step(place: int, joined: list[Step], explain: Explain) -> Section:
 
 
 def _confirm(trends: Sequence[SeriesTrend]) -> Commands:
-    """What to record, of each commit that is not sure."""
+    """List what to record, of each commit that is not sure."""
     commits: dict[str, SeriesTrend] = {}
     for trend in trends:
         if trend.trend.candidate is not None:
@@ -277,7 +277,7 @@ def _describe(series: SeriesTrend) -> dict[str, object]:
 
 
 def list_rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
-    """A row for each point, with the level that it belongs to."""
+    """List a row for each point, with the level that it belongs to."""
     points = pd.concat([trend.points[_OF_POINTS] for trend in trends], ignore_index=True)
     places = np.repeat(np.arange(len(trends)), [len(trend.points) for trend in trends])
     series = pd.DataFrame([trend.series for trend in trends])[_OF_SERIES].take(places).reset_index(drop=True)
@@ -285,7 +285,7 @@ def list_rows(trends: Sequence[SeriesTrend]) -> pd.DataFrame:
 
 
 def find_levels(series: SeriesTrend) -> Floats:
-    """The level of each point; NaN where recordings are too few to show one."""
+    """Find the level of each point; NaN where recordings are too few to show one."""
     if series.trend.verdict == "too few":
         return np.full(len(series.points), np.nan)
     changes = series.trend.changes
@@ -306,7 +306,7 @@ _STAGGERED = 0.08  # of the height: labels of changes that follow each other sta
 
 
 def figure_trend(series: SeriesTrend, accepted: Mapping[str, str]) -> PlotlyFigure:
-    """The points of a series over its runs.
+    """Draw the points of a series over its runs.
 
     Args:
         accepted: Why the level of a commit is accepted.
@@ -336,7 +336,7 @@ def _add_points(figure: PlotlyFigure, series: SeriesTrend, column: Column, scale
 
 
 def _describe_run(row: Mapping[Any, Any], column: Column) -> str:
-    """What hovering says of a run."""
+    """Describe a run, for the pointer."""
     commit = label(str(row["commit"]), 40)
     interval = units.format_interval(float(row["low"]), float(row["high"]), column.format)
     facts = [f"{HISTORY_RUNS[name].title}: {label(HISTORY_RUNS[name].format(row[name]))}"
@@ -352,7 +352,7 @@ def _describe_run(row: Mapping[Any, Any], column: Column) -> str:
 
 
 def _add_levels(figure: PlotlyFigure, series: SeriesTrend, scale: float) -> None:
-    """The level of each stretch, those that were accepted in a colour of their own, and the last one's interval."""
+    """Draw the level of each stretch, accepted ones in another colour, and the last one's interval."""
     place, count, changes = series.points["place"].to_numpy(), len(series.points), series.trend.changes
     borders = [0, *(change.index for change in changes), count]
     levels = find_levels(series)
@@ -389,7 +389,7 @@ def _add_levels(figure: PlotlyFigure, series: SeriesTrend, scale: float) -> None
 def _add_changes(
     figure: PlotlyFigure, series: SeriesTrend, column: Column, scale: float, accepted: Mapping[str, str]
 ) -> None:
-    """Each change with its commit, on a line between the runs before and after it."""
+    """Draw each change with its commit, on a line between the runs before and after it."""
     for is_accepted, name, color in ((False, "change", _CHANGE), (True, "accepted change", _ACCEPTED)):
         changes = [change for change in series.visible_changes if change.accepted == is_accepted]
         texts = []
@@ -419,7 +419,7 @@ def _add_changes(
 
 
 def _add_circumstances(figure: PlotlyFigure, series: SeriesTrend, scale: float) -> None:
-    """Where driver, CUDA, torch, tcprof or the clock changed together with the figure."""
+    """Draw where driver, CUDA, torch, tcprof or the clock changed together with the figure."""
     x, y, texts = [], [], []
     for change in series.visible_changes:
         if circumstances := find_circumstances(*series.around(change)):

@@ -43,10 +43,10 @@ class Writer(Protocol):
 
 
 def formats_for(*has: str) -> tuple[str, ...]:
-    """The formats that can show a document with these of ``rows`` and ``gate``."""
+    """List the formats that can show a document with these of ``rows`` and ``gate``."""
     return tuple(name for name in FORMATS if getattr(load_format(name), "NEEDS", "") in ("", *has))
 
 
 def load_format(name: str) -> ModuleType:
-    """The module of a format, one of ``FORMATS``."""
+    """Load the module of a format, one of ``FORMATS``."""
     return import_module(f"{__name__}.{name}")

@@ -11,7 +11,7 @@ _ELLIPSIS = "…"
 
 
 def width_of(text: str) -> int:
-    """The columns that a terminal needs for a text: two for each character of Chinese, Japanese or Korean."""
+    """Count the columns that a terminal needs for a text: two for each character of Chinese, Japanese or Korean."""
     return len(text) if text.isascii() else cell_len(text)
 
 

@@ -34,17 +34,17 @@ class BriefColumn:
 
     @property
     def full_title(self) -> str:
-        """Its title in one line, with that of its group."""
+        """Return its title in one line, with that of its group."""
         return f"{self.group} {self.title}".lstrip()
 
     @cached_property
     def width(self) -> int:
-        """What its texts need."""
+        """Return the columns that its texts need."""
         return max([0, *map(width_of, self.texts)])
 
 
 def brief_columns(table: Table) -> list[BriefColumn]:
-    """The columns that are shown where space is scarce. Units go into the titles."""
+    """List the columns that are shown where space is scarce. Units go into the titles."""
     columns: list[BriefColumn] = []
     for place, heading in enumerate(table.headings):
         if heading.brief:
@@ -54,7 +54,7 @@ def brief_columns(table: Table) -> list[BriefColumn]:
 
 
 def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[BriefColumn]:
-    """A heading's own column, with those of what precedes and follows its values."""
+    """List a heading's column, with those before and after it."""
     unit = " %" if units.unit_of_heading(heading.unit) == "%" else ""
     group, _, title = (heading.short or heading.title).rpartition("\n")
     if heading.before:
@@ -86,7 +86,7 @@ def _columns_of(heading: Heading, cells: Sequence[Cell], place: int) -> list[Bri
 
 
 def list_notes(table: Table, columns: Sequence[BriefColumn]) -> list[str]:
-    """What is to be said of the columns that are shown, each once."""
+    """List the notes on the columns that are shown, each once."""
     notes = dict.fromkeys(table.headings[column.heading].note for column in columns)
     return [note for note in notes if note]
 
@@ -103,12 +103,12 @@ class Label:
         return " " * self.indent + self.name
 
     def wanted(self, most: int) -> int:
-        """The columns that it should have, at most so many."""
+        """Return the columns that it should have, at most so many."""
         return min(min(self.indent, most // 2) + min(width_of(self.name), _NAME_ROOM), most)
 
 
 def label_rows(table: Table) -> list[Label]:
-    """The names of all rows: in a tree by indentation, or whole where the row that one lies in is not shown."""
+    """Label all rows: indented in a tree, or by the whole path where the row around one is not shown."""
     labels, root = [], 1  # the depth of the row that a tree begins with
     for row in table.rows:
         grid = printable(row.tag).partition(" ")[0]
@@ -145,17 +145,17 @@ class _Figures:
 
     @property
     def width(self) -> int:
-        """All of them, each with the gap before it."""
+        """Return the width of all of them, each with the gap before it."""
         return sum(len(_GAP) + width for width in self.widths)
 
     def line(self, number: int) -> str:
-        """The texts of a row."""
+        """Join the texts of a row."""
         texts = (_right(column.texts[number], width) for column, width in zip(self.columns, self.widths, strict=True))
         return "".join(f"{_GAP}{text}" for text in texts)
 
 
 def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[str], list[str]]:
-    """A table in lines: its head, its rows, notes on its columns, and titles of those that there is no space for.
+    """Set a table in lines: its head, its rows, notes on its columns, and titles of those that there is no space for.
 
     A row is one line. Where names have too little space, the headings with a ``spare`` leave, the highest first; then
     names lose their middle.
@@ -185,7 +185,7 @@ def set_table(table: Table, style: Style) -> tuple[list[str], list[str], list[st
 
 
 def _spare(table: Table, columns: list[BriefColumn]) -> list[BriefColumn]:
-    """The columns without those of the heading that can be spared best, or without what precedes its values."""
+    """Drop the columns of the heading that can be spared best, or only what precedes its values."""
     spare = {column.heading: table.headings[column.heading].spare for column in columns}
     leaving = max(spare, key=lambda place: (spare[place], place), default=None)
     if leaving is None or not spare[leaving]:
@@ -204,7 +204,7 @@ def _name_left(table: Table, every: list[BriefColumn], kept: list[BriefColumn]) 
 
 
 def _set_figures(columns: list[BriefColumn], most: int) -> _Figures:
-    """Columns in as little space as their texts and titles take; the title of a group stands over all of it."""
+    """Set columns in as little space as their texts and titles take; the title of a group stands over all of it."""
     widths: list[int] = []
     blocks: list[list[str]] = []
     for group, several in groupby(columns, key=lambda column: column.group or id(column)):
@@ -224,7 +224,7 @@ def _set_figures(columns: list[BriefColumn], most: int) -> _Figures:
 
 
 def _wrap_title(title: str, width: int, most: int = _MOST_LINES) -> list[str]:
-    """A title in lines that are no wider than they must be, whole words each."""
+    """Wrap a title in lines that are no wider than they must be, whole words each."""
     width = max(1, width, *map(len, title.replace("-", "- ").split(" ")))
     while len(lines := textwrap.wrap(title, width, break_long_words=False)) > most:
         width += 1

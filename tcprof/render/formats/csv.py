@@ -15,13 +15,13 @@ NEEDS = "rows"
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
-    """All rows and columns, whatever a table leaves out."""
+    """Write all rows and columns, whatever a table leaves out."""
     assert document.rows is not None, "commands whose documents have no rows do not offer CSV"
     write_csv(document.rows, file)
 
 
 def write_csv(frame: "pd.DataFrame", file: Writer) -> None:
-    """A frame as CSV, some rows at a time; fields with a line break of any kind are quoted."""
+    """Write a frame as CSV, some rows at a time; fields with a line break of any kind are quoted."""
     # Python quotes a field for the line breaks that its own lines end with: with both of them it quotes for either.
     frame.to_csv(_Lines(file), index=False, lineterminator="\r\n")
 

@@ -22,12 +22,12 @@ _ROWS_AT_ONCE = 10_000
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
-    """All data, whatever a table leaves out."""
+    """Write all data, whatever a table leaves out."""
     write_data(document.kind, document.data, file)
 
 
 def write_data(kind: str, data: Mapping[str, Any], file: Writer) -> None:
-    """A document of some kind from its data alone; the rows of a frame some at a time."""
+    """Write a document of some kind from its data alone; the rows of a frame some at a time."""
     between = "{"
     for name, value in {"tcprof": __version__, "kind": kind, **data}.items():
         file.write(f"{between}\n  {_dump(name)}: ")
@@ -49,12 +49,12 @@ def _write_rows(frame: "pd.DataFrame", file: Writer) -> None:
 
 
 def _dump(value: Any) -> str:
-    """A value of a document as JSON, which stands in its margin."""
+    """Write a value of a document as JSON, which stands in its margin."""
     return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False).replace("\n", "\n  ")
 
 
 def plain(value: Any) -> Any:
-    """A value that JSON knows: a frame is the list of its rows, what is not finite is null."""
+    """Turn a value into one that JSON knows: a frame into the list of its rows, what is not finite into null."""
     if isinstance(value, str | int):
         return value
     if isinstance(value, float):

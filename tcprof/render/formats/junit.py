@@ -17,12 +17,12 @@ _RESULTS = {"fail": "failure", "pass": "", "inconclusive": "skipped"}
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
-    """A document, and the end of its last line."""
+    """Write a document, and the end of its last line."""
     file.write(f"{render(document)}\n")
 
 
 def render(document: "Document") -> str:
-    """One suite, in which each condition is a test case.
+    """Render one suite, in which each condition is a test case.
 
     An inconclusive condition is a skipped test, or with a strict gate a failed one. What makes the figures unreliable
     is a property of the suite, its error output what else the document has to say.

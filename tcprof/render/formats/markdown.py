@@ -23,12 +23,12 @@ SIGNATURE = f"\n<!-- {MADE_BY} -->\n"
 
 
 def write(document: Document, style: Style, file: Writer) -> None:
-    """A document, and the end of its last line."""
+    """Write a document, and the end of its last line."""
     file.write(f"{render(document, style)}\n")
 
 
 def render(document: Document, style: Style) -> str:
-    """A document as Markdown; names are escaped.
+    """Render a document as Markdown; names are escaped.
 
     A verdict comes first, with the outcome of a gate below it, then what makes the figures unreliable.
     """
@@ -62,7 +62,7 @@ def _render_part(part: Part) -> list[str]:
 
 
 def render_table(table: Table) -> str:
-    """A table; names are escaped."""
+    """Render a table; names are escaped."""
     columns = brief_columns(table)
     headings = [table.first, *(column.full_title for column in columns)]
     lines = [f"**{escape(table.title)}**\n"] if table.title else []
@@ -93,7 +93,7 @@ def _render_gate(gate: "GateView") -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown and the HTML in it show as it is, without links; the indentation of a tree is kept."""
+    """Escape text for Markdown and the HTML in it, without links; the indentation of a tree is kept."""
     text = _without_links(printable(text))
     indent = len(text) - len(text.lstrip(" "))
     escaped = re.sub(r"([\\`*_{}\[\]<>()#+!|~$-])", r"\\\1", text.lstrip(" ")).replace("&", "&amp;")

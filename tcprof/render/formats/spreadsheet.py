@@ -21,13 +21,13 @@ _BEGINS = re.compile(rf"^(?=[\t\r\n])|(?:{_BEFORE})(?=[{_FORMULA}])")
 
 
 def write(document: "Document", style: Style, file: Writer) -> None:
-    """All rows and columns, whatever a table leaves out."""
+    """Write all rows and columns, whatever a table leaves out."""
     assert document.rows is not None, "commands whose documents have no rows do not offer CSV"
     write_csv(without_formulas(document.rows), file)
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """The same rows, in which no part of a text begins a formula, wherever a spreadsheet splits it into cells."""
+    """Defuse every part of a text that would begin a formula, wherever a spreadsheet splits it into cells."""
     from pandas.api.types import is_numeric_dtype
 
     texts = [name for name in frame if not is_numeric_dtype(frame[name])]

@@ -24,12 +24,12 @@ _NO_BREAK = "\1"  # where textwrap makes no line end; printable text does not ha
 
 
 def write(document: Document, style: Style, file: Writer) -> None:
-    """A document, and the end of its last line."""
+    """Write a document, and the end of its last line."""
     file.write(f"{render(document, style)}\n")
 
 
 def render(document: Document, style: Style) -> str:
-    """A document for a terminal: faults first, then what it says, a gate's outcome last."""
+    """Render a document for a terminal: faults first, then what it says, a gate's outcome last."""
     faults = [wrap(f"warning: {fault}", style) for fault in document.faults]
     if style.color:
         faults = [fault.replace("warning:", "\x1b[31m\x1b[1mwarning:\x1b[0m", 1) for fault in faults]
@@ -42,7 +42,7 @@ def render(document: Document, style: Style) -> str:
 
 
 def render_part(part: Part, style: Style) -> list[str]:
-    """A part as paragraphs; those that only a page can show are none."""
+    """Render a part as paragraphs; those that only a page can show are none."""
     if isinstance(part, Notes):
         lines = (*part.lines, *(f"- {item}" for item in part.items))
         return ["\n".join(wrap(line, style) for line in lines)] if lines else []
@@ -63,12 +63,12 @@ def render_part(part: Part, style: Style) -> list[str]:
 
 
 def wrap(text: str, style: Style) -> str:
-    """A paragraph broken into lines between words; what is set in columns stays whole."""
+    """Break a paragraph into lines between words; what is set in columns stays whole."""
     return printable(text) if text.startswith("  ") else fill(text, style.width, margin="  ")
 
 
 def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
-    """Text in lines of at most so many columns, the first of which begins with ``begin``, the others with ``margin``.
+    """Break text into lines of at most so many columns; the first begins with ``begin``, the others with ``margin``.
 
     Words stay whole: options such as --format, paths and commands. A value and its unit stay in one line.
     """
@@ -82,7 +82,7 @@ def fill(text: str, width: int, begin: str = "", margin: str = "") -> str:
 
 
 def render_table(table: Table, style: Style) -> str:
-    """A table for a terminal: aligned columns, a row a line, and what is left out below them."""
+    """Render a table for a terminal: aligned columns, a row a line, and what is left out below them."""
     head, rows, notes, left = set_table(table, style)
     rule = "─" * max(map(width_of, (*head, *rows)))
     if style.color:
@@ -126,7 +126,7 @@ def _render_commands(part: Commands, style: Style) -> list[str]:
 
 
 def render_gate(gate: "GateView", style: Style) -> str:
-    """The verdicts of a gate as lines: verdict and condition, and below them what was found; the outcome last."""
+    """Render a gate as lines: each verdict and condition, and below them the evidence; the outcome last."""
     lines = []
     for condition in gate.conditions:
         verdict = f"\x1b[{_COLORS[condition.verdict]}m{condition.verdict}\x1b[0m" if style.color else condition.verdict

@@ -17,7 +17,7 @@ _WIDEST, _WIDEST_WORDS = 28, 18  # columns, in letters
 
 
 def pack_explorer(explorer: Explorer) -> Markup:
-    """Everything in letters that a script element may hold: see ``web/src/explorer/data.ts``."""
+    """Pack a table in letters that a script element may hold: see ``web/src/explorer/data.ts``."""
     return Markup(ArrayStore().pack({"groupings": [_describe(grouping) for grouping in explorer.groupings]}))
 
 
@@ -49,7 +49,7 @@ def _describe(grouping: Grouping) -> dict[str, Any]:
 
 
 def _name(line: Line) -> str:
-    """Its name, and where it lies in no line that is there, what it lies in."""
+    """Name a line, with what it lies in where that is no line of the table."""
     name = line.row.short or line.row.name
     return name if line.row.nested or line.site or line.parent >= 0 else f"{line.row.ancestors}{name}"
 
@@ -98,12 +98,12 @@ def _column(heading: Heading, cells: Sequence[Cell], with_time: bool) -> dict[st
 
 
 def _note(cell: Cell) -> str:
-    """What stands beside a value: what precedes it, or else what follows it."""
+    """Join what stands beside a value: what precedes it, or else what follows it."""
     return " → ".join(cell.before) or ", ".join(text for text in cell.after if text != "–" and text)
 
 
 def _width(heading: Heading, texts: Iterable[tuple[str, str]], has_bars: bool) -> int:
-    """How many letters wide a column is: for its longest text and its bar, or its title in two lines."""
+    """Measure a column in letters: its longest text and its bar, or its title in two lines."""
     words = heading.title.split(" ")
     halves = ((" ".join(words[:place]), " ".join(words[place:])) for place in range(len(words)))
     title = min(max(map(len, half)) for half in halves)

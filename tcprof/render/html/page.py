@@ -58,7 +58,7 @@ def write_page(document: Document, path: Path, options: PageOptions = USUAL) -> 
 
 
 def render_page(document: Document, options: PageOptions = USUAL) -> str:
-    """A page as text. Sections of which no figure has anything to draw are left out."""
+    """Render a page as text. Sections of which no figure has anything to draw are left out."""
     parts = draw_parts(document.shown_on(Medium.PAGE))
     notes = _split_notes(parts)
     sections = [part for part in parts if part.kind == "Section"]
@@ -88,7 +88,7 @@ def _walk(parts: Sequence[DrawnPart]) -> Iterator[DrawnPart]:
 
 
 def _split_notes(parts: Sequence[DrawnPart]) -> dict[str, list[str]]:
-    """The lines of notes outside of sections, by their role."""
+    """Group the lines of notes outside of sections by their role."""
     notes: dict[str, list[str]] = {}
     for part in parts:
         if isinstance(part.value, Notes):
@@ -97,14 +97,14 @@ def _split_notes(parts: Sequence[DrawnPart]) -> dict[str, list[str]]:
 
 
 def _is_linked(part: DrawnPart) -> bool:
-    """Whether the navigation leads to a section: to what is explored, but to cautions only under a name for it."""
+    """Tell whether the navigation leads to a section: to what is explored, but to cautions only under a name for it."""
     section = part.value
     are_cautions = all(isinstance(part, Notes) and part.role == WARNINGS for part in section.parts)
     return not section.chapter and bool(section.linked or (section.title and not are_cautions))
 
 
 def _assets(options: PageOptions, needs_plotly: bool) -> dict[str, Any]:
-    """What does not depend on a page's document."""
+    """Collect what does not depend on a page's document."""
     is_complete = options.plotlyjs is PlotlyScript.EMBED or not needs_plotly
     return {
         "version": __version__,
@@ -122,7 +122,7 @@ def _assets(options: PageOptions, needs_plotly: bool) -> dict[str, Any]:
 
 @cache
 def _templates() -> Environment:
-    """The templates, each compiled once: a folder of recordings has many pages."""
+    """Load the templates, each compiled once: a folder of recordings has many pages."""
     environment = Environment(
         loader=PackageLoader("tcprof.render.html"),
         autoescape=True,
@@ -137,23 +137,23 @@ def _templates() -> Environment:
 
 
 def _end_sentence(text: str) -> int:
-    """Where the first sentence of a text ends, or what leads it in."""
+    """Find where the first sentence of a text ends, or what leads it in."""
     match = re.search(r"[.:](?= )", text)
     return match.end() if match else len(text)
 
 
 def read_asset(name: str) -> Markup:
-    """A script or a style of the pages."""
+    """Read a script or a style of the pages."""
     return Markup((files("tcprof.render.html") / "assets" / name).read_text(encoding="utf-8"))
 
 
 def read_bundle() -> Markup:
-    """The script of plotly."""
+    """Read the script of plotly."""
     return read_asset(f"plotly/{FILE}")
 
 
 def script_element(source: PlotlyScript) -> Markup:
-    """The element that a page has for the script; one from the network is checked by its hash."""
+    """Write the element that a page has for the script; one from the network is checked by its hash."""
     if source is PlotlyScript.EMBED:
         return Markup("<script>\n{}\n</script>").format(read_bundle())
     digest = base64.b64encode(hashlib.sha384(read_bundle().encode()).digest()).decode()

@@ -43,7 +43,7 @@ def _draw_part(part: Part) -> DrawnPart:
 
 
 def _is_drawn(parts: Sequence[DrawnPart]) -> bool:
-    """Whether a section has more than figures with nothing to draw in them."""
+    """Tell whether a section has more than figures with nothing to draw in them."""
     drawable = [part for part in parts if part.kind != "Notes"]
     return (bool(parts) and not drawable) or any(
         part.kind != "Figure" or part.data or part.value.absent for part in drawable

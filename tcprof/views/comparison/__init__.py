@@ -81,7 +81,7 @@ def view_comparison(
     ranges: bool = False,
     reports: Sequence[Sequence[str]] = (),
 ) -> Document:
-    """What is said of comparisons with one baseline; the verdict is the first part.
+    """Show comparisons with one baseline, the verdict first.
 
     Args:
         findings: Of one comparison the tables are shown, of several one row a side.
@@ -159,13 +159,13 @@ def _link_cautions(findings: Sequence[ComparedFindings]) -> list[Notes]:
 
 
 def title_sides(comparisons: Sequence[Comparison]) -> str:
-    """The names of all sides."""
+    """Name all sides."""
     names = [comparisons[0].base.name, *(comparison.new.name for comparison in comparisons)]
     return (" → " if len(names) == 2 else ", ").join(names)
 
 
 def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The faults and the warnings of all sides, each once; those of one side begin with what it is called."""
+    """List the faults and the warnings of all sides, each once; those of one side begin with its name."""
     (base, _), *other_sides = name_sides([judged.comparison for judged in findings])
     pairs = list(zip((name for name, _ in other_sides), findings, strict=True))
     faults = dict.fromkeys(text for new, judged in pairs for text in judged.name_faults(base, new))
@@ -174,7 +174,7 @@ def name_findings(findings: Sequence[ComparedFindings]) -> tuple[tuple[str, ...]
 
 
 def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> list[str]:
-    """The verdicts, all of the first GPU, and of the others the first sentence alone unless everything is wanted."""
+    """List the verdict on the first GPU, and of the others the first sentence, or all where everything is wanted."""
     lines = []
     for judged in findings:
         for number, verdict in enumerate(judged.gpus):
@@ -185,7 +185,7 @@ def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> l
 
 
 def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> list[Table]:
-    """Where the step goes, and the kernels that changed most, of the first GPU; the ranges where they are wanted."""
+    """List where the step of the first GPU goes, the kernels that changed most, and the ranges where asked for."""
     gpus = [gpu for gpu in list_gpus(comparison) if gpu in set(rows["gpu"])]
     tables = [list_range_changes(comparison, rows, gpu, ROWS_SHOWN) for gpu in gpus if ranges]
     for gpu in gpus[:1]:
@@ -197,7 +197,7 @@ def _list_brief(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> lis
 
 
 def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> Iterator[str]:
-    """What a screen leaves out: ranges of one side in a line each, and how much there is of the rest."""
+    """Say what a screen leaves out: ranges of one side in a line each, and how much there is of the rest."""
     places = rows[rows["path"] != ""].drop_duplicates(["domain", "path"])
     only = {side: int(places[f"{side}_instance_count"].isna().sum()) for side in ("new", "base")}
     for side, count in only.items():  # what the base lacks is new
@@ -214,7 +214,7 @@ def _describe_rest(comparison: Comparison, rows: pd.DataFrame, ranges: bool) -> 
 
 
 def _list_all(comparison: Comparison, rows: pd.DataFrame) -> list[Table]:
-    """All tables of a comparison, GPU by GPU; one that was only sampled has its ranges alone."""
+    """List all tables of a comparison, GPU by GPU; one that was only sampled has its ranges alone."""
     tables, gpus = [], list_gpus(comparison)
     for gpu in sorted(rows["gpu"].unique()):
         title = gpu_title_of_several(comparison.base.first, gpu)
@@ -261,7 +261,7 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, gate: Gate | None) -> 
 
 
 def _view_details(sides: Sequence[ShownSide], steps: Mapping[int, Section]) -> list[Part]:
-    """What is said of each side against the baseline: of one alone section by section, with the steps of both."""
+    """Show each side against the baseline: one alone section by section, with the steps of both."""
     if len(sides) > 1:
         return [
             Section(
@@ -342,7 +342,7 @@ def _role(side: ShownSide, count: int) -> str:
 
 
 def _view_provenance(sides: Sequence[ShownSide]) -> Section:
-    """Where the figures come from, and where Tensor Active does, of each side if they differ."""
+    """Show where the figures come from, and where Tensor Active does, of each side if they differ."""
     notes = {_role(side, len(sides)): SOURCE_NOTES[side.side.first.tensor_source] for side in sides}
     sources = set(notes.values())
     source = [*sources] if len(sources) == 1 else [f"{name}: {note}" for name, note in notes.items()]
@@ -353,7 +353,7 @@ def _view_provenance(sides: Sequence[ShownSide]) -> Section:
 
 
 def list_commands(sides: Sequence[ShownSide], reports: Sequence[Sequence[str]]) -> list[Section]:
-    """The reports that have no link yet, and the comparisons with each other side as the baseline."""
+    """List the reports that have no link yet, and the comparisons with each other side as the baseline."""
     items = []
     for side, links in zip(sides, reports, strict=True):
         missing = [recording for recording, link in zip(side.side.recordings, links, strict=True) if not link]

@@ -43,7 +43,7 @@ MEANING = (
 
 
 def list_module_changes(comparison: Comparison, gpu: int, most: int | None = MOST_MODULES) -> Table:
-    """The modules whose time per step changed most, each with what it lies in."""
+    """List the modules whose time per step changed most, each with what it lies in."""
     rows = comparison.modules[(comparison.modules["gpu"] == gpu) & (comparison.modules["phase"] == ALL)]
     above = dict(zip(rows["module_id"], rows["module"], strict=True))
     resolved = {f"{side}_resolved": are_resolved(rows, f"{side}_") for side in _SIDES}
@@ -144,7 +144,7 @@ _STATUSES = (
 
 
 def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = None) -> Table:
-    """The kernels that were matched, renamed, are new or gone, those whose time per step changed most first."""
+    """List the kernels that were matched, renamed, are new or gone, those whose time per step changed most first."""
     changes = comparison.matching.changes
     rows = changes[changes["gpu"] == gpu]
     kept = rows.head(most) if most else rows
@@ -171,7 +171,7 @@ def list_kernel_changes(comparison: Comparison, gpu: int, most: int | None = Non
 
 
 def describe_kernels(comparison: Comparison) -> tuple[str, ...]:
-    """How much of the kernel time has a counterpart, whose figures these are, and what the statuses mean."""
+    """Say how much of the kernel time has a counterpart, whose figures these are, and what the statuses mean."""
     base, new = (
         units.format_pct(share) for share in (comparison.matching.base_matched_pct, comparison.matching.new_matched_pct)
     )

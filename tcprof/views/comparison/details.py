@@ -62,7 +62,7 @@ class _GpuOfSide:
 
     @property
     def tables(self) -> str:
-        """What a page calls the table whose rows a click on a bar chooses."""
+        """Return what a page calls the table whose rows a click on a bar chooses."""
         return f"tables-{self.number}-{self.gpu}"
 
     def section(self, name: str, title: str, parts: tuple[Part, ...], linked: str = "") -> Section:
@@ -72,7 +72,7 @@ class _GpuOfSide:
         return Figure(f"{name}-{self.number}-{self.gpu}", f"{caption}{self.side}", make, chooses=True)
 
     def table(self, table: Table, caption: str = "") -> Table:
-        """A table under the name that it has among those of all sides."""
+        """Give a table the name that it has among those of all sides."""
         name = f"{table.name.removesuffix(f'-{self.gpu}')}-{self.number}-{self.gpu}"
         return replace(table, name=name, caption=f"{caption}{self.side}" if caption else "")
 
@@ -80,7 +80,7 @@ class _GpuOfSide:
 def list_details(
     comparison: Comparison, number: int, name: str = "", steps: Mapping[int, Section] = _NO_STEPS
 ) -> list[Section]:
-    """What is said of one side against the baseline, GPU by GPU.
+    """List the sections on one side against the baseline, GPU by GPU.
 
     Args:
         number: Its number among such sides.
@@ -128,7 +128,7 @@ def _view_parts(at: _GpuOfSide) -> list[Section]:
 
 
 def _view_tables(at: _GpuOfSide) -> Section:
-    """The ranges, and modules and kernels where there are any, as one table that its reader groups."""
+    """Show the ranges, and modules and kernels where there are any, as one table that its reader groups."""
     on = f"on {title_of(at.comparison, at.gpu)}"
     ranges = at.table(list_range_changes(at.comparison, at.comparison.rows, at.gpu, MOST_ROWS), f"Ranges {on}")
     modules = at.table(list_module_changes(at.comparison, at.gpu, MOST_ROWS), f"Modules per {at.unit}")

@@ -46,7 +46,7 @@ class GateView:
 
 
 def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
-    """What a gate says of recordings that a profiler wrote."""
+    """Show what a gate says of recordings that a profiler wrote."""
     judgements = gate.judgements
     unsure = (
         f"{name_condition(judgement)}: {judgement.reason}"
@@ -71,7 +71,7 @@ def view_gate(gate: Gate, recorder: Recorder = "nsys") -> GateView:
 
 
 def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Document:
-    """What is said where the baseline has no run yet: all conditions pass, since there is nothing to compare with."""
+    """Say that the baseline has no run yet: all conditions pass, since there is nothing to compare with."""
     sentence = f"Nothing to compare with: {why.message}"
     listed = tuple(
         ConditionView(printable(text.strip()), "pass", f"{NO_BASELINE}: {why.message}") for text in conditions
@@ -84,7 +84,7 @@ def view_without_baseline(conditions: Sequence[str], why: TcprofError) -> Docume
 
 
 def name_condition(judgement: Judgement) -> str:
-    """The condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
+    """Name the condition as it was given, with the path and the GPU where it leaves these open; in printable form."""
     places, condition = [], judgement.condition
     if isinstance(condition, Condition):
         quantity = quantity_of(condition.quantity)
@@ -99,7 +99,7 @@ def name_condition(judgement: Judgement) -> str:
 
 
 def describe_judgement(judgement: Judgement) -> str:
-    """What was found, and why it is inconclusive, if it is, in printable form.
+    """Say what was found, and why it is inconclusive, if it is, in printable form.
 
     "+12.3 %, 95 % interval +10.1 % to +14.5 %"; where median and mean differ both, and which of them decides.
     """

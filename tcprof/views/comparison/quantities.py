@@ -34,14 +34,14 @@ CHANGE_HEADINGS = (
 
 
 def list_quantities(comparison: Comparison, gpu: int, title: str = "") -> Table:
-    """The steps' quantities: both values, the change with its interval, p and the verdict."""
+    """List the steps' quantities: both values, the change with its interval, p and the verdict."""
     rows = tuple(quantity_row(*row) for row in _list_known(comparison, gpu))
     first = f"Per {step_name(comparison)}"
     return Table(f"quantities-{gpu}", title, first, CHANGE_HEADINGS, rows, gpu=gpu)
 
 
 def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, str, int, ComparedRow]]:
-    """The quantities that one side has at least: with title, depth and row.
+    """List the quantities that one side has at least: with title, depth and row.
 
     They are of medians; below one the row of means follows where that says something else.
     """
@@ -55,7 +55,7 @@ def _list_known(comparison: Comparison, gpu: int) -> Iterator[tuple[Quantity, st
 
 
 def quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -> Row:
-    """A quantity of both sides, as ``CHANGE_HEADINGS`` has it."""
+    """Make the row of a quantity of both sides, see ``CHANGE_HEADINGS``."""
     change = quantity.change
     cells = (
         side_cell(quantity, row, "base"),
@@ -71,7 +71,7 @@ def quantity_row(quantity: Quantity, title: str, depth: int, row: ComparedRow) -
 
 
 def side_cell(quantity: Quantity, row: ComparedRow, side: str) -> Cell:
-    """The value of a side, base or new; marked where it is a lower bound."""
+    """Write the value of a side, base or new; marked where it is a lower bound."""
     column, text = quantity.column, quantity.column.format(row[side])
     is_named = column.title.endswith(units.unit_of_heading(column.unit) or "-")  # as Tensor FLOP/s
     text = units.at_least(text) if row[f"{side}_lower_bound"] else text
@@ -79,7 +79,7 @@ def side_cell(quantity: Quantity, row: ComparedRow, side: str) -> Cell:
 
 
 def tone_of(quantity: Quantity, row: ComparedRow) -> str:
-    """Whether a change that is shown is better or worse; empty where it is neither, or not shown."""
+    """Tell whether a change that is shown is better or worse; empty where it is neither, or not shown."""
     if not quantity.better or not is_shown(row):
         return ""
     return "better" if row["verdict"] == quantity.better else "worse"
@@ -108,7 +108,7 @@ _PLACE = ["domain", "path", "depth"]
 
 
 def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, most: int | None = None) -> Table:
-    """The change of each quantity that is known of ranges; where space is scarce only time and Tensor Active."""
+    """List the change of each quantity that is known of ranges; where space is scarce only time and Tensor Active."""
     rows = rows[rows["gpu"] == gpu]
     places = rows.drop_duplicates(_PLACE)
     time = rows[rows["quantity"] == "host_ns"].set_index(_PLACE)[["base", "new"]].max(axis=1)
@@ -171,7 +171,7 @@ def _range_cell(quantity: Quantity, row: Mapping[Any, Any]) -> Cell:
 
 
 def change_mark(row: ComparedRow) -> str:
-    """What follows a change: nothing where it is shown, or not judged."""
+    """Choose the mark behind a change: none where it is shown, or not judged."""
     if row["verdict"] != INCONCLUSIVE:
         return ""
     return MEAN_ALONE if row["mean_verdict"] in (HIGHER, LOWER) else INCONCLUSIVE

@@ -48,7 +48,7 @@ class ShownSide:
 
 
 def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
-    """The baseline, then the other side of each comparison."""
+    """List the baseline, then the other side of each comparison."""
     first = comparisons[0]
     sides = [("base", first.base, first), *(("new", comparison.new, comparison) for comparison in comparisons)]
     return [
@@ -66,7 +66,7 @@ def shown_sides(comparisons: Sequence[Comparison]) -> list[ShownSide]:
 
 
 def side_color(side: Side, number: int) -> str:
-    """The colour of a side, the same in all comparisons of a page.
+    """Choose the colour of a side, the same in all comparisons of a page.
 
     Args:
         number: Its place among the sides, where it has none of its own.
@@ -78,14 +78,14 @@ _NONE = Cell("")
 
 
 def name_sides(comparisons: Sequence[Comparison]) -> list[tuple[str, Side]]:
-    """The sides with what lines about them begin with: base and new, or of several the names of these."""
+    """Name the sides as lines about them begin: base and new, or of several their names."""
     several = len(comparisons) > 1
     new_sides = ((side_names(comparison)[1] if several else "new", comparison.new) for comparison in comparisons)
     return [("base", comparisons[0].base), *new_sides]
 
 
 def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
-    """All recordings, a line each, and what the figures are taken from and over."""
+    """Describe all recordings, a line each, and what the figures are taken from and over."""
     recordings = [(name, recording) for name, side in name_sides(comparisons) for recording in side.recordings]
     sources = dict.fromkeys((name, describe_source(recording)) for name, recording in recordings)
     distinct = dict.fromkeys(source for _, source in sources)
@@ -94,25 +94,25 @@ def describe_recordings(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def list_left_out(side: Side) -> list[str]:
-    """Steps that are no ranges, and warm-up; said once for recordings of which the same is said."""
+    """List what the figures of a side leave out, once for all recordings that share it."""
     functions = (describe_kernel_order, describe_folding, describe_warm_up)
     texts = (describe(recording) for describe in functions for recording in side.recordings)
     return list(filter(None, dict.fromkeys(texts)))
 
 
 def title_of(comparison: Comparison, gpu: int) -> str:
-    """A GPU's number and name on the side that has it."""
+    """Name a GPU by its number and its name on the side that has it."""
     base, new = comparison.base.first, comparison.new.first
     return gpu_title(base if gpu in set(base.gpus["gpu"]) else new, gpu)
 
 
 def shared_gpus(comparisons: Sequence[Comparison]) -> list[int]:
-    """The GPUs on which the steps of all sides have work."""
+    """Find the GPUs on which the steps of all sides have work."""
     return sorted(set.intersection(*(set(list_gpus(comparison)) for comparison in comparisons)))
 
 
 def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
-    """The baseline and the others, a row each: median time, Tensor Active, GPU idle.
+    """List the baseline and the others, a row each: median time, Tensor Active, GPU idle.
 
     Of each GPU one table, or where the verdicts are not all on one time, a table for each.
     """
@@ -139,7 +139,7 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
 
 
 def measure_sides(comparison: Comparison) -> list[tuple[ShownSide, int, SideFigures]]:
-    """Both sides with the figures of each GPU that the table of sides shows."""
+    """Measure what the table of sides shows of each GPU, on both sides."""
     iterates = bool(comparison.step_path)
     return [
         (side, gpu, measure_side(side.side, gpu, iterates))

@@ -72,7 +72,7 @@ class StepPanel:
 
 
 def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[StepPanel]:
-    """Time and Tensor Active of the steps of all sides that have them in common with the baseline.
+    """List the strips: time and Tensor Active of the steps that sides have in common with the baseline.
 
     Without steps there is nothing, and without Tensor Active only time.
     """
@@ -96,7 +96,7 @@ def list_panels(comparisons: Sequence[Comparison], gpu: int) -> list[StepPanel]:
 
 
 def _axis_range(sides: list[tuple[ShownSide, list[Series]]], is_percent: bool) -> tuple[float, float]:
-    """The axis from 0, or from near the lowest where nothing is near 0; and not up to a warm-up that is far above."""
+    """Choose an axis from 0, or from near the lowest where none is near 0, without a warm-up that is far above."""
     values = np.concatenate([series.y for _, several in sides for series in several])
     steady = np.concatenate([series.y[~series.warm_up] for _, several in sides for series in several])
     most = steady.max() if len(steady) else values.max()
@@ -113,7 +113,7 @@ _REACH = 1.5  # of the box's height, for the whiskers
 
 
 def box_traces(values: Floats, place: float, color: str, name: str) -> list[Settings]:
-    """The quartiles of values, whiskers to the last ones within 1.5 times the box, and points beside each other."""
+    """Draw quartiles, whiskers to the last values within 1.5 times the box, and points beside each other."""
     first, median, third = np.percentile(values, [25, 50, 75])
     reach = _REACH * (third - first)
     inside = values[(values >= first - reach) & (values <= third + reach)]
@@ -136,7 +136,7 @@ _PLAIN = {"fixedrange": True, "showticklabels": False, "showgrid": False, "zerol
 
 
 def figure_steps(comparisons: Sequence[Comparison], gpu: int) -> PlotlyFigure:
-    """The steps of all sides laid over each other, on one axis of numbers, with their distributions beside.
+    """Draw the steps of all sides laid over each other, on one axis of numbers, with their distributions beside.
 
     Each line is a recording; bands are the 95 % intervals of the sides' medians, and open symbols are warm-up.
     """
@@ -198,12 +198,12 @@ def _placed(side: ShownSide, axes: tuple[str, str]) -> dict[str, object]:
 
 
 def _named(side: ShownSide, panel: StepPanel, what: str) -> str:
-    """A trace's name, which the figure's CSV has."""
+    """Name a trace, as the figure's CSV has it."""
     return f"{label(side.name, LONGEST_NAME)}, {panel.title}, {what}"
 
 
 def _add_series(figure: PlotlyFigure, panel: StepPanel, side: ShownSide, series: Series, axes: tuple[str, str]) -> None:
-    """The steps of one recording; an arrow at the upper edge stands for each that lies above the axis."""
+    """Add the steps of one recording; an arrow at the upper edge stands for each that lies above the axis."""
     form = units.format_pct if panel.is_percent else units.format_seconds
     texts = [
         f"<b>{series.name}</b><br>step {x:,.0f}"

@@ -19,7 +19,7 @@ from tcprof.views.tables import BECAME, Cell, Heading, Row, Table
 
 
 def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Table]:
-    """A table of the parts of time, and one of those of Tensor Active, by their quantity; their sum comes last.
+    """List the parts of time in a table, and those of Tensor Active in another, by quantity; the sum comes last.
 
     Of more than ``most`` parts of time those that changed least are one; 0 for all.
     """
@@ -44,7 +44,7 @@ def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Tab
 
 
 def _pool(rows: list[dict[Any, Any]], most: int) -> list[dict[Any, Any]]:
-    """The total and so many parts, the last of which is all that changed least; in their order."""
+    """Keep the total and so many parts, in their order; the last one is all that changed least."""
     if not most or len(rows) <= most + 1:
         return rows
     ranked = sorted(range(1, len(rows)), key=lambda place: -abs(rows[place]["change"]))
@@ -55,7 +55,7 @@ def _pool(rows: list[dict[Any, Any]], most: int) -> list[dict[Any, Any]]:
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
-    """A part of a waterfall by name: "renamed kernels: FP32 matmuls → FP16 tensor kernels"."""
+    """Name a part of a waterfall: "renamed kernels: FP32 matmuls → FP16 tensor kernels"."""
     if row["part"] == TOTAL:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])
@@ -81,7 +81,7 @@ class _Step:
 
 
 def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str = "") -> PlotlyFigure:
-    """The mean of the baseline, what each part adds, and the new mean; a click on a bar chooses rows of ``table``."""
+    """Draw the baseline's mean, what each part adds, and the new mean; a click on a bar chooses rows of ``table``."""
     parts = comparison.waterfall
     parts = parts[(parts["gpu"] == gpu) & (parts["quantity"] == quantity)]
     figure = PlotlyFigure()
@@ -117,7 +117,7 @@ def figure_waterfall(comparison: Comparison, gpu: int, quantity: str, table: str
 
 
 def _annotate(steps: list[_Step], labels: list[list[str]], place: list[int], clicks: bool) -> list[dict[str, object]]:
-    """The name of each bar on the left and its size on the right, for plotly at once, which is quicker."""
+    """Write the name of each bar on the left and its size on the right, for plotly at once, which is quicker."""
     notes: list[dict[str, object]] = []
     for number, (step, lines, top) in enumerate(zip(steps, labels, place, strict=True)):
         named = {"name": str(number), "captureevents": clicks and bool(step.groups)}
@@ -129,7 +129,7 @@ def _annotate(steps: list[_Step], labels: list[list[str]], place: list[int], cli
 
 
 def _steps(comparison: Comparison, parts: pd.DataFrame, is_time: bool) -> list[_Step]:
-    """The bars from above: the baseline, the parts in their order, those that hardly show as one, and the new side."""
+    """List the bars from above: the baseline, the parts in order, those that hardly show as one, and the new side."""
     total, rows = parts.iloc[0], parts.iloc[1:]
     rows = rows[rows["change"] != 0]
     whole, part = (

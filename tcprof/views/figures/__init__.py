@@ -41,12 +41,12 @@ class Settings(dict[str, Any]):
 
 
 def scatter(**settings: Any) -> Settings:
-    """A trace of points, lines or areas; where ``hovertext`` is set, hovering shows only that."""
+    """Make a trace of points, lines or areas; where ``hovertext`` is set, hovering shows only that."""
     return _trace("scatter", settings)
 
 
 def bar(**settings: Any) -> Settings:
-    """A trace of bars, likewise."""
+    """Make a trace of bars, likewise."""
     return _trace("bar", settings)
 
 
@@ -89,22 +89,22 @@ class PlotlyFigure:
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """What plotly's script takes, of what JSON has."""
+        """Turn the figure into what plotly's script takes, in types that JSON has."""
         return {"data": _encode(self.data), "layout": _encode(self.layout)}
 
     def to_json(self) -> str:
-        """The same as text."""
+        """Write the same as text."""
         return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False)
 
     def to_plotly(self) -> "go.Figure":
-        """The figure as plotly for Python has it, which checks all its settings."""
+        """Turn the figure into one of plotly for Python, which checks all its settings."""
         import plotly.graph_objects as go
 
         return go.Figure({"data": self.data, "layout": self.layout})
 
 
 def say_absent(text: str) -> PlotlyFigure:
-    """A figure that says why there is nothing to draw."""
+    """Draw a figure that says why there is nothing to draw."""
     figure = PlotlyFigure()
     lines = "<br>".join(label(line, _WRAPPED) for line in wrap(text, _WRAPPED))
     figure.add_annotation(text=lines, showarrow=False, xref="paper", yref="paper", x=0.5, y=0.5)
@@ -112,7 +112,7 @@ def say_absent(text: str) -> PlotlyFigure:
 
 
 def _encode(value: Any) -> Any:
-    """What JSON has for a value: of an array its bytes, where plotly's script takes them."""
+    """Encode a value for JSON: of an array its bytes, where plotly's script takes them."""
     if isinstance(value, Mapping):
         return {name: _encode(item) for name, item in value.items()}
     if isinstance(value, np.ndarray):
@@ -140,7 +140,7 @@ _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T",
 
 
 def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, object]:
-    """Round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s"."""
+    """Choose round values from one to another, with the unit and its prefix: "50 ms", "500 TFLOP/s"."""
     if not high > low:
         return {"tickvals": [low], "ticktext": [_tick(low, unit)]}
     least = (high - low) / most
@@ -151,7 +151,7 @@ def unit_ticks(low: float, high: float, unit: str, most: int = 5) -> dict[str, o
 
 
 def log_ticks(low: float, high: float, unit: str) -> dict[str, object]:
-    """The same for a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
+    """Choose those of a logarithmic axis: 1, 2 and 5 of each power of ten, which a zoom needs."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [value for power in powers for value in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
     ticks = [value for value in values if low <= value <= high]
@@ -172,19 +172,19 @@ _WRAPPED = 80  # characters of a line of text
 
 
 def label(text: str, length: int = LABEL_LENGTH) -> str:
-    """Any text as one short line that plotly shows as it is: nothing in it is markup, or a formula."""
+    """Cut any text to one short line that plotly shows as it is: nothing in it is markup, or a formula."""
     escaped = one_line(text, length).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("$", "&#36;")
 
 
 def axis_names(letter: str, number: int) -> tuple[str, str]:
-    """What traces and the layout call an axis, counted from 0: ("y", "yaxis"), ("y2", "yaxis2")."""
+    """Name an axis, counted from 0, for traces and for the layout: ("y", "yaxis"), ("y2", "yaxis2")."""
     nth = str(number + 1) if number else ""
     return f"{letter}{nth}", f"{letter}axis{nth}"
 
 
 def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, object]:
-    """Layout that all figures share."""
+    """Make the layout that all figures share."""
     return {
         "height": height,
         "margin": {"l": 52, "r": 12, "t": top, "b": bottom},
@@ -199,7 +199,7 @@ def base_layout(height: int, top: int = 30, bottom: int = 40) -> dict[str, objec
 
 
 def number_axis(anchor: str, last: float, most_ticks: int = 12) -> dict[str, object]:
-    """An axis of the numbers of steps, from 0 on."""
+    """Make an axis of the numbers of steps, from 0 on."""
     return {
         "anchor": anchor,
         "range": [-0.5, last + 0.5],

@@ -22,7 +22,7 @@ _SPOKEN = ("circles", "diamonds", "squares", "hexagons", "pentagons", "stars", "
 
 
 def keep_longest(kernels: pd.DataFrame) -> pd.DataFrame:
-    """The kernels that are drawn, longest first, so that small circles lie above large ones."""
+    """Keep the kernels that are drawn, longest first, so that small circles lie above large ones."""
     return kernels.nlargest(MOST_KERNELS, "total_ns")
 
 
@@ -36,7 +36,7 @@ class KernelCircles:
         self._longest_ns = longest_ns
 
     def draw(self, rows: pd.DataFrame, x: Floats, y: Floats, hovertext: list[str]) -> Settings:
-        """A trace of kernels."""
+        """Draw a trace of kernels."""
         places = list(zip(rows.index.tolist(), rows["gpu"].tolist(), strict=True))
         return scatter(
             x=x,
@@ -54,7 +54,7 @@ class KernelCircles:
         )
 
     def describe(self, row: Mapping[Any, Any]) -> str:
-        """The first lines of what the pointer shows over a kernel: name, time, and its share of the kernel time."""
+        """Describe a kernel under the pointer: its name, its time, and its share of the kernel time."""
         where = f" on GPU {row['gpu']}" if len(self._symbols) > 1 else ""
         bound = f", bound by: {row['bound']}" if row["bound"] else ""
         return (
@@ -65,7 +65,7 @@ class KernelCircles:
 
 
 def describe_symbols(analysis: Analysis) -> str:
-    """Which shape the kernels of each GPU have, in a sentence; empty for one GPU."""
+    """Say which shape the kernels of each GPU have, in a sentence; empty for one GPU."""
     numbers = sorted(analysis.kernels["gpu"].unique().tolist())
     by_shape = [(shape, numbers[place :: len(_SPOKEN)]) for place, shape in enumerate(_SPOKEN)]
     text = "; ".join(
@@ -75,13 +75,13 @@ def describe_symbols(analysis: Analysis) -> str:
 
 
 def size_circles(times_ns: Floats, longest_ns: float) -> dict[str, Any]:
-    """A marker's settings by which the area of each circle is its time."""
+    """Set the area of each circle to its time."""
     sizes = {"size": times_ns, "sizemin": _SMALLEST / 2}
     return {**sizes, "sizemode": "area", "sizeref": 2 * max(longest_ns, 1.0) / _LARGEST**2}
 
 
 def as_table(rows: pd.DataFrame, columns: list[str]) -> dict[str, object]:
-    """What is drawn, with exact figures, for the page's button."""
+    """Collect what is drawn, with exact figures, for the page's button."""
     drawn = rows[columns]
     return {"csv": {"columns": columns, "rows": drawn.astype(object).where(drawn.notna(), None).to_numpy().tolist()}}
 
@@ -107,7 +107,7 @@ _COLUMNS += ["tensor_active_low_pct", "tensor_active_high_pct", "precision", "bo
 
 
 def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
-    """Kernels as circles: their share of the kernel time over Tensor Active while they ran, coloured by their bound.
+    """Draw kernels as circles: their share of the kernel time over Tensor Active, coloured by their bound.
 
     Kernels whose Tensor Active the samples do not tell are left out; without others it is empty.
     """
@@ -118,7 +118,7 @@ def figure_tensor_time(analysis: Analysis) -> PlotlyFigure:
 
 
 def figure_memory_tensor(analysis: Analysis) -> PlotlyFigure:
-    """Kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
+    """Draw kernels as circles: their share of the memory's bandwidth over Tensor Active, coloured by their bound.
 
     Kernels of which the samples do not tell both are left out; without others it is empty.
     """

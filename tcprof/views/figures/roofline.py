@@ -36,7 +36,7 @@ Box: TypeAlias = tuple[float, float, float, float]  # FLOP for each byte from an
 
 
 def figure_roofline(analysis: Analysis) -> PlotlyFigure:
-    """Kernels as circles under one roof for each precision, and the slopes of device memory and of the L2 cache.
+    """Draw kernels as circles under one roof for each precision, and the slopes of device memory and of the L2 cache.
 
     The latter, and the kernels over their FLOP for each byte of that cache, are hidden until the legend shows them.
 
@@ -88,13 +88,13 @@ def _order(precision: str) -> int:
 
 
 def name_precision(precision: str) -> str:
-    """A precision as it is read: abbreviations in capitals."""
+    """Name a precision as it is read: abbreviations in capitals."""
     first, _, rest = precision.partition(" ")
     return f"{first.upper()} {rest}".rstrip()
 
 
 def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequence[Roof], box: Box) -> None:
-    """The bandwidth of the memory, up to the highest roof of the GPU; one line for GPUs that are alike."""
+    """Draw the bandwidth of the memory, up to the highest roof of the GPU; one line for GPUs that are alike."""
     left, right, low, high = box
     alike: dict[str, list[int]] = {}
     for gpu, rate in slopes.items():
@@ -113,7 +113,7 @@ def _add_slopes(figure: PlotlyFigure, slopes: Mapping[int, float], roofs: Sequen
 
 
 def _add_roofs(figure: PlotlyFigure, roofs: Sequence[Roof], slopes: Mapping[int, float], box: Box) -> None:
-    """The peaks, each from where the memory allows it; those that read the same are one line."""
+    """Draw the peaks, each from where the memory allows it; those that read the same are one line."""
     left, right, _, _ = box
     alike: dict[str, list[Roof]] = {}
     for roof in roofs:
@@ -161,7 +161,7 @@ def _describe(row: Mapping[Any, Any], circles: KernelCircles) -> str:
 
 
 def layout_of(box: Box) -> dict[str, object]:
-    """The axes of a roofline."""
+    """Make the axes of a roofline."""
     left, right, low, high = (float(value) for value in np.log10(box))
     shared = {**AXIS, "type": "log"}
     return {
@@ -183,7 +183,7 @@ _CACHE_COLOR = "#5E8C8A"
 
 
 def cache_rates(analysis: Analysis, rows: pd.DataFrame) -> dict[int, tuple[float, str]]:
-    """What the L2 cache of each GPU with circles gives, in bytes a second, and the source; where that is known."""
+    """Look up the L2 cache's rate of each GPU with circles, in bytes a second, with its source, where known."""
     boards = {
         int(gpu["gpu"]): find_chip(gpu["chip"], gpu["name"]).board
         for gpu in analysis.gpus.to_dict("records")

@@ -29,11 +29,11 @@ class Curve:
 
     @property
     def unit(self) -> str:
-        """What its values are measured in."""
+        """Return what its values are measured in."""
         return SAMPLES[self.columns[0]].unit if self.columns else "pct"
 
     def values(self, samples: pd.DataFrame) -> Floats:
-        """Its value in each sample; unknown where one of its columns is."""
+        """Compute its value in each sample; unknown where one of its columns is."""
         return np.asarray(samples[list(self.columns)].sum(axis=1, skipna=False), dtype=np.float64)
 
 
@@ -66,13 +66,13 @@ FLOP_RATE = Curve("Tensor FLOP/s", (), "#8C6BB1")
 
 
 def measured_axis(metric: Curve, peak: float) -> dict[str, object]:
-    """The axis of a metric that is no percentage, from 0 to its largest value."""
+    """Make the axis of a metric that is no percentage, from 0 to its largest value."""
     top = 1.1 * (peak or 1.0)
     return {"range": [0, top], **unit_ticks(0, top, units.symbol_of(metric.unit), 4)}
 
 
 def tensor_axis(peak: float) -> dict[str, object]:
-    """The axis of Tensor Active: to 100 % where a sample comes near, else to the largest sample."""
+    """Make the axis of Tensor Active: to 100 % where a sample comes near, else to the largest sample."""
     return {"range": [0, 104.0 if peak > 50 else max(peak * 1.15, 1.0)], "ticksuffix": " %", "nticks": 6}
 
 
@@ -80,13 +80,13 @@ PERCENT_AXIS: dict[str, object] = {"range": [0, 104], "ticksuffix": " %", "ntick
 
 
 def tensor_peak(analysis: Analysis) -> float:
-    """The largest sample of Tensor Active on any GPU; 0 where there is none."""
+    """Find the largest sample of Tensor Active on any GPU; 0 where there is none."""
     peak = analysis.samples["tensor_active_pct"].max()
     return float(peak) if peak == peak else 0.0
 
 
 def empty_line(metric: Curve, visible: bool | str) -> Settings:
-    """The line of a metric, as steps, without points."""
+    """Draw the line of a metric, as steps, without points."""
     return scatter(
         name=metric.name,
         legendgroup=metric.name,
@@ -98,7 +98,7 @@ def empty_line(metric: Curve, visible: bool | str) -> Settings:
 
 
 def empty_band() -> Settings:
-    """The area below or around Tensor Active, without points."""
+    """Draw the area below or around Tensor Active, without points."""
     return scatter(
         name=f"{TENSOR.name}, smallest to largest",
         legendgroup=TENSOR.name,
@@ -112,7 +112,7 @@ def empty_band() -> Settings:
 
 
 def shown_gpus(analysis: Analysis) -> list[int]:
-    """The GPUs that have samples, activities or ranges, in order."""
+    """List the GPUs that have samples, activities or ranges, in order."""
     frames = (analysis.samples, analysis.activities, analysis.instances)
     return sorted({int(gpu) for frame in frames for gpu in frame["gpu"].unique()})
 
@@ -125,7 +125,7 @@ LOSS_SCALES = {"light": ("#D81B60", "#E4E8EE"), "dark": ("#EC4F85", "#262D37")}
 
 
 def scale_colors(percent: Floats, theme: str = "light") -> list[str]:
-    """Colours of the scale, by Tensor Active; plotly's own leave it guessing whether text is to be dark or light."""
+    """Choose colours of the scale by Tensor Active; plotly would guess whether text is to be dark or light."""
     channels = np.array([[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in LOSS_SCALES[theme]])
     place = np.clip(np.nan_to_num(percent) / 100, 0, 1)
     mixed = np.column_stack([np.interp(place, (0, 1), channel) for channel in channels.T]).round().astype(int)
@@ -134,13 +134,13 @@ def scale_colors(percent: Floats, theme: str = "light") -> list[str]:
 
 
 def paint_scale(steps: int) -> dict[str, list[dict[str, str]]]:
-    """Colours of the scale for each theme, lowest Tensor Active first, then that for unknown; with those of text."""
+    """List the colours of the scale for each theme, lowest Tensor Active first, then unknown; with those of text."""
     percent = np.append(100 * (np.arange(steps) + 0.5) / steps, np.nan)
     return {theme: [painted(color) for color in scale_colors(percent, theme)] for theme in LOSS_SCALES}
 
 
 def painted(color: str) -> dict[str, str]:
-    """A colour, and the one in which text is read on it."""
+    """Pair a colour with the one in which text is read on it."""
     return {"color": color, "text": text_on(color)}
 
 
@@ -163,12 +163,12 @@ CLASS_COLORS = {
 
 
 def shown_classes(rows: pd.DataFrame) -> list[str]:
-    """The time classes that occur, and those that everyone looks for."""
+    """List the time classes that occur, and those that everyone looks for."""
     return [name for name in TIME_CLASSES if name not in SELDOM or (rows[f"{name}_ns"] > 0).any()]
 
 
 def text_on(color: str) -> str:
-    """The colour of a name in a bar of #RRGGBB or rgba(…): dark, or white where that is read better."""
+    """Choose the colour of a name in a bar of #RRGGBB or rgba(…): dark, or white where that is read better."""
     if not color.startswith("#"):
         return BAR_TEXT
     channels = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))

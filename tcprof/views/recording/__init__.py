@@ -36,25 +36,25 @@ _LONGEST_FILE = 120
 
 
 def name_gpus(analysis: Analysis) -> list[str]:
-    """The GPUs' names, equal ones counted: "2 × NVIDIA H200"."""
+    """Name the GPUs, equal ones counted: "2 × NVIDIA H200"."""
     names = analysis.gpus["name"].value_counts(sort=False)
     return [f"{count} × " * (count > 1) + (one_line(str(name)) or "unknown GPU") for name, count in names.items()]
 
 
 def gpu_title(analysis: Analysis, gpu: int) -> str:
-    """A GPU's number and name."""
+    """Name a GPU by its number and its name."""
     names = analysis.gpus.loc[analysis.gpus["gpu"] == gpu, "name"]
     name = one_line(str(names.iloc[0])) if len(names) else ""
     return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
 
 
 def gpu_title_of_several(analysis: Analysis, gpu: int) -> str:
-    """Which GPU something is about; empty where there is only one."""
+    """Say which GPU something is about; empty where there is only one."""
     return gpu_title(analysis, gpu) if analysis.ranges["gpu"].nunique() > 1 else ""
 
 
 def describe_recording(analysis: Analysis) -> str:
-    """The recording in a line: file, GPUs, recorder, frequency and length."""
+    """Describe the recording in a line: file, GPUs, recorder, frequency and length."""
     recording, rounded = analysis.recording, "rounded " * (analysis.tensor_source == "rounded")
     facts = [
         _describe_rank(analysis),
@@ -67,36 +67,36 @@ def describe_recording(analysis: Analysis) -> str:
 
 
 def _describe_rank(analysis: Analysis) -> str:
-    """Which of several processes a recording is of, if it is of one."""
+    """Say which of several processes a recording is of, if it is of one."""
     rank = analysis.recording.identity.rank
     return f"rank {rank.rank} of {rank.world_size}" if rank and rank.world_size > 1 else ""
 
 
 def head(analysis: Analysis, findings: Findings) -> Notes:
-    """What all output on a recording begins with: what was recorded, and of each GPU the same figures."""
+    """Say what all output on a recording begins with: what was recorded, and of each GPU the same figures."""
     several = len(findings.gpus) > 1
     lines = (f"{f'GPU {gpu.gpu}: ' * several}{say_first_line(analysis, gpu)}" for gpu in findings.gpus)
     return Notes((describe_recording(analysis), *lines))
 
 
 def describe_source(analysis: Analysis) -> str:
-    """What the figures are taken from and over."""
+    """Say what the figures are taken from and over."""
     return f"Tensor Active from {SOURCE_MEANINGS[analysis.tensor_source]}; over {WINDOW_MEANINGS[analysis.window]}."
 
 
 def describe_base(analysis: Analysis) -> tuple[str, ...]:
-    """What a step is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
+    """Say what a step is where no range is one; what is left out of the figures: warm-up, and what lies outside."""
     describe = (describe_kernel_order, describe_folding, describe_warm_up, describe_outside)
     return tuple(filter(None, (describe_part(analysis) for describe_part in describe)))
 
 
 def count_notes(count: int) -> str:
-    """That there are so many notes, and how to see them."""
+    """Say that there are so many notes, and how to see them."""
     return f"{units.format_things(count, 'note')}: --notes"
 
 
 def list_notes(remarks: Sequence[str], notes: Sequence[str], in_full: bool) -> Notes:
-    """What the figures are over, below them: in full, or else a line that counts this and the remarks."""
+    """List what the figures are over, below them: in full, or else a line that counts this and the remarks."""
     if in_full:
         return Notes(tuple(notes))
     count = len(remarks) + len(notes)
@@ -111,7 +111,7 @@ def describe_date(analysis: Analysis) -> str:
 
 
 def recording_data(analysis: Analysis) -> dict[str, Any]:
-    """What is known about a recording, for JSON; unknown is None."""
+    """Collect what is known about a recording, for JSON; unknown is None."""
     recording = analysis.recording
     return {
         "file": recording.file,
@@ -140,7 +140,7 @@ def make_document(
     frames: Mapping[str, pd.DataFrame],
     **further: Any,
 ) -> Document:
-    """A document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
+    """Make a document about a recording, with frames of it for JSON; ``further`` adds to, or replaces, what it has."""
     data = document_data(analysis, findings, frames)
     fields = {"faults": findings.faults, "warnings": findings.warnings, "remarks": findings.remarks, "data": data}
     return Document(kind, parts, **{**fields, **further})
@@ -155,19 +155,19 @@ def make_table(
     rows: Sequence[Row],
     **further: Any,
 ) -> Table:
-    """A table about one GPU of a recording; ``what`` it holds is in its caption, and its first word is its name."""
+    """Make a table about one GPU of a recording; ``what`` it holds begins its caption; the first word is its name."""
     name, caption = what.split()[0].lower(), f"{what} {gpu_title(analysis, gpu)}"
     title = gpu_title_of_several(analysis, gpu)
     return Table(f"{name}-{gpu}", title, first, headings, tuple(rows), gpu=gpu, caption=caption, **further)
 
 
 def split_by_gpu(rows: pd.DataFrame) -> list[tuple[int, pd.DataFrame]]:
-    """The rows of each GPU, by its number."""
+    """Split the rows of each GPU, by its number."""
     return [(int(str(gpu)), gpu_rows) for gpu, gpu_rows in rows.groupby("gpu", sort=True)]
 
 
 def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """The data of a document about a recording: what is known of it and what it says, around frames of it."""
+    """Collect the data of a document about a recording: what is known of it and what it says, around frames of it."""
     return {
         "recording": recording_data(analysis),
         "first_lines": [say_first_line(analysis, gpu) for gpu in findings.gpus],
@@ -181,7 +181,7 @@ def document_data(analysis: Analysis, findings: Findings, frames: Mapping[str, p
 
 
 def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
-    """Where the figures come from: names and values."""
+    """List where the figures come from: names and values."""
     recording = analysis.recording
     sampled = analysis.samples["tensor_active_pct"].notna().sum()
     return [
@@ -204,7 +204,7 @@ def list_provenance(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
-    """The mean power of each GPU over its steps, where it was recorded."""
+    """List the mean power of each GPU over its steps, where it was recorded."""
     steps = analysis.step_summary
     return [
         (f"Mean power of GPU {row['gpu']} over its steps", STEP_SUMMARY["power_w"].format(row["power_w"]))
@@ -213,7 +213,7 @@ def _list_power(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _list_run(analysis: Analysis) -> list[tuple[str, str]]:
-    """What is known of the run."""
+    """List what is known of the run."""
     recording, identity = analysis.recording, analysis.recording.identity
     facts = {
         "Program": one_line(identity.program),

@@ -31,7 +31,7 @@ MOST_SHOWN = 3  # where advice stands beside the verdict
 
 
 def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice], with_notes: bool = True) -> Document:
-    """All advice on a recording, best first.
+    """Show all advice on a recording, best first.
 
     Args:
         with_notes: Whether it also has the evidence, the code of alternatives, and what the figures are over.
@@ -58,7 +58,7 @@ def view_advice(analysis: Analysis, findings: Findings, advice: Sequence[Advice]
 
 
 def list_leads(analysis: Analysis, advice: Sequence[Advice]) -> TopFindings:
-    """The best advice, with what on a page shows what it is about."""
+    """List the best advice, with what on a page shows what it is about."""
     notable, _ = split_notable(advice)
     items = tuple(_make_leads(analysis, notable)[:MOST_SHOWN])
     rest = len(notable) - len(items)
@@ -94,7 +94,7 @@ def _name(analysis: Analysis, advice: Advice) -> str:
 
 
 def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """What savings are relative to, with both step times where profiling changes that; nothing where none is known."""
+    """Say what savings are relative to, with both step times where profiling changes it; nothing if none is known."""
     priced = [entry for entry in advice if entry.gain.is_known]
     if not priced:
         return ()
@@ -119,7 +119,7 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
-    """What selects on a page what advice is about: its kernels, longest first, or else its ranges, or its modules."""
+    """Link what advice is about on a page: its kernels, longest first, or else its ranges, or its modules."""
     gpu = advice.gpu
     gpu_rows = kernels[kernels["gpu"] == gpu].sort_values("total_ns", ascending=False, kind="stable")
     for kind, wanted, column, names in (
@@ -134,14 +134,14 @@ def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tupl
 
 
 def view_best(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str, ...]:
-    """The best advice, a line each, and what savings are relative to."""
+    """Show the best advice, a line each, and what savings are relative to."""
     best = split_notable(advice)[0][:MOST_SHOWN]
     lines = [f"{number}. {_name(analysis, entry)}" for number, entry in enumerate(best, 1)]
     return (*lines, *describe_savings(analysis, best))
 
 
 def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, ...]:
-    """All advice as the parts of one section, in which what is not worth a line has a section of its own."""
+    """Show all advice as the parts of one section, in which what is not worth a line has a section of its own."""
     notable, folded = split_notable(advice)
     leads = _make_leads(analysis, [*notable, *folded])
     parts_of = {id(entry): (lead, *_detail(entry)) for lead, entry in zip(leads, [*notable, *folded], strict=True)}
@@ -153,12 +153,12 @@ def view_sections(analysis: Analysis, advice: Sequence[Advice]) -> tuple[Part, .
 
 
 def split_notable(advice: Sequence[Advice]) -> tuple[list[Advice], list[Advice]]:
-    """Advice that is worth a line, best first, then what has no price; and what saves too little."""
+    """Split advice into what is worth a line, best first, then without a price; and what saves too little."""
     return [entry for entry in advice if entry.is_shown], [entry for entry in advice if not entry.is_shown]
 
 
 def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
-    """Advice as a frame, see ``tcprof.frames.ADVICE``."""
+    """Make a frame of advice, see ``tcprof.frames.ADVICE``."""
     if not advice:
         return ADVICE.empty()
     rows = [{**vars(entry), **entry.gain.figures, "gpus": ", ".join(map(str, entry.gpus))} for entry in advice]
@@ -166,7 +166,7 @@ def list_advice(advice: Sequence[Advice]) -> pd.DataFrame:
 
 
 def _fold(folded: Sequence[Advice]) -> list[tuple[str, list[Advice]]]:
-    """What is not worth a line of its own: what saves little, and what saves nothing or costs time, with the reason."""
+    """Fold what is not worth a line: what saves little, and what saves nothing or costs time, with the reason."""
     futile = [entry for entry in folded if entry.gain.is_futile]
     little = [entry for entry in folded if not entry.gain.is_futile]
     lines = []
@@ -190,7 +190,7 @@ def _describe_confidence(advice: Advice) -> str:
 
 
 def _outline(advice: Advice) -> tuple[Part, ...]:
-    """What was found, the code of the best option, the other options, and how sure this is."""
+    """Show what was found, the code of the best option, the other options, and how sure this is."""
     parts: list[Part] = [Notes((_describe_finding(advice),))]
     for first in advice.options[:1]:
         parts.append(Code(first.code) if first.code else Notes((_describe_option(first, is_first=True),)))
@@ -199,7 +199,7 @@ def _outline(advice: Advice) -> tuple[Part, ...]:
 
 
 def _detail(advice: Advice) -> tuple[Part, ...]:
-    """All of a finding, with its evidence."""
+    """Show all of a finding, with its evidence."""
     parts: list[Part] = [Notes((_describe_finding(advice),), items=tuple(advice.evidence))]
     for number, option in enumerate(advice.options):
         is_first = number == 0

@@ -38,7 +38,7 @@ _PHASES = NAMES - {STEP}
 
 
 def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: str) -> tuple[Explorer, ...]:
-    """The table of a recording; none where it has neither ranges nor kernels.
+    """List the table of a recording; none where it has neither ranges nor kernels.
 
     Args:
         of_ranges: What is said of the figures of ranges.
@@ -68,7 +68,7 @@ def list_explorer(analysis: Analysis, of_ranges: tuple[str, ...], of_kernels: st
 
 
 def _read_launches(analysis: Analysis) -> pd.DataFrame:
-    """Each launch of a kernel with its module's number, its path, its phase and its class."""
+    """Read each launch of a kernel with its module's number, its path, its phase and its class."""
     launched = analysis.kernel_instances
     module, path = launched["module"].to_numpy(), launched["path_id"].to_numpy()
     of_module = np.append(analysis.modules["phase"].to_numpy(object), "")[module]
@@ -97,7 +97,7 @@ class _UseCells:
 
 
 def _places(analysis: Analysis, launches: pd.DataFrame, by: str, steps: int, whole_ns: float) -> list[_UseCells]:
-    """The launches by kernel, place and phase, those that took longest first; means over so many steps."""
+    """Group the launches by kernel, place and phase, those that took longest first; means over so many steps."""
     keys = ["kernel", by, "phase", "time_class"]
     groups = launches.groupby(keys, sort=False)
     sums = groups.agg(count=("duration_ns", "size"), ns=("duration_ns", "sum"))
@@ -120,7 +120,7 @@ def _places(analysis: Analysis, launches: pd.DataFrame, by: str, steps: int, who
 
 
 def _below(places: Sequence[_UseCells], analysis: Analysis, headings: Sequence[Heading]) -> dict[int, list[Line]]:
-    """The kernels of each place, as lines that lie in none yet."""
+    """Make lines of the kernels of each place, which lie in none yet."""
     names, geometry = analysis.kernels["name"].tolist(), analysis.kernels["launch_geometry"].tolist()
     lines: dict[int, list[Line]] = {}
     for place in places:
@@ -225,7 +225,7 @@ def _by_range(analysis: Analysis, launches: pd.DataFrame, table: Table, notes: t
 
 
 def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: str) -> Grouping:
-    """Each kernel, and in it the modules, or where no kernel has one the ranges, that launch it."""
+    """Group each kernel, and in it the modules, or where no kernel has one the ranges, that launch it."""
     gpu_launches = launches[launches["gpu"] == table.gpu]
     by, kind = ("module_id", "module") if (gpu_launches["module_id"] >= 0).any() else ("path_id", "range")
     paths = analysis.modules.drop_duplicates("module_id").set_index("module_id")["module"]

@@ -49,14 +49,14 @@ SHORT_NAME = 64
 
 
 def why_unfitted(analysis: Analysis) -> str:
-    """Why the figures of kernels are none, or estimates; empty where they are measured."""
+    """Say why the figures of kernels are none, or estimates; empty where they are measured."""
     if missing := why_no_kernels(analysis):
         return as_sentence(missing)
     return "Estimated from kernel names: the recording has no samples." * (analysis.tensor_source == "none")
 
 
 def describe_fit(analysis: Analysis) -> str:
-    """What the figures of kernels are taken from, or why there are none."""
+    """Say what the figures of kernels are taken from, or why there are none."""
     if unfitted := why_unfitted(analysis):
         return unfitted
     source = SOURCE_MEANINGS[analysis.tensor_source]
@@ -72,7 +72,7 @@ def view_kernels(
     limit: int | None = None,
     with_notes: bool = True,
 ) -> Document:
-    """The kernels of a recording.
+    """Show the kernels of a recording.
 
     Args:
         rows: Rows of ``analysis.kernels`` or ``analysis.kernels_by_path``.
@@ -91,7 +91,7 @@ def view_kernels(
 def list_kernels(
     analysis: Analysis, rows: pd.DataFrame, by_path: bool = False, limit: int | None = None
 ) -> list[Table]:
-    """Kernels, one table for each GPU, see ``view_kernels``."""
+    """List kernels, one table for each GPU, see ``view_kernels``."""
     tables = []
     for gpu, gpu_rows in split_by_gpu(rows):
         kept = gpu_rows.head(limit) if limit else gpu_rows
@@ -129,7 +129,7 @@ def _row(row: Mapping[Any, Any], item: int) -> Row:
 
 
 def fitted_cell(value: float, fit: str) -> Cell:
-    """A percentage from the fit of a kernel: unknown where that did not resolve it; marked where it is a pool's."""
+    """Write a percentage of a kernel's fit: unknown where that did not resolve it, marked where it is a pool's."""
     text = units.UNKNOWN if fit in UNDECIDED else units.format_pct(value)
     return Cell(f"{text} {POOLED}" if fit == POOLED else text, sort_key(value))
 
@@ -166,7 +166,7 @@ _MEMORY_TENSOR = (
 
 
 def list_rooflines(analysis: Analysis) -> tuple[Part, ...]:
-    """The roofline and time against Tensor Active, as far as they were recorded."""
+    """List the roofline and time against Tensor Active, as far as they were recorded."""
     if analysis.kernels.empty:
         return ()
     shapes = describe_symbols(analysis)
@@ -187,7 +187,7 @@ def _figure(analysis: Analysis, name: str, notes: tuple[str, ...]) -> Figure:
 
 
 def why_undrawn(analysis: Analysis, name: str) -> str:
-    """Why a figure has nothing to draw, if it has not."""
+    """Say why a figure has nothing to draw, if it has not."""
     if name == ROOFLINE:
         if not has_bytes(analysis.kernels):
             return NO_ROOFLINE
@@ -198,7 +198,7 @@ def why_undrawn(analysis: Analysis, name: str) -> str:
 
 
 def describe_unplaced(analysis: Analysis) -> tuple[str, ...]:
-    """Which kernels have no place in the roofline, and why; and those that are too many to be drawn."""
+    """Say which kernels have no place in the roofline, and why; and those that are too many to be drawn."""
     placed = place_kernels(analysis.kernels, analysis.gpus)
     total = placed["total_ns"].sum()
     lines, rest = [], len(placed) - MOST_KERNELS

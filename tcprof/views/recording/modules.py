@@ -59,7 +59,7 @@ def view_modules(
     fold: bool = True,
     with_notes: bool = True,
 ) -> Document:
-    """The modules of a recording; ``limit`` of them are shown: those with most time and what these lie in.
+    """Show the modules of a recording; ``limit`` of them are shown: those with most time and what these lie in.
 
     Args:
         with_notes: Whether it also has what the figures are over.
@@ -84,7 +84,7 @@ def view_modules(
 def list_modules(
     analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, order: Order = Order.CALLS, fold: bool = True
 ) -> list[Table]:
-    """Modules, one table for each GPU; what the arguments are is said at ``view_modules``."""
+    """List modules, one table for each GPU; what the arguments are is said at ``view_modules``."""
     tables = []
     whole = analysis.modules[(analysis.modules["depth"] == 0) & (analysis.modules["phase"] == ALL)]
     wholes = dict(zip(whole["gpu"], whole["kernel_ns"], strict=True))
@@ -109,7 +109,7 @@ def list_modules(
 
 
 def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows, where those whose parent is not among them are roots, with their whole path."""
+    """Make those rows roots, with their whole path, whose parent is not among them."""
     cut = ~rows["parent_id"].isin(rows["module_id"]) & (rows["parent_id"] >= 0)
     name, parent = rows["name"].where(~cut, rows["module"]), rows["parent_id"].where(~cut, -1)
     depths = {-1: 0}
@@ -119,13 +119,13 @@ def _hang_up(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(analysis: Analysis) -> dict[int, int]:
-    """How many steps the figures of each GPU are over; 0 where nothing iterates."""
+    """Count the steps that the figures of each GPU are over; 0 where nothing repeats."""
     counts: dict[int, int] = analysis.modules.drop_duplicates("gpu").set_index("gpu")["step_count"].to_dict()
     return counts
 
 
 def _sort(tree: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The modules in the order of the tree, those beside each other by a column, largest first; all kernels first."""
+    """Sort the modules as a tree, those beside each other by a column, the largest first; all kernels first."""
     sizes = -tree[column].fillna(-1).to_numpy(float) if column else np.arange(len(tree), dtype=float)
     row = {module: place for place, module in enumerate(tree.index) if module >= 0}
     keys = [(module >= 0, size) for module, size in zip(tree.index, sizes, strict=True)]
@@ -198,7 +198,7 @@ def _rows(
 
 
 def _name(module: Mapping[Any, Any], kept: pd.DataFrame) -> str:
-    """What a row is called below the one that it lies in; a number alone would not say of what."""
+    """Name a row below the one that it lies in; a number alone would not say of what."""
     if module["depth"] == 0:
         return ALL_KERNELS
     name = str(module["name"])
@@ -231,5 +231,5 @@ def _cells(
 
 
 def mark_unresolved(cell: Cell, is_resolved: bool) -> Cell:
-    """A cell that rests on Tensor Active, marked where that is known, but not resolved."""
+    """Mark a cell that rests on Tensor Active where that is known, but not resolved."""
     return replace(cell, mark=UNRESOLVED) if cell.sort and not is_resolved else cell

@@ -55,7 +55,7 @@ def view_ranges(
     fold: bool = False,
     with_notes: bool = True,
 ) -> Document:
-    """The ranges of a recording, the ``limit`` with most time on the GPU and what these lie in.
+    """Show the ranges of a recording, the ``limit`` with most time on the GPU and what these lie in.
 
     Args:
         fold: Whether PyTorch's ops and libraries' ranges are left out, and alike ones are one row.
@@ -78,7 +78,7 @@ def view_ranges(
 
 
 def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None, fold: bool = False) -> list[Table]:
-    """The range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
+    """List the range summary, one table for each GPU; what the arguments are is said at ``view_ranges``."""
     every = rows
     if fold and len(rows):
         rows = pd.concat([fold_ranges(gpu_rows, gpu_rows) for _, gpu_rows in split_by_gpu(rows)])
@@ -103,7 +103,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
 
 
 def fold_ranges(rows: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
-    """Rows of one GPU without PyTorch's ops and libraries' ranges, where there are others; alike ones are one row.
+    """Fold rows of one GPU without PyTorch's ops and libraries' ranges, where there are others; alike ones are one row.
 
     Args:
         rows: Has ``path_id``, such as rows of the timeline.

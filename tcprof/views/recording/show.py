@@ -95,7 +95,7 @@ def view_recording(
     limit: int | None = None,
     with_notes: bool = False,
 ) -> Document:
-    """A recording: on one screen what a first look should see, on a page all of it.
+    """Show on one screen what a first look should see, and on a page all of a recording.
 
     Args:
         limit: Rows of each table of the screen; None for as many as it has, at most ``MOST_ROWS``.
@@ -197,7 +197,7 @@ def _list_sources(analysis: Analysis) -> tuple[Section, ...]:
 
 
 def view_verdict_in_short(analysis: Analysis, findings: Findings, advice: Sequence[Advice]) -> Document:
-    """The sentences that ``view_recording`` begins with, for one of several recordings of a program."""
+    """Show the sentences that ``view_recording`` begins with, for one of several recordings of a program."""
     texts = _list_texts(analysis, findings, advice, busiest_gpus(analysis, 1)[0], with_notes=False)
     return Document("recording", texts, faults=findings.faults, warnings=findings.warnings)
 
@@ -205,7 +205,7 @@ def view_verdict_in_short(analysis: Analysis, findings: Findings, advice: Sequen
 def _list_texts(
     analysis: Analysis, findings: Findings, advice: Sequence[Advice], gpu: int, with_notes: bool
 ) -> tuple[Notes, ...]:
-    """The first lines, the verdict and the best advice; of several GPUs the verdict on the busiest, unless in full."""
+    """List the first lines, the verdict, of the busiest GPU unless in full, and the best advice."""
     lines, headline = head(analysis, findings).lines, findings.headline
     if not with_notes:
         number = [gpu_findings.gpu for gpu_findings in findings.gpus].index(gpu)
@@ -218,7 +218,7 @@ def _list_texts(
 
 
 def _rows_that_fit(texts: Sequence[Notes], has_hidden: bool) -> int:
-    """How many rows each of two tables may have beside these texts and a last line, with a blank line before each."""
+    """Count the rows that two tables may have beside these texts and a last line, each after a blank line."""
     lines = sum(-(-len(line) // _COLUMNS) for text in texts for line in text.lines)
     blank = sum(bool(text.lines) for text in texts) + 2
     return min(max((_LINES - lines - blank - 1 - 2 * _HEAD - has_hidden) // 2, 1), MOST_ROWS)
@@ -231,7 +231,7 @@ def _count_rest(findings: Findings, base: int, advice: int) -> str:
 
 
 def _cut(table: Table, columns: tuple[str, ...]) -> Table:
-    """A table with only the columns whose first one in a file is among these, and nothing on what else there is."""
+    """Cut a table to the columns whose first one in a file is among these, without notes on the others."""
     kept = [place for place, heading in enumerate(table.headings) if heading.columns[0] in columns]
     rows = tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows)
     headings = tuple(replace(table.headings[place], note="") for place in kept)
@@ -239,12 +239,12 @@ def _cut(table: Table, columns: tuple[str, ...]) -> Table:
 
 
 def _name_gpu(table: Table) -> Table:
-    """A table of one of several GPUs, which is named in its head rather than on a line of its own."""
+    """Name the GPU of a table, of several, in its head rather than on a line of its own."""
     return replace(table, title="", first=f"{table.first}, GPU {table.gpu}") if table.title else table
 
 
 def _list_losses(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
-    """The modules that lose most, or where none is known the ranges."""
+    """List the modules that lose most, or where none is known the ranges."""
     if len(modules := rows_of_gpu(analysis.modules, gpu)):
         return [_cut(table, _MODULE_COLUMNS) for table in list_modules(analysis, modules, limit, Order.LOST)]
     rows = rows_of_gpu(analysis.ranges, gpu)
@@ -261,7 +261,7 @@ def _list_losses(analysis: Analysis, gpu: int, limit: int) -> list[Table]:
 
 
 def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """The ranges in steps, those of all steps in one row each, and the number of steps that they are the sums of.
+    """Keep the ranges in steps, those of all steps in one row each, and count the steps that they sum.
 
     Whatever the ranges around the steps are called.
     """
@@ -285,7 +285,7 @@ def _in_steps(analysis: Analysis, rows: pd.DataFrame) -> tuple[pd.DataFrame, int
 def _set_ranges(
     analysis: Analysis, gpu: int, rows: pd.DataFrame, count: int, whole_ns: float, limit: int
 ) -> list[Table]:
-    """The ranges that lose most, without PyTorch's ops and small ranges of libraries.
+    """List the ranges that lose most, without PyTorch's ops and small ranges of libraries.
 
     Args:
         count: How many steps the figures are the mean of; 0 for sums.
@@ -357,7 +357,7 @@ def _aside(*sentences: str) -> Notes:
 
 
 def view_verdict(analysis: Analysis, findings: Findings) -> Document:
-    """A recording in some lines: its name, the verdict, the checks, and what is left out."""
+    """Show a recording in some lines: its name, the verdict, the checks, and what is left out."""
     base = describe_base(analysis)
     lines = (*head(analysis, findings).lines, *findings.headline, *summarize_checks(findings.checks), *base)
     parts: tuple[Part, ...] = (Notes(lines),)

@@ -24,7 +24,7 @@ NOT_TRACED = "no work on a GPU was recorded"
 
 
 def summarize(analysis: Analysis, findings: Findings) -> list[Summary]:
-    """Each GPU of a recording at a glance."""
+    """Summarize each GPU of a recording at a glance."""
     return [_summarize_gpu(analysis, gpu_findings) for gpu_findings in findings.gpus]
 
 
@@ -49,7 +49,7 @@ def _summarize_gpu(analysis: Analysis, gpu_findings: GpuFindings) -> Summary:
 
 
 def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tuple[Share, ...]:
-    """What a step, or the whole capture, went to: the shares of the verdict."""
+    """List the shares of a step's time, or of the whole capture's, as in the verdict."""
     if gpu_findings.figures is None:
         rows = analysis.timeline[(analysis.timeline["gpu"] == gpu_findings.gpu) & (analysis.timeline["depth"] == 0)]
         share = measure_shares(rows, float(rows["window_ns"].sum()))
@@ -63,7 +63,7 @@ def _list_shares(analysis: Analysis, gpu_findings: GpuFindings, idle: str) -> tu
 
 
 def _step_figures(analysis: Analysis, row: pd.Series, figures: StepFigures, idle: str) -> tuple[MetricTile, ...]:
-    """Means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
+    """List means over the steps together, as in the verdict; of their time the median. Three are read at a glance."""
     over = f"mean over {units.format_things(figures.count, 'step')}"
     measured = not math.isnan(figures.tensor_active_pct)
     rounded = "; rounded samples" if analysis.tensor_source == "rounded" else ""
@@ -109,7 +109,7 @@ def _capture_figures(analysis: Analysis, row: pd.Series, idle: str) -> tuple[Met
 
 
 def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The samples of Tensor Active, cut at the borders of a GPU's whole capture."""
+    """Cut the samples of Tensor Active at the borders of a GPU's whole capture."""
     samples = analysis.samples[(analysis.samples["gpu"] == gpu) & analysis.samples["tensor_active_pct"].notna()]
     activities = rows_of_gpu(analysis.activities, gpu)
     if not len(activities):
@@ -120,7 +120,7 @@ def _samples_of_capture(analysis: Analysis, gpu: int) -> pd.DataFrame:
 
 
 def _rounding_interval(analysis: Analysis, gpu: int, mean_pct: float) -> str:
-    """Where the capture's mean may lie, since each sample was rounded; empty for exact samples.
+    """Say where the capture's mean may lie, since each sample was rounded; empty for exact samples.
 
     It holds the mean as sampled, as the intervals of ranges do: that is read from where samples are shared among
     launches, and may lie beside what the samples as they are allow.
@@ -135,7 +135,7 @@ def _rounding_interval(analysis: Analysis, gpu: int, mean_pct: float) -> str:
 
 
 def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[MetricTile]:
-    """Tensor FLOP/s and MFU: means over the windows of some rows together, as far as they are known."""
+    """Measure Tensor FLOP/s and MFU: means over the windows of some rows together, as far as they are known."""
     rates = rows[["tensor_tflops", "tensor_peak_pct", "hfu_pct", "mfu_pct"]].astype(float)
     window = rows["window_ns"].astype(float)
     if not window.sum() > 0:
@@ -158,7 +158,7 @@ def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[MetricTile
 
 
 def _measure_missing(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
-    """The share, in percent, of what is not in the values of a column, of some rows together; 0 where nothing is."""
+    """Measure the percentage that the values of a column miss, of some rows together; 0 where nothing is missing."""
     weight = weight.astype(float).where(rows[column.lacking].notna(), 0)
     return float((rows[column.lacking] * weight).sum() / weight.sum()) if weight.sum() > 0 else 0.0
 

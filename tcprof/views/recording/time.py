@@ -65,7 +65,7 @@ def view_timeline(
     fold: bool = False,
     with_notes: bool = True,
 ) -> Document:
-    """Where the time went.
+    """Show where the time went.
 
     Args:
         gpu: Only the ledger of this GPU; None: of all.
@@ -86,7 +86,7 @@ def view_timeline(
 
 
 def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, fold: bool = False) -> list[Table]:
-    """The share of each time class in the paths that took longest, of all GPUs ``most``; only classes that occur."""
+    """List the shares of the time classes that occur in the paths that took longest, of all GPUs ``most``."""
     classes = shown_classes(rows)
     columns = [f"{name}_ns" for name in classes]
     headings = [Heading.of(TIMELINE["window_ns"])]
@@ -117,7 +117,7 @@ def _time_cells(row: Mapping[Any, Any], columns: list[str]) -> tuple[Cell, ...]:
 
 
 def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
-    """What the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
+    """List what the figures rest on, one table for each GPU: accounts, and below each what became of its parts."""
     headings = (
         Heading.of(LEDGER["seconds"], columns=("seconds", "share_pct"), after=("%",)),
         Heading.of(LEDGER["remedy"], brief=False),
@@ -138,7 +138,7 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
 
 
 def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
-    """What would record better, for the parts of the ledger that matter."""
+    """List what would record better, for the parts of the ledger that matter."""
     wanted = ledger[(ledger["remedy"] != "") & (ledger["share_pct"] >= NOTABLE_PCT)]
     return tuple(
         f"{units.format_pct(row['share_pct'])} of the {row['account']}: {row['entry']}. To fix this: {row['remedy']}."
@@ -147,7 +147,7 @@ def list_remedies(ledger: pd.DataFrame) -> tuple[str, ...]:
 
 
 def describe_steps(analysis: Analysis) -> tuple[str, ...]:
-    """What a step takes, in a line for each GPU: medians without warm-up."""
+    """Say what a step takes, in a line for each GPU: medians without warm-up."""
     steps, name, lines = analysis.steps, name_steps(analysis), []
     for gpu, gpu_rows in steps.groupby("gpu", sort=True):
         rest = gpu_rows[gpu_rows["counted"]]
@@ -179,7 +179,7 @@ _SYMBOLS = ("circle", "diamond", "square", "cross", "triangle-left", "star", "he
 
 
 def figure_step_strip(analysis: Analysis) -> PlotlyFigure:
-    """The GPU window of each step, and below it its mean Tensor Active, where that is known.
+    """Draw the GPU window of each step, and below it its mean Tensor Active, where that is known.
 
     Dashed lines are the medians without warm-up, with their 95 % intervals as bands; warm-up has open symbols on grey.
     """
@@ -224,7 +224,7 @@ def _highest(values: "pd.Series[float]", warm_up: "pd.Series[bool]") -> float:
 
 
 def _thinned(rows: pd.DataFrame) -> pd.DataFrame:
-    """Few enough steps: the longest of neighbours."""
+    """Thin out steps: keep the longest of neighbours."""
     step = -(-len(rows) // MOST_POINTS)
     if step <= 1:
         return rows
@@ -286,7 +286,7 @@ _KIND_COLUMNS = (
 
 
 def list_kind_tables(analysis: Analysis) -> list[Table]:
-    """The kinds of each GPU, the one that figures are of first; only figures that are known."""
+    """List the kinds of each GPU, the one that figures are of first; only figures that are known."""
     tables = []
     for gpu in analysis.kinds["gpu"].unique().tolist():
         rows = list_kinds(analysis, gpu)

@@ -61,7 +61,7 @@ class PackedTimeline:
 
 
 def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
-    """What the page's timeline is drawn from; nothing where there is nothing to draw."""
+    """Pack what the page's timeline is drawn from; nothing where there is nothing to draw."""
     gpus = traces.shown_gpus(analysis)
     if not gpus:
         return None
@@ -93,7 +93,7 @@ def pack_timeline(analysis: Analysis) -> PackedTimeline | None:
 
 
 def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
-    """Names and colours of ranges and of work; names for the pointer are labels of plotly, those in bars plain text."""
+    """Describe ranges and work: names (labels of plotly for the pointer, plain text in bars), colours and links."""
     paths, work = analysis.paths, works.frame
     return {
         "highestRange": _highest_range(analysis),
@@ -116,7 +116,7 @@ def _describe_bars(analysis: Analysis, works: WorkNames) -> Header:
 def _add_samples(
     store: ArrayStore, analysis: Analysis, gpu: int, most: int, bars: int
 ) -> tuple[dict[traces.Curve, float], list[Header], list[str]]:
-    """The curves of one GPU: the largest value of each, tracks of curves that share their times, and what to say."""
+    """Add the curves of one GPU; return the largest value of each, tracks of curves that share times, and notes."""
     samples = rows_of_gpu(analysis.samples, gpu)
     start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
     values = {
@@ -160,7 +160,7 @@ def _add_curve(store: ArrayStore, metric: traces.Curve, peak: float, *values: Fl
 
 
 def _step_of(metric: traces.Curve, peak: float) -> float:
-    """The step in which values are kept: 0.01 % or finer for percentages, 1 MHz, a 60,000th of others' largest."""
+    """Choose the step in which values are kept: 0.01 % or finer, 1 MHz, or a 60,000th of the largest value."""
     if metric is traces.CLOCK:
         return CLOCK_STEP
     if metric in (traces.FLOP_RATE, *traces.MEASURED):
@@ -172,12 +172,12 @@ def _step_of(metric: traces.Curve, peak: float) -> float:
 
 
 def _add_values(store: ArrayStore, values: Floats, step: float) -> int:
-    """Values in steps, from 1 on; 0 is unknown."""
+    """Add values in steps, from 1 on; 0 is unknown."""
     return store.add(np.where(np.isnan(values), 0, np.rint(np.nan_to_num(values) / step) + 1).astype(np.int64))
 
 
 def _add_steps(store: ArrayStore, analysis: Analysis, gpu: int, bars: int) -> Header:
-    """Where the steps of a GPU did their work on it, of those that did any, and on the CPU."""
+    """Add when the steps of a GPU did their work on it, of those that did any, and on the CPU."""
     columns = ["gpu", "range", "gpu_start_ns", "gpu_end_ns", "host_start_ns", "host_end_ns"]
     steps = analysis.steps[analysis.steps["gpu"] == gpu].merge(analysis.instances[columns])
     timed = steps[steps["gpu_start_ns"].notna()].sort_values("gpu_start_ns", kind="stable")
@@ -228,6 +228,6 @@ def _add_lanes(store: ArrayStore, analysis: Analysis, gpu: int, lanes: GpuLanes)
 
 
 def _highest_range(analysis: Analysis) -> float:
-    """The largest Tensor Active mean of an instance; 0 where none is known."""
+    """Find the largest Tensor Active mean of an instance; 0 where none is known."""
     highest = analysis.instances["tensor_active_mean_pct"].max()
     return float(highest) if highest == highest else 0.0

@@ -87,7 +87,7 @@ def _curve_panels(curves: Mapping[traces.Curve, float], place: int, peak: float)
 
 
 def _lane_panel(lanes: GpuLanes, place: int) -> list[TimelineStrip]:
-    """The axes of a GPU's lanes, and a trace of points for the pointer; the bars are painted below the axes."""
+    """Draw the axes of a GPU's lanes, and a trace of points for the pointer; the bars are painted below the axes."""
     if not lanes.rows:
         return []
     hover = scatter(

@@ -40,7 +40,7 @@ class GpuLanes:
 
     @property
     def most(self) -> int:
-        """How many bars the lane with most has."""
+        """Return the number of bars of the lane that has most."""
         return max(len(bars) for bars in (self.host, self.gpu, self.work))
 
 
@@ -91,12 +91,12 @@ _VERBS = {"memcpy": "copy ", "memset": ""}
 
 
 def cut_names(names: pd.Series) -> list[list[str]]:
-    """Each name in several lengths, shortest first, as plain text that is painted."""
+    """Cut each name in several lengths, shortest first, as plain text that is painted."""
     return [list(dict.fromkeys(one_line(name, length) for length in CUTS)) for name in names]
 
 
 def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuLanes:
-    """The rows of one GPU's lanes, and at most so many bars on them."""
+    """Lay out the rows of one GPU's lanes, and at most so many bars on them."""
     instances = rows_of_gpu(analysis.instances, gpu)
     place = _places(analysis.paths).to_numpy()[instances["path_id"].to_numpy()]
     shallow = place <= MOST_DEPTHS
@@ -137,7 +137,7 @@ def lay_lanes(analysis: Analysis, gpu: int, works: WorkNames, most: int) -> GpuL
 
 
 def _places(paths: pd.DataFrame) -> pd.Series:
-    """The row of each path among its GPU's: by depth, those of one NVTX domain below those of the one before.
+    """Choose the row of each path among its GPU's: by depth, each NVTX domain below the one before.
 
     The default domain, which has no name, is the first; ops of PyTorch, which are many and short, are the last.
     """
@@ -147,7 +147,7 @@ def _places(paths: pd.DataFrame) -> pd.Series:
 
 
 def _streams(activities: pd.DataFrame) -> tuple[Ints, list[str]]:
-    """The place of each activity's stream, and the streams' names; those with the least time share the last place."""
+    """Number the stream of each activity, and name the streams; those with the least time share the last number."""
     if not len(activities):
         return np.empty(0, dtype=np.int64), []
     by = activities.groupby(["process", "stream"])
@@ -171,7 +171,7 @@ def merge_bars(
     sums: tuple[str, ...] = (),
     firsts: tuple[str, ...] = (),
 ) -> pd.DataFrame:
-    """Few enough bars, by start, with ``merged``: how many each stands for.
+    """Merge bars until they are few enough, by start, with ``merged``: how many each stands for.
 
     A quarter of those that there is space for are the longest ones, each as it is. Between two of them, the bars of a
     row that start within the same short time are merged, those of one number each: such a bar is as long as they are
@@ -209,7 +209,7 @@ def merge_bars(
 def _merge(
     bars: pd.DataFrame, number: str, means: tuple[str, ...], sums: tuple[str, ...], firsts: tuple[str, ...]
 ) -> pd.DataFrame:
-    """The bars of one place and number as one; those of a place follow each other."""
+    """Merge the bars of one place and number into one; those of a place follow each other."""
     length = bars["end_ns"] - bars["start_ns"]
     weighed = {f"{name} time": length.where(bars[name].notna(), 0) for name in means}
     weighed |= {name: (bars[name] * length).fillna(0) for name in means}

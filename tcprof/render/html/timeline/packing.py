@@ -47,7 +47,7 @@ class ArrayStore:
         return len(self._entries) - 1
 
     def pack(self, header: dict[str, Any]) -> str:
-        """Everything as base64: length of the header (4 bytes), the header as JSON, and the arrays' bytes, deflated."""
+        """Pack all as base64: length of the header (4 bytes), the header as JSON, and the arrays' bytes, deflated."""
         text = json.dumps({**header, "arrays": self._entries}, allow_nan=False, ensure_ascii=False)
         head = text.encode("utf-8", errors="replace")
         packer = zlib.compressobj(_LEVEL)
@@ -72,7 +72,7 @@ Header = dict[str, Any]
 
 
 def coarsen(times: Ints, count: int) -> Ints:
-    """Times as a page with so many bars has them; those that are equal stay so, and none pass each other."""
+    """Round times as a page with so many bars has them; those that are equal stay so, and none pass each other."""
     return times if count <= MOST_EXACT else (times + GRAIN_NS // 2) // GRAIN_NS * GRAIN_NS
 
 
@@ -87,7 +87,7 @@ def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
 
 
 def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.DataFrame) -> Header:
-    """Figures of the instances on a GPU, one for each bar on the CPU; none where the page has too many."""
+    """Add figures of the instances on a GPU, one for each bar on the CPU; none where the page has too many."""
     if len(host) > MOST_EXACT or (host["merged"] > 1).any():
         return {}
     instances = analysis.instances[analysis.instances["gpu"] == gpu].set_index("range")
@@ -96,14 +96,14 @@ def add_instances(store: ArrayStore, analysis: Analysis, gpu: int, host: pd.Data
 
 
 def add_windows(store: ArrayStore, host: pd.DataFrame, windows: pd.DataFrame) -> Header:
-    """The bar on the CPU of each bar on the GPU, by their order: as what it is behind the last one's; -1 for none."""
+    """Add the bar on the CPU of each bar on the GPU, in order, as the difference to the one before; -1 for none."""
     is_single = not ((host["merged"] > 1).any() or (windows["merged"] > 1).any())
     bars = pd.Index(host["range"]).get_indexer(windows["range"]) if is_single else np.full(len(windows), -1)
     return {"changes": store.add(np.diff(bars.astype(np.int64), prepend=0))}
 
 
 def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
-    """Figures of paths, kernels and modules on a GPU, over all of their instances; modules also have their names."""
+    """Add figures of paths, kernels and modules on a GPU over all of their instances, and the modules' names."""
     paths = analysis.ranges[(analysis.ranges["gpu"] == gpu) & (analysis.ranges["path_id"] >= 0)]
     kernels = analysis.kernels[analysis.kernels["gpu"] == gpu]
     names = np.array(module_names(analysis.modules), dtype=object)
@@ -122,7 +122,7 @@ def add_totals(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
 
 
 def _add_own_kernels(store: ArrayStore, analysis: Analysis, gpu: int) -> Header:
-    """The kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
+    """Add the kernels of each module and phase on a GPU that belong to no module within it, over the modules' base."""
     launched = analysis.kernel_instances
     counts = (launched["gpu"] == gpu) & (launched["module"] >= 0) & are_counted(launched, analysis.steps)
     launches = launched[counts]
@@ -143,5 +143,5 @@ def _add_rows(store: ArrayStore, frame: pd.DataFrame, ids: "np.ndarray[Any, Any]
 
 
 def _add_floats(store: ArrayStore, values: Floats) -> int:
-    """Numbers to seven digits, as the bits of single precision; unknown is NaN."""
+    """Add numbers to seven digits, as the bits of single precision; unknown is NaN."""
     return store.add(values.astype(np.float32).view(np.uint32).astype(np.int64))
