@@ -8,11 +8,13 @@ and keeps redacted recordings and ``truth.json``. ``judge`` prints the table fro
 """
 
 import argparse
+import contextlib
 import json
-import lzma
 import os
 import queue
 import re
+import shutil
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -132,8 +134,8 @@ class Recorder:
         process.wait()
         self._keep(name, variant, "recorded", output, (work / "errors").read_text())
         for path in work.glob("*redacted*.sqlite"):
-            packed = lzma.compress(path.read_bytes(), preset=2)
-            (self.folder / f"{name}.{variant}.sqlite.xz").write_bytes(packed)
+            trim(path)
+            shutil.move(path, self.folder / f"{name}.{variant}.sqlite")
 
     def _keep(self, name: str, variant: str, run: str, output: str, errors: str) -> None:
         """Keep the times that the program printed, and its last words if it printed none."""
@@ -141,6 +143,17 @@ class Recorder:
         if not roles:
             print(f"{name} {variant} {run} printed no times:\n{output[-1500:]}\n{errors[-1500:]}", flush=True)
         self.truth.setdefault(name, {}).setdefault(variant, {})[run] = roles
+
+
+def trim(path: Path) -> None:
+    """Drop the samples of when the program had not begun or had ended its work on the GPU: most of the file."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as export:
+        tables = {name for (name,) in export.execute("SELECT name FROM sqlite_master")}
+        if {"GPU_METRICS", "CUPTI_ACTIVITY_KIND_KERNEL"} <= tables:
+            begin, end = export.execute("SELECT MIN(start), MAX(end) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
+            around = (begin - 50_000_000, end + 50_000_000)
+            export.execute("DELETE FROM GPU_METRICS WHERE timestamp NOT BETWEEN ? AND ?", around)
+            export.execute("VACUUM")
 
 
 def record(folder: Path, gpus: int, names: list[str], deadline_s: float) -> None:
