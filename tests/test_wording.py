@@ -93,6 +93,8 @@ BEGIN_WITH_A_VERB = {
         "cli",
     ),
     *("comparison", "comparison/gate", "comparison/matching", "comparison/statistics", "history", "ranks"),
+    *("render", "render/formats", "render/html", "render/html/timeline"),
+    *("views", "views/comparison", "views/figures", "views/recording"),
 }
 NO_VERB = re.compile(r"(?:The|An?|What|How|Which|Whether|Where|When|Why|With|Its?|All|Any|Each|Those|This|Of|For|By)\b")
 

@@ -20,7 +20,7 @@ def pages(pages, tmp_path_factory):
         folder,
         pages,
         hostile=lambda path: write_page(make_analysis(names=HOSTILE, gpus=(0, 1)), path, **warned),
-        small=lambda path: write_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite"), path),
+        small=lambda path: write_page(tcprof.read(FIXTURES / "mlp_fp16.sqlite").analysis, path),
     )
 
 

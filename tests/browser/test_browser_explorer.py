@@ -26,7 +26,10 @@ def pages(pages, tmp_path_factory):
         folder,
         pages,
         many=lambda path: write_page(make_analysis(names=names), path),
-        **{name: lambda path, file=file: write_page(tcprof.read(file), path) for name, file in ANALYSES.items()},
+        **{
+            name: lambda path, file=file: write_page(tcprof.read(file).analysis, path)
+            for name, file in ANALYSES.items()
+        },
     )
 
 

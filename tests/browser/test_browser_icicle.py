@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("shared_reads")]
 @pytest.fixture(scope="module")
 def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("icicles")
-    return Pages(folder, pages, recorded=lambda path: write_page(tcprof.read(FIXTURE), path))
+    return Pages(folder, pages, recorded=lambda path: write_page(tcprof.read(FIXTURE).analysis, path))
 
 
 BARS = "#icicle-0 > .bars button"

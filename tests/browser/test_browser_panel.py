@@ -156,7 +156,7 @@ def test_show_goes_to_the_timeline_and_leaves_samples_around_what_it_shows(visit
 
 def test_the_strip_shows_work_without_tensor_cores(visit, tmp_path):
     """In wmma they are busy in the last part alone, and 4 % there: one has to find the rest, too."""
-    write_page(tcprof.read(FIXTURES / "wmma.sqlite"), tmp_path / "wmma.html")
+    write_page(tcprof.read(FIXTURES / "wmma.sqlite").analysis, tmp_path / "wmma.html")
     canvas = visit(tmp_path / "wmma.html").locator(".strip-map canvas")
     painted = canvas.evaluate(
         "each => { const row = each.getContext('2d').getImageData(0, each.height / 2, each.width, 1).data;"

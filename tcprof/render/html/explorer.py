@@ -59,7 +59,7 @@ def _tag(line: Line) -> str:
 
 
 def _sites(lines: Sequence[Line]) -> dict[str, list[Any]]:
-    """Of the lines that are launches of a kernel in a place; of a recording's few words each once."""
+    """Collect what a reader may ask for of the lines that are launches of a kernel in a place."""
     sites = [(place, line.site) for place, line in enumerate(lines) if line.site]
     return {
         "line": [place for place, _ in sites],

@@ -152,7 +152,7 @@ def _hang(lines: list[Line], below: Sequence[Line], has_others: bool, headings: 
 
 
 def _parents(rows: Sequence[Row]) -> list[int]:
-    """Of each row the place of the one that it lies in, by their depths; -1 for none."""
+    """Find the row that each row lies in, by their depths; -1 for none."""
     parents: list[int] = []
     around: list[int] = []
     for place, row in enumerate(rows):
@@ -244,7 +244,7 @@ def _by_kernel(analysis: Analysis, launches: pd.DataFrame, table: Table, note: s
 
 
 def _complete(grouping: Grouping) -> Grouping:
-    """With the lost time behind the first column, and without the columns of which no row has anything."""
+    """Put the lost time behind the first column, and drop columns in which no row has anything."""
     table, lines = grouping.table, grouping.lines
     names = [heading.columns[0] for heading in table.headings]
     active = next((names.index(name) for name in _ACTIVE if name in names), -1)

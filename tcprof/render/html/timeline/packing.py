@@ -77,7 +77,7 @@ def coarsen(times: Ints, count: int) -> Ints:
 
 
 def add_launches(store: ArrayStore, work: pd.DataFrame) -> Header:
-    """When each activity was launched, in order: steps behind the first launch, as differences."""
+    """Add when each activity was launched, in order: steps behind the first launch, as differences."""
     launched = work["launched_ns"].to_numpy(np.int64)
     is_known = launched >= 0
     first = int(launched[is_known].min()) if is_known.any() else 0
