@@ -158,6 +158,15 @@ def shared_reads() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def shared_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduces each recording of a rank once for all tests, in this process."""
+    from jobs import reduce_once
+
+    monkeypatch.setattr("tcprof.ranks.gather.reduce_file", reduce_once)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+
+
 def _once(function: Callable[..., Any], made: dict[Any, Any], key_of: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which is called once for each key of its arguments; None is for those that are not shared."""
 

@@ -1,5 +1,6 @@
 """Jobs of known truth: the recording of each rank of a training program whose steps end with one all-reduce."""
 
+import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 from builders import MS, TENSOR_ACTIVE, TraceBuilder
 
 from tcprof.identity import Identity, Rank, alias_of
+from tcprof.ranks.reduce import ReducedRank, reduce_file
 from tcprof.sources.nsys_sqlite.export import write_identity
 
 US = 1_000
@@ -16,6 +18,17 @@ SAMPLE = 10 * US
 GR_ACTIVE = "GR Active [Throughput %]"
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 GEMM, NORM = "sm90_xmma_gemm_bf16bf16_bf16f32", "layer_norm_kernel"
+
+
+_REDUCED: dict[tuple[str, bytes], list[ReducedRank]] = {}
+
+
+def reduce_once(path: str) -> list[ReducedRank]:
+    """Reduce a recording, each content of a name once for all tests."""
+    key = Path(path).name, hashlib.sha256(Path(path).read_bytes()).digest()
+    if key not in _REDUCED:
+        _REDUCED[key] = reduce_file(path)
+    return _REDUCED[key]
 
 
 def noisy(

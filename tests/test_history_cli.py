@@ -12,6 +12,7 @@ from commands import Run
 from tcprof.history.store import open_store
 
 FP16, FP32 = FIXTURES / "mlp_fp16.sqlite", FIXTURES / "mlp_fp32.sqlite"
+pytestmark = pytest.mark.usefixtures("shared_reads")
 COMMANDS = ("add", "list", "show", "export", "rm")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from builders import FIXTURES
 from commands import Run
-from jobs import make_job
+from jobs import make_job, reduce_once
 
 import tcprof
 from tcprof.identity import Identity, Rank
@@ -21,12 +21,13 @@ from tcprof.ranks.store import read_job, write_job
 from tcprof.ranks.verdict import judge_job
 from tcprof.record.recording import read_processes
 
+pytestmark = pytest.mark.usefixtures("shared_ranks")
 EQUAL = [[1000] * 8] * 4
 RESNET = FIXTURES / "resnet.sqlite"  # recorded with the sizes of operands
 
 
 def reduce_job(folder: Path, **options) -> list[ReducedRank]:
-    return [rank for file in make_job(folder, EQUAL, **options) for rank in reduce_file(str(file))]
+    return [rank for file in make_job(folder, EQUAL, **options) for rank in reduce_once(str(file))]
 
 
 def with_rates(each: ReducedRank, tflops: float, mfu: float) -> ReducedRank:

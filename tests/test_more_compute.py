@@ -40,9 +40,9 @@ def with_cpu_gaps(ranks: list[ReducedRank], rng: np.random.Generator) -> list[Re
 
 def test_more_compute_is_found_where_own_times_vary_too_much() -> None:
     ranks, rng = read_job(FIXTURES / "jobs" / "h200x4-fsdp-more-work"), np.random.default_rng(37)
-    jobs = [join_ranks(with_cpu_gaps(ranks, rng)) for _ in range(20)]
+    jobs = [join_ranks(with_cpu_gaps(ranks, rng)) for _ in range(6)]
     by_compute = [job.ranks for job in jobs if job.ranks["compute_excess_ns"].notna().any()]
-    assert len(by_compute) >= 10
+    assert len(by_compute) >= 3
     for judged in by_compute:
         assert judged["straggler"].tolist() == [False, True, False, False]
         slow = judged.iloc[1]

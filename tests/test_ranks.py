@@ -16,11 +16,12 @@ import pandas as pd
 import pytest
 from builders import FIXTURES, assert_rows, small_trace
 from commands import Run
-from jobs import NCCL, US, make_job, noisy
+from jobs import NCCL, US, make_job, noisy, reduce_once
 
 from tcprof import read
 from tcprof.errors import InputError
 from tcprof.frames import RANK_STEPS
+from tcprof.identity import Rank
 from tcprof.nsys.report import REPORT_MAGIC
 from tcprof.ranks.gather import check_ranks, connect_dask, find_files, gather, start_processes
 from tcprof.ranks.job import Job, join_ranks
@@ -30,12 +31,13 @@ from tcprof.ranks.stragglers import Times, find_stragglers, price_ranks
 from tcprof.ranks.verdict import judge_job
 from tcprof.sources.registry import JOB_FILE
 
+pytestmark = pytest.mark.usefixtures("shared_ranks")
 EQUAL = [[1000] * 8] * 4
 UNRESOLVED = float("nan")
 
 
 def join(files: list[Path]) -> Job:
-    return join_ranks([rank for file in files for rank in reduce_file(str(file))])
+    return join_ranks([rank for file in files for rank in reduce_once(str(file))])
 
 
 def test_ranks_wait_for_the_slowest(tmp_path: Path) -> None:
@@ -112,8 +114,8 @@ def test_without_matching_collectives_nobody_is_accused(tmp_path: Path) -> None:
 
 
 def test_few_steps_decide_nothing(tmp_path: Path) -> None:
-    reduced = [rank for file in make_job(tmp_path, [[1000] * 7, [1500] * 7]) for rank in reduce_file(str(file))]
-    job = join_ranks([replace(each, steps=each.steps.head(4)) for each in reduced])
+    reduced = [rank for file in make_job(tmp_path, [[1000] * 7, [1500] * 7]) for rank in reduce_once(str(file))]
+    job = join_ranks([replace(rank, steps=rank.steps.head(4)) for rank in reduced])
     assert not job.ranks["straggler"].any()
     assert re.match(r"Cannot .* 4 steps", judge_job(job)[1])
 
@@ -194,8 +196,9 @@ def test_a_worker_that_dies_takes_only_its_own_recording_with_it(tmp_path: Path)
     assert "worker" in failures[0].reason
 
 
-def test_processes_give_what_one_process_gives(tmp_path: Path) -> None:
-    files = make_job(tmp_path, EQUAL)
+def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tcprof.ranks.gather.reduce_file", reduce_file)
+    files = make_job(tmp_path, EQUAL[:2])
     jobs = [join_ranks(gather(files, start_processes(count), count)[0]) for count in (1, 2)]
     pd.testing.assert_frame_equal(jobs[0].ranks, jobs[1].ranks)
     pd.testing.assert_frame_equal(jobs[0].rank_steps, jobs[1].rank_steps)
@@ -311,7 +314,9 @@ def test_a_rank_that_is_slower_in_every_step_is_found_though_some_are_slower_sti
 
 
 def test_slow_ranks_do_not_hide_each_other(tmp_path: Path) -> None:
-    job = join(make_job(tmp_path, [[1000] * 7] * 20 + [[1300] * 7] * 12))
+    kinds = [rank for file in make_job(tmp_path, [[1000] * 7, [1300] * 7]) for rank in reduce_once(str(file))]
+    chosen = [kinds[number >= 20] for number in range(32)]
+    job = join_ranks([replace(rank, rank=Rank(number, 32), content="") for number, rank in enumerate(chosen)])
     assert job.ranks["straggler"].tolist() == [False] * 20 + [True] * 12
     assert set(job.ranks["cause"][20:]) == {job.ranks["cause"][20]}
     assert "30.0 % longer" in job.ranks["cause"][20]
