@@ -11,7 +11,7 @@ from tcprof.frames import SAMPLES, Column
 from tcprof.render.html.timeline import figure, lanes
 from tcprof.untrusted import one_line
 from tcprof.views.figures import label, traces, unit_ticks
-from tcprof.views.figures.traces import Metric
+from tcprof.views.figures.traces import Curve
 
 
 def arrays(*values):
@@ -73,7 +73,7 @@ class TestMetricsThatAreNoPercentages:
     def draw(self, monkeypatch):
         def draw(unit):
             power = Column("power_w", "Power.", title="GPU power", unit=unit)
-            curve = Metric("GPU power", ("power_w",), "#9467BD")
+            curve = Curve("GPU power", ("power_w",), "#9467BD")
             monkeypatch.setattr(traces, "SAMPLES", replace(SAMPLES, columns=(*SAMPLES.columns, power)))
             monkeypatch.setattr(traces, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
