@@ -247,3 +247,11 @@ def test_waits_win_no_more_than_their_idle_time_where_other_work_may_set_the_pac
     assert gain.low_ns == 0
     assert gain.likely_pct == pytest.approx(step.share_pct(after))
     assert gain.high_pct >= gain.likely_pct
+
+
+def test_of_many_calls_none_of_which_waits_long_the_longest_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tcprof.findings.rules.cpu._NOTABLE_WAIT", 2.0)
+    _, advice = read(copying("device to device", srcKind=2, dstKind=2), tmp_path)
+    assert [option.title for option in advice["synchronizing-calls"].options] == [KEEP]

@@ -14,8 +14,8 @@ from commands import Run
 import tcprof
 from tcprof.analysis.ranges.projection import DEEPEST
 from tcprof.errors import InputError
+from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, NO_TIME, cut_overruns, find_stretch
-from tcprof.sources.kineto.events import MOST_GPUS
 
 STEPS, STEP_US = 8, 1000
 Event = dict[str, Any]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis.deferred import Deferred, Frame
+from tcprof.analysis.kernels.folding import fold_kernels
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
 from tcprof.analysis.observed import Marks, Observed, observe, take_fingerprint
@@ -181,12 +182,13 @@ def analyze(
     evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
     frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
+    read = recorded.recording, recorded.samples, recorded.hierarchy, recorded.kernel_count
     return Analysis(
         window=window,
         options={**options, "step": step, "peak_tflops": peak_tflops},
         **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},
         **{name: getattr(recorded, name) for name in _AS_READ},
-        observed=observe(source, recorded.recording, recorded.samples, recorded.hierarchy, activities, attribution),
+        observed=observe(source, *read, activities, attribution),
     )
 
 
@@ -198,6 +200,7 @@ class _Recorded:
     api_calls: pd.DataFrame
     waits: pd.DataFrame
     activities: pd.DataFrame
+    kernel_count: int
     hierarchy: Hierarchy
     attribution: Attribution
     samples: Samples
@@ -214,7 +217,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
         read_waits = pool.submit(source.waits)
-        recording, activities = source.recording(), source.activities()
+        recording, (activities, kernel_count) = source.recording(), fold_kernels(source.activities())
         hierarchy = build_hierarchy(source.ranges())
         launches, waits = read_launches.result(), read_waits.result()
         attribution = attribute(hierarchy, launches, activities, source.marks())
@@ -222,7 +225,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
-    return _Recorded(recording, launches, waits, activities, hierarchy, attribution, samples, clocks)
+    return _Recorded(recording, launches, waits, activities, kernel_count, hierarchy, attribution, samples, clocks)
 
 
 def _place(

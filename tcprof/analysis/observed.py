@@ -47,6 +47,7 @@ class Observed:
     unattributed: tuple[Unattributed, ...]  # by reason, the largest share first
     inherited_count: int  # activities launched by a thread without a range, and counted for one of its process
     wrong: tuple[InvalidValues, ...] = ()  # what the file held that cannot be, and is not in the frames
+    kernel_count: int = 0  # kernels by all names and grids: more than in the frame of kernels where they were folded
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty)  # the steps of a run without a profiler
 
 
@@ -55,10 +56,11 @@ def observe(
     recording: Recording,
     samples: Samples,
     hierarchy: Hierarchy,
+    kernel_count: int,
     activities: pd.DataFrame,
     attribution: Attribution,
 ) -> Observed:
-    """Collect the facts."""
+    """Collect the facts; ``kernel_count`` is that of ``fold_kernels``."""
     from tcprof.redaction.copy_check import without_private  # here, since what reads a saved analysis does without
 
     diagnostics = source.diagnostics(without_private)
@@ -74,6 +76,7 @@ def observe(
         path_count=hierarchy.path_count,
         unattributed=_list_unattributed(activities, attribution, recording.remedies.launches),
         inherited_count=len(distinct(attribution.activity[attribution.inherited])),
+        kernel_count=kernel_count,
         unprofiled=source.unprofiled(),
         wrong=(*source.wrong(), *too_deep),  # in all that was read: the last
     )

@@ -5,6 +5,7 @@ import pandas as pd
 
 from tcprof import units
 from tcprof.analysis import Analysis
+from tcprof.analysis.kernels.folding import FOLDED_KERNELS, MOST_KERNELS
 from tcprof.analysis.kernels.roofline import GIVEN
 from tcprof.analysis.kernels.verdicts import NOT_SAMPLED, RESOLVED_POINTS, RESOLVED_SHARE, is_resolved
 from tcprof.analysis.modules.tree import ALL, PHASES
@@ -93,14 +94,19 @@ def describe_kernel_order(analysis: Analysis) -> str:
 
 
 def describe_folding(analysis: Analysis) -> str:
-    """How names of ranges were folded; empty if each has a path of its own."""
-    if analysis.observed.path_count <= MOST_PATHS:
-        return ""
-    return (
-        f"The ranges have {units.format_count(analysis.observed.path_count)} different paths. Names that differ only "
+    """Say how kernels and names of ranges were folded; empty if each has a row of its own."""
+    kernels, paths = analysis.observed.kernel_count, analysis.observed.path_count
+    most = units.format_count(MOST_KERNELS)
+    of_kernels = (
+        f"Of {units.format_count(kernels)} kernels of different names or grids, all but the {most} that took most "
+        f"time count as “{FOLDED_KERNELS}”."
+    )
+    of_ranges = (
+        f"The ranges have {units.format_count(paths)} different paths. Names that differ only "
         f"in numbers count as one, with # for the number, and those beyond {units.format_count(MOST_PATHS)} paths as "
         f"“{OTHER}”. Give ranges of a kind one name, and put the number into their payload."
     )
+    return " ".join([of_kernels] * (kernels > MOST_KERNELS) + [of_ranges] * (paths > MOST_PATHS))
 
 
 def describe_outside(analysis: Analysis) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Column, MetaData, Table, Text
 from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANAGED, PAGEABLE, PINNED
 
 metadata = MetaData()
+MOST_GPUS = 72  # of one recording, as NVLink connects: each costs a tenth of a second
 
 
 class Limits(NamedTuple):
@@ -29,7 +30,7 @@ _LIMITS = {
     "time": TIME,
     "duration": Limits(1, TIME.high),
     "epoch": Limits(946_684_800 * 10**9, 4_102_444_800 * 10**9),  # the years 2000 to 2100
-    "gpu": Limits(0, 255),  # what a typeId holds
+    "gpu": Limits(0, MOST_GPUS - 1),
     "number": Limits(0, (1 << 32) - 1),
     "metric": Limits(0, (1 << 16) - 1),
     "size": Limits(0, (1 << 31) - 1),

@@ -210,7 +210,7 @@ def synchronizing_calls(step: Step) -> list[Advice]:
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
         "No work is queued when they return, so the GPU waits for the next launches.",
     )
-    waits = waits[waits["time_ns"] >= _NOTABLE_WAIT * waits["time_ns"].sum()]
+    waits = waits[waits["time_ns"] >= min(_NOTABLE_WAIT * waits["time_ns"].sum(), waits["time_ns"].max())]
     options = _list_options(step, waits, gain)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.kernels.folding import FOLDED_KERNELS
 from tcprof.analysis.kernels.names import GRAPH, short_name
 from tcprof.analysis.kernels.patterns import count_threads
 from tcprof.analysis.kernels.verdicts import CUDA_CORES, ISSUE, L1, L2, LATENCY, MEMORY, TENSOR, UNKNOWN
@@ -122,7 +123,8 @@ def _main_kernel(step: Step) -> list[Advice]:
     first = rows.iloc[0]
     what = _BOUNDS.get(str(first["bound"]), "")
     time = time_of(rows)
-    if not what or first["is_of_library"] or step.share_pct(time) < 30.0 or time < _MOST * time_of(step.kernels):
+    is_one = not first["is_of_library"] and first["name"] != FOLDED_KERNELS
+    if not what or not is_one or step.share_pct(time) < 30.0 or time < _MOST * time_of(step.kernels):
         return []
     shares = {name: units.format_pct(first[name]) for name in re.findall(r"\{(\w+)\}", what)}
     text = (

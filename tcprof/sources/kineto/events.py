@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.arrays import Bools, name_codes
+from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources.checks import NO_TIME
 
 UNNAMED = "(unnamed)"
@@ -34,7 +35,6 @@ _OF_OPTIMIZER = "Optimizer."  # before the names of annotations that PyTorch its
 _MOST = 1 << 53  # of whole numbers
 _LATEST_US = 4e15  # microseconds since 1970, in 2096
 _MOST_THREADS, _MOST_STREAMS = 1 << 24, 1 << 32
-MOST_GPUS = 72  # of one trace, as NVLink connects: each costs a tenth of a second
 _MOST_SIZES = 64  # arguments of an op, and dimensions of one
 _LARGEST_SIZE = 10**12
 

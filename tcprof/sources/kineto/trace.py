@@ -31,10 +31,11 @@ from tcprof.frames import (
     Schema,
 )
 from tcprof.identity import MOST_RANKS, Identity, Rank
+from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources import InvalidValues, Recording, Source
 from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, find_stretch
 from tcprof.sources.kineto import RANK_MEMBER
-from tcprof.sources.kineto.events import KINDS, MOST_GPUS, Events, is_time, name_calls, sound, whole
+from tcprof.sources.kineto.events import KINDS, Events, is_time, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
 from tcprof.sources.kineto.launches import count_lost, link_work
 from tcprof.sources.kineto.stream import EVENTS, JsonStream

@@ -14,6 +14,9 @@ from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 from tcprof.sources.torch_ops import split_names
 from tcprof.sources.xla import lie_in_compilation, shorten_name
 
+MOST_DOMAINS = 100  # each costs a search of all launches; libraries have some ten
+MANY_DOMAINS = f"beyond the {MOST_DOMAINS} domains with most ranges"
+OTHER_DOMAINS = "(other domains)"
 OPEN = -(1 << 62)  # in place of the end of a range that never closed
 
 
@@ -128,5 +131,9 @@ def _domains(database: Database, process: Ints, domain: Ints) -> pd.Categorical:
         for owner, text_id, text in zip(owners, ids, texts(created["text"]), strict=True)
     }
     codes, pairs = distinct_pairs(process, domain)
+    rare = np.bincount(codes, minlength=len(pairs)).argsort(kind="stable")[:-MOST_DOMAINS]
+    database.tell(schema.NVTX, "domainId", MANY_DOMAINS, int(np.isin(codes, rare).sum()), kept=True)
     names = ["" if pair[1] in (0, UNKNOWN) else name_of.get(pair) or f"{UNNAMED_DOMAIN}{pair[1]}" for pair in pairs]
+    for pair in rare.tolist():
+        names[pair] = OTHER_DOMAINS
     return name_codes(codes, names)
