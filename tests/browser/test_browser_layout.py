@@ -37,7 +37,7 @@ def pages(pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("layout")
 
     def write_compared(path):
-        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite") for name in ("eager", "compiled"))
+        base, new = (tcprof.read(FIXTURES / f"transformer_{name}.sqlite").analysis for name in ("eager", "compiled"))
         write_comparison([compare(Side("eager", (base,)), Side("compiled", (new,)))], path)
 
     return Pages(folder, pages, comparison=write_compared)
