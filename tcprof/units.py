@@ -6,9 +6,13 @@ Every function takes a number and gives what a person reads; unknown (NaN, None)
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import MappingProxyType
-from typing import Concatenate, ParamSpec, SupportsFloat
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, SupportsFloat
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN = "–"
 UNRESOLVED = "unresolved"  # in place of an interval that says nothing
@@ -281,3 +285,29 @@ def join_units(text: str, space: str) -> str:
 def bare(text: str, unit: str) -> str:
     """Strip the unit that is in the column's heading."""
     return text.removesuffix(_IN_HEADINGS.get(unit, ("", ""))[0]).rstrip()
+
+
+def list_records(frame: "pd.DataFrame") -> list[dict[Any, Any]]:
+    """List the rows of a frame."""
+    rows: list[dict[Any, Any]] = frame.to_dict("records")
+    return rows
+
+
+def plain(value: Any, from_frame: "Callable[[pd.DataFrame], Any]" = list_records) -> Any:
+    """Turn a value into one that JSON knows: of a dataclass its fields, of a frame its rows, null for NaN."""
+    if isinstance(value, str | int) or value is None:
+        return value
+    if isinstance(value, float):
+        return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(item, from_frame) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, from_frame) for item in value]
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(value, pd.DataFrame):
+        return plain(from_frame(value), from_frame)
+    return plain(value.item(), from_frame) if isinstance(value, np.generic) else value

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tcprof.render.formats import PLAIN, load_format
 from tcprof.render.formats.csv import write_csv
-from tcprof.render.formats.json import plain, write_data
+from tcprof.render.formats.json import write_data
 from tcprof.render.formats.spreadsheet import without_formulas
+from tcprof.units import plain
 from tcprof.version import __version__
 from tcprof.views.document import Document
 

@@ -10,6 +10,15 @@ from source_tree import PACKAGE, Module, read_modules
 
 LONGEST_FILE = 500
 LONGEST_FUNCTION = 40
+STILL_LONG = {  # and no longer than this: an entry goes when its function is cut, and none is added
+    "tcprof.cli.profile.profile": 70,
+    "tcprof.comparison.statistics.verdicts.compare_runs": 41,
+    "tcprof.findings.rules.cpu.launch_bound": 41,
+    "tcprof.nsys.capabilities.build_metric_set": 50,
+    "tcprof.pytest_plugin.check": 41,
+    "tcprof.render.html.timeline.lanes.merge_bars": 41,
+    "tcprof.views.comparison.view_comparison": 49,
+}
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 MODULES = read_modules()
 
@@ -31,19 +40,15 @@ def find_hidden_imports(module: Module) -> list[str]:
     return [f"{module.name}:{line}" for line in sorted(set(found))]
 
 
+def measure_functions(module: Module) -> dict[str, int]:
+    """The lines of each function as it is written, with its parameters and docstring."""
+    functions = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {f"{module.name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1 for node in functions}
+
+
 def find_long_functions(module: Module) -> list[str]:
-    nodes = ast.walk(module.tree)
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lengths = [(node.name, count_lines(node, module.name == "tcprof.cli.profile")) for node in functions]
-    return [f"{module.name}.{name}: {length}" for name, length in lengths if length > LONGEST_FUNCTION]
-
-
-def count_lines(function: ast.FunctionDef | ast.AsyncFunctionDef, is_command: bool) -> int:
-    """Lines of a function without its docstring, and of a command without its parameters: both are for its readers."""
-    first = function.body[0]
-    begin = first.lineno if is_command else function.lineno
-    documented = ast.get_docstring(function) is not None
-    return function.end_lineno - begin + 1 - documented * (first.end_lineno - first.lineno + 1)
+    lengths = measure_functions(module).items()
+    return [f"{name}: {length}" for name, length in lengths if length > STILL_LONG.get(name, LONGEST_FUNCTION)]
 
 
 def test_the_package_is_where_these_tests_look():
@@ -86,6 +91,11 @@ def test_no_file_is_too_long():
 
 def test_no_function_is_too_long():
     assert_none([found for module in MODULES.values() for found in find_long_functions(module)])
+
+
+def test_the_list_of_long_functions_only_shrinks():
+    lengths = {name: length for module in MODULES.values() for name, length in measure_functions(module).items()}
+    assert_none([name for name in STILL_LONG if lengths.get(name, 0) <= LONGEST_FUNCTION])
 
 
 @pytest.mark.parametrize("module", ["tcprof", "tcprof.cli"])
@@ -133,7 +143,7 @@ def test_reading_files_of_the_package_is_no_hidden_import():
     assert find_hidden_imports(Module("m", "from importlib.resources import files\nimport importlib.metadata\n")) == []
 
 
-def test_a_long_function_is_seen_without_its_docstring():
-    body = "\n".join(f"    x{number} = 1" for number in range(LONGEST_FUNCTION - 1))
-    assert find_long_functions(Module("tcprof.m", f'def f():\n    """A.\n\n    B.\n    """\n{body}\n')) == []
-    assert find_long_functions(Module("tcprof.m", f"def f():\n{body}\n    return 1\n")) == ["tcprof.m.f: 41"]
+def test_a_long_function_is_seen_as_it_is_written():
+    body = "\n".join(f"    x{number} = 1" for number in range(LONGEST_FUNCTION - 2))
+    assert find_long_functions(Module("tcprof.m", f'def f():\n    """A."""\n{body}\n')) == []
+    assert find_long_functions(Module("tcprof.m", f'def f(\n    a,\n):\n    """A."""\n{body}\n')) == ["tcprof.m.f: 42"]

@@ -63,8 +63,7 @@ def summarize_fit(
         "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"]),
     }
     return_freed_memory()
-    modules = summarize_modules(fit, launches, kernels, activities["kind"], steps, assignment)
-    return {**account, "modules": modules}
+    return {**account, "modules": summarize_modules(fit, launches, kernels, activities["kind"], steps, assignment)}
 
 
 def _set_apart(launches: pd.DataFrame, evidence: Evidence, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

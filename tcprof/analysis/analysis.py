@@ -146,19 +146,7 @@ def analyze(
     step: str | None = None,
     peak_tflops: float | None = None,
 ) -> Analysis:
-    """Compute Tensor Active per range, per kernel and for the whole capture.
-
-    Args:
-        window: ``host`` is the range as on the CPU time line; ``gpu`` reaches from its first activity's start to its
-            last one's end; ``busy`` is the time under at least one of its activities.
-        metrics: Columns of the samples to read; the fit and the clock check add what they need.
-        warm_up: How many first steps are warm-up, or ``all`` to count all; None detects them.
-        step: The range that iterates, see ``find_marked_steps``, or ``KERNEL_ORDER``; None detects it.
-        peak_tflops: The peak to compare FLOP with; None for the dense peak of each kernel's precision.
-
-    Raises:
-        UsageError: There is no such warm-up, or no such range.
-    """
+    """Compute Tensor Active per range, per kernel and for the whole capture; ``tcprof.read`` has the options."""
     options: dict[str, Any] = {"metrics": sorted({*metrics}), "kernels": kernels, "warm_up": warm_up}
     recorded = _read(source, options["metrics"], kernels)
     activities, samples, duration_ns = recorded.activities, recorded.samples.frame, recorded.recording.duration_ns
@@ -171,16 +159,15 @@ def analyze(
     steps, step_of = count_steps(instances, hierarchy, attribution, activities, samples, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, steps))
     attribution = set_outside_steps(attribution, activities, instances, steps)
-    captures = summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)
-    per_path = summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples)
+    parts = [summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)]
+    parts.append(summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples))
     kinds = summarize_kinds(steps, instances, activities, tensor, hierarchy.paths["path"])
-    outside = summary.measure_outside(used, activities, samples, duration_ns, tensor)
-    frames: dict[str, Any] = {"outside": outside, "steps": steps}
-    frames["step_summary"] = summarize_steps(steps, activities, tensor, recorded.samples)
+    frames = {"steps": steps, "step_summary": summarize_steps(steps, activities, tensor, recorded.samples)}
+    frames["outside"] = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
     of_ranges = hierarchy, attribution, instances, work, list_remedies(recorded.recording.remedies.launches)
     evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
-    frames |= _account(evidence, fit, [captures, per_path], steps, step_of, kinds)
+    frames |= _account(evidence, fit, parts, steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
     read = recorded.recording, recorded.samples, recorded.hierarchy, recorded.kernel_count
     return Analysis(

@@ -24,13 +24,12 @@ from tcprof.frames import COMPARISON, KERNEL_CHANGES, MODULE_CHANGES, RANKS, WAT
 from tcprof.nsys.export import find_export
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import REPORT_SUFFIXES, STREAM_SUFFIX
-from tcprof.render.formats.json import plain
 from tcprof.saved.cache import user_cache
 from tcprof.saved.contents import FRAMES, frame_of
 from tcprof.sources.registry import choose_recordings, find_recordings, is_job
+from tcprof.units import plain
 from tcprof.untrusted import one_line, printable, without_surrogates
 from tcprof.version import __version__
-from tcprof.views.document import Code
 
 MOST_ROWS, FEW_ROWS = 200, 20
 MOST_CHARACTERS = 40_000  # of an answer, but for one row or text more
@@ -75,17 +74,19 @@ class _Room:
         if isinstance(value, str):
             value = one_line(value, LONGEST_TEXT)
             self.left -= len(value)
-        elif isinstance(value, Code):
-            value = [printable(line)[:LONGEST_LINE] for line in value.lines]
-            self.left -= sum(map(len, value))
         elif isinstance(value, Mapping):
             self.left -= sum(map(len, value))
-            return {name: self.take(each) for name, each in value.items()}
+            return {name: self._take_code(item) if name == "code" else self.take(item) for name, item in value.items()}
         elif isinstance(value, list | tuple):
             return list(self._take_some(value))
         else:
             self.left -= 8
         return value
+
+    def _take_code(self, lines: Sequence[str]) -> list[str]:
+        code = [printable(line)[:LONGEST_LINE] for line in lines]
+        self.left -= sum(map(len, code))
+        return code
 
     def _take_some(self, values: Sequence[Any]) -> Iterator[Any]:
         for number, each in enumerate(values):
@@ -175,8 +176,6 @@ class Folders:
         report = self._read(recording)
         data = view_advice(report.analysis, report.findings, report.advice).data
         for each in data["advice"]:
-            for option in each["options"]:
-                option["code"] = Code(option["code"])
             each["about"] = {name: names[:5] for name, names in each["about"].items()}
         told = {name: data[name] for name in ("advice", "first_lines", "faults")}
         return _answer({**told, "savings": describe_savings(report.analysis, report.advice)})

@@ -169,8 +169,7 @@ def read(
         window: Windows that figures from samples are taken over: gpu, host or busy.
         metrics: Columns of ``tcprof.frames.SAMPLES`` to read; all by default.
         kernels: Whether to fit the kernels; without, a large recording is read in about half the time.
-        warm_up: How many first steps are left out of the figures per range and step, or ``all`` to count all
-            steps. None: those that are found to be warm-up.
+        warm_up: How many first steps figures per range and step leave out, or ``all`` to count all; None detects them.
         step: The range that iterates, by its name or path. None: the one that is found.
         peak_tflops: The peak in 10^12 FLOP/s that FLOP are held against, for HFU and MFU. None: the dense one of each
             kernel's precision, at the boost clock.
@@ -180,14 +179,7 @@ def read(
         InputError: The file is absent, damaged, or not a recording.
         UsageError: There is no such window, warm-up or range, or the peak is not above 0.
     """
-    if window not in WINDOWS:
-        raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
-    if peak_tflops is not None and not 0 < peak_tflops < math.inf:
-        raise UsageError(
-            "the peak FLOP/s must be a number above 0",
-            "Give it in 10^12 FLOP/s: --peak-tflops 989.5.",
-            "Give it in 10^12 FLOP/s: peak_tflops=989.5.",
-        )
+    _check_options(window, peak_tflops)
     asked: dict[str, Any] = {
         "window": window,
         "metrics": sorted(SAMPLE_METRICS if metrics is None else {*metrics}),
@@ -196,10 +188,17 @@ def read(
         "step": step,
         "peak_tflops": peak_tflops,
     }
-    source_type = find_type(Path(path))
-    if source_type is SAVED:
+    if (source_type := find_type(Path(path))) is SAVED:
         return _load(Path(path), asked)
     return _read_recording(source_type, source_type.find(Path(path)), asked, cache)
+
+
+def _check_options(window: str, peak_tflops: float | None) -> None:
+    if window not in WINDOWS:
+        raise UsageError(f"there is no window {window!r}", f"Choose one of: {', '.join(WINDOWS)}.")
+    if peak_tflops is not None and not 0 < peak_tflops < math.inf:
+        hints = (f"Give it in 10^12 FLOP/s: {option}989.5." for option in ("--peak-tflops ", "peak_tflops="))
+        raise UsageError("the peak FLOP/s must be a number above 0", *hints)
 
 
 def _load(path: Path, asked: Mapping[str, Any]) -> Report:
@@ -211,13 +210,11 @@ def _load(path: Path, asked: Mapping[str, Any]) -> Report:
     analysis = load(path)
     saved = options_of(analysis)
     if not {*asked["metrics"]} <= {*saved["metrics"]} or saved["kernels"] < asked["kernels"]:
+        hint = f"Give the recording it was made from, {analysis.recording.file}, or save that again: "
         raise InputError(
             f"{path} was saved from Python without all metrics, or without kernels.",
-            f"Give the recording it was made from, {analysis.recording.file}, or save that again: tcprof save.",
-            (
-                f"Give the recording it was made from, {analysis.recording.file}, or save that again: "
-                "tcprof.read(...).save(...)."
-            ),
+            f"{hint}tcprof save.",
+            f"{hint}tcprof.read(...).save(...).",
         )
     different = [name for name in _OPTIONS if str(saved[name]) != str(asked[name])]
     if different:

@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
@@ -14,6 +13,7 @@ from tcprof.findings.checks import Check
 from tcprof.findings.finding import Finding, Severity, texts_of
 from tcprof.findings.pricing.advice import Advice
 from tcprof.findings.steps import StepFigures
+from tcprof.units import plain
 
 _FRAMES = {"rows": "ranges", "time": "timeline"}  # fields that are rows of a frame of the analysis
 
@@ -87,7 +87,8 @@ class Findings:
 
 def describe(findings: Findings, advice: Sequence[Advice]) -> dict[str, Any]:
     """What was judged, as JSON has it."""
-    return {"findings": _plain(findings), "advice": [_plain(each) for each in advice]}
+    described: dict[str, Any] = plain({"findings": findings, "advice": list(advice)}, lambda rows: rows.index.tolist())
+    return described
 
 
 def restore_findings(described: Mapping[str, Any], analysis: Analysis) -> Findings:
@@ -100,17 +101,6 @@ def restore_advice(described: Mapping[str, Any], analysis: Analysis) -> tuple[Ad
     """Make advice again of what ``describe`` gave."""
     advice: tuple[Advice, ...] = _typed(tuple[Advice, ...], described["advice"], analysis)
     return advice
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, pd.DataFrame):
-        return value.index.tolist()
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _typed(kind: Any, value: Any, analysis: Analysis, name: str = "") -> Any:

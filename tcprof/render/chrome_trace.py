@@ -24,7 +24,7 @@ from tcprof.arrays import Floats, Ints, rows_of_gpu
 from tcprof.findings import Findings
 from tcprof.frames import COUNTED, SAMPLE_METRICS, SAMPLES
 from tcprof.outputs import replace_file
-from tcprof.render.formats.json import plain
+from tcprof.units import plain
 from tcprof.untrusted import without_surrogates
 from tcprof.version import __version__
 from tcprof.views.recording import recording_data

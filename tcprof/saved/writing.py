@@ -15,6 +15,7 @@ from tcprof.frames.schema import CATEGORY, FLOAT, INT
 from tcprof.outputs import replace_file
 from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, frame_of
 from tcprof.sources.saved import ABOUT
+from tcprof.units import plain
 from tcprof.version import __version__
 
 _MEMBER_TIME = (1980, 1, 1, 0, 0, 0)  # the same analysis gives the same bytes
@@ -59,11 +60,7 @@ def _describe(analysis: Analysis) -> dict[str, Any]:
         "window": analysis.window,
         "tensor_source": analysis.tensor_source,
         "fingerprint": [int(mark) for mark in analysis.fingerprint],
-        "observed": {
-            **observed,
-            "unattributed": [asdict(each) for each in analysis.observed.unattributed],
-            "wrong": [asdict(each) for each in analysis.observed.wrong],
-        },
+        "observed": plain(observed),
     }
 
 

@@ -97,34 +97,34 @@ def fit(
         ceiling: The most that can be counted in a ns.
         passes: How often the weights are taken from the solution before.
         unit: What each sample's value was rounded to multiples of; None where it was not.
-        offset_error_ns: How well samples and launches are on one clock, at best.
     """
     return_freed_memory()  # each fit leaves hundreds of megabytes
     observed, error = value[design.row], error[design.row]
     kinds = int(launches.kind.max()) + 1
     highest = float(np.quantile(observed / design.length, 0.999)) if len(observed) else 0.0
     if highest <= 0:
-        nothing, none = np.zeros(kinds), np.zeros(len(launches.start))
-        parts = np.zeros(len(design.part_kind))
-        return Fit(nothing, np.zeros((kinds, kinds)), nothing, none, 0.0, 0.0, parts, nothing, 0.0, 0.0)
-    opaque_ns = design.class_ns @ launches.opaque
+        return _fit_zero(launches, design, kinds)
     repeated = RESOLUTION * highest * design.length
-    reading = repeated**2 + error**2 + (OPAQUE * highest * opaque_ns) ** 2
-    targets = np.column_stack([observed, shift[design.row]])
-    solution = _reweighted(
-        design, targets, reading, None if unit is None else unit[design.row], highest, ceiling, passes
-    )
+    reading = repeated**2 + error**2 + (OPAQUE * highest * (design.class_ns @ launches.opaque)) ** 2
+    targets, unit = np.column_stack([observed, shift[design.row]]), None if unit is None else unit[design.row]
+    solution = _reweighted(design, targets, reading, unit, highest, ceiling, passes)
     value_of_class = sum_parts(design, solution.parts, kinds)
     covariance, bias, late_ns = _uncertainty(design, solution, kinds, offset_error_ns)
     counted = value_of_class[launches.kind] * launches.weight
     exact = np.bincount(design.stretch, error > repeated) == 0
     if exact.any():
         counted = conserve(counted, solution.learn_variation(), launches, design, observed, ceiling, exact)
-    unexplained = float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
-    unexplained = unexplained if unexplained > RESOLUTION * float(observed.sum()) else 0.0
-    sampled = float(observed.sum())
+    sampled, unexplained = float(observed.sum()), float(np.abs(np.bincount(design.stretch, solution.residual)).sum())
+    unexplained = unexplained if unexplained > RESOLUTION * sampled else 0.0
     times = late_ns, BORDER_NS * float(np.sqrt(solution.blur - 1))
     return Fit(value_of_class, covariance, bias, counted, sampled, unexplained, solution.parts, solution.early, *times)
+
+
+def _fit_zero(launches: Launches, design: Design, kinds: int) -> Fit:
+    """Fit samples that counted nothing."""
+    zero, parts = np.zeros(kinds), np.zeros(len(design.part_kind))
+    counted = np.zeros(len(launches.start))
+    return Fit(zero, np.zeros((kinds, kinds)), zero, counted, 0.0, 0.0, parts, zero, 0.0, 0.0)
 
 
 def _reweighted(

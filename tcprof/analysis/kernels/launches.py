@@ -1,6 +1,7 @@
 """The fit applied to a recording: launches of each GPU are classified, fitted, and given their cycles and FLOP."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,8 @@ from threadpoolctl import ThreadpoolController
 from tcprof.analysis.intervals import StepFunction
 from tcprof.analysis.kernels.classes import Classes, classify, doubt_interrupted, join_alike, separate_places
 from tcprof.analysis.kernels.constraints import find_enclosure
-from tcprof.analysis.kernels.design import Design, Launches, build_design
-from tcprof.analysis.kernels.fit import PASSES, Fit, fit
+from tcprof.analysis.kernels.design import Launches, build_design
+from tcprof.analysis.kernels.fit import Fit, fit
 from tcprof.analysis.kernels.names import read_names
 from tcprof.analysis.kernels.sm_clock import fit_capacity, full_activity
 from tcprof.analysis.kernels.untraced import find_untraced
@@ -112,46 +113,37 @@ def _fit_gpu(
     peaks: tuple[float, float],
     copies: Copies,
 ) -> GpuFit:
-    """The fit on cycles where they were recorded, else on rounded percentages; no fits without samples.
-
-    Args:
-        names: Numbers of the launches' names, launch geometries and ranges.
-        offset_error_ns: How well samples and launches are on one clock, at best.
-        peaks: Bandwidth of the memory, and FMA instructions of an SM in a cycle; NaN where not known.
-        copies: What moved through the memory beside the launches.
-    """
+    """Fit cycles where they were recorded, else rounded percentages; ``names`` are of names, geometries, ranges."""
     near = (samples["end_ns"] > launches.start.min()) & (samples["start_ns"] < launches.end.max())
     samples = pick_rows(samples, (near & samples["tensor_active_pct"].notna()).to_numpy())
     if samples.empty:
         return _without_samples(launches)
-    start, end = samples["start_ns"].to_numpy(), samples["end_ns"].to_numpy()
-    function = StepFunction(start, end, samples["tensor_active_pct"].to_numpy())
+    function = StepFunction(*(samples[name].to_numpy() for name in ("start_ns", "end_ns", "tensor_active_pct")))
     value, error, shift = tensor_counts(samples)
-    in_cycles = bool(samples["tensor_cycles"].notna().all())
+    in_cycles, has_clock = (bool(samples[name].notna().all()) for name in ("tensor_cycles", "pipe_cycles"))
     unit = None if in_cycles else passed_cycles(samples) / 100
-
-    def fit_cycles(some: Launches, design: Design, most: float) -> Fit:
-        return fit(some, design, value, error, shift, most, PASSES, unit, offset_error_ns)
-
-    highest = float((passed_cycles(samples) / (end - start)).max())
-    places = separate_places(launches, names[2])
-    if places is not launches:
-        launches = join_alike(launches, places, fit_cycles(places, build_design(places, function), highest))
+    fit_cycles = partial(fit, value=value, error=error, shift=shift, unit=unit, offset_error_ns=offset_error_ns)
+    highest = float((passed_cycles(samples) / (function.end - function.start)).max())
+    separate = separate_places(launches, names[2])
+    if separate is not launches:
+        launches = join_alike(
+            launches, separate, fit_cycles(separate, build_design(separate, function), ceiling=highest)
+        )
     design = build_design(launches, function)
     return_freed_memory()
-    has_clock = bool(samples["pipe_cycles"].notna().all())
     capacity = fit_capacity(launches, design, samples["pipe_cycles"].to_numpy(), function)
-    counted = fit_cycles(launches, design, float(capacity.of_launch.max()))
-    enclosure = find_enclosure(launches, start, end, copies.internal)
+    counted = fit_cycles(launches, design, ceiling=float(capacity.of_launch.max()))
+    enclosure = find_enclosure(launches, function.start, function.end, copies.internal)
     counted = replace(counted, bounds=enclosure.bound(value, (error == 0) & (shift == 0)))
-    active = full_activity(counted, capacity)
     limits = WorkLimits(capacity, has_clock, *peaks, requests_per_ns(samples))
     counts = fit_counts(launches, design, samples, limits, copies, enclosure, offset_error_ns)
-    fits = {"tensor": active, **fit_shares(launches, design, samples, counts, limits, offset_error_ns)}
-    doubt = doubt_interrupted(*names[:2], launches, active.per_launch)
+    shares = fit_shares(launches, design, samples, counts, limits, offset_error_ns)
+    fits = {"tensor": full_activity(counted, capacity), **shares}
+    doubt = doubt_interrupted(*names[:2], launches, fits["tensor"].per_launch)
     seen = (np.bincount(design.part_kind, design.shares.sum(axis=0)) > 0)[launches.kind]
-    clock = capacity.of_launch, seen, has_clock
-    return GpuFit(launches, fits, counts, design.part_kind, counted, doubt, in_cycles, *clock)
+    return GpuFit(
+        launches, fits, counts, design.part_kind, counted, doubt, in_cycles, capacity.of_launch, seen, has_clock
+    )
 
 
 def _without_samples(launches: Launches) -> GpuFit:

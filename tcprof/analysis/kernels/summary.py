@@ -116,8 +116,7 @@ def summarize_kernels(
     texts["launch_geometry"] = activities["launch_geometry"].cat.categories[rows["geometry"]]
     path_id = _longest_path(group, launched)
     labels = np.append(paths["path"].to_numpy(dtype=object), "")
-    sums = GroupSums(kernel_fit, group)
-    add_up = _prepare_sums(launched, group)
+    sums, add_up = GroupSums(kernel_fit, group), _prepare_sums(launched, group)
     measured = _measure(sums, launched, group, add_up)
     shares = _measure_others(sums, measured["total_ns"], ~np.isnan(measured["tensor_active_pct"]))
     fp32_products = ((names["work"] == PRODUCT) & (names["precision"] == "fp32")).to_numpy(dtype=bool)

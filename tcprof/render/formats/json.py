@@ -4,11 +4,11 @@ By the standard library: orjson refuses names with lone surrogates, and writes w
 """
 
 import json
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tcprof.render.formats import Style, Writer
+from tcprof.units import plain
 from tcprof.version import __version__
 
 if TYPE_CHECKING:
@@ -51,23 +51,3 @@ def _write_rows(frame: "pd.DataFrame", file: Writer) -> None:
 def _dump(value: Any) -> str:
     """Write a value of a document as JSON, which stands in its margin."""
     return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False).replace("\n", "\n  ")
-
-
-def plain(value: Any) -> Any:
-    """Turn a value into one that JSON knows: a frame into the list of its rows, what is not finite into null."""
-    if isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return None if not math.isfinite(value) else int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    import numpy as np
-    import pandas as pd
-
-    if isinstance(value, pd.DataFrame):
-        return [{name: plain(cell) for name, cell in row.items()} for row in value.to_dict("records")]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    return value

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -256,7 +256,7 @@ def _data(findings: ComparedFindings, rows: pd.DataFrame, gate: Gate | None) -> 
         "kernels": comparison.matching.changes,
         "base_matched_pct": comparison.matching.base_matched_pct,
         "new_matched_pct": comparison.matching.new_matched_pct,
-        "gate": [{**asdict(one), "condition": one.condition.text} for one in (gate.judgements if gate else ())],
+        "gate": [{**vars(one), "condition": one.condition.text} for one in (gate.judgements if gate else ())],
     }
 
 
