@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tcprof.render.formats import Style
-from tcprof.render.formats._names import shorten, width_of
+from tcprof.render.formats._tables import shorten, width_of
 from tcprof.render.formats.text import fill, render_table
 from tcprof.views.tables import Cell, Heading, Row, Table
 

@@ -248,7 +248,7 @@ class TestDetails:
         assert totals["modules"]["names"] == []
 
     def test_kernels_of_modules_add_up_to_the_modules(self):
-        analysis = tcprof.read(FIXTURE.with_name("llama.sqlite"))
+        analysis = tcprof.read(FIXTURE.with_name("llama.sqlite")).analysis
         header, read = packed(analysis)
         modules = header["gpus"][0]["totals"]["modules"]
         own = modules["own"]

@@ -1,17 +1,19 @@
 """Tables in lines of text: which columns there is space for, how wide they are, and how names are shortened."""
 
 import textwrap
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
+
+from rich.cells import cell_len
 
 from tcprof import units
 from tcprof.render.formats import Style
-from tcprof.render.formats._names import shorten, width_of
 from tcprof.untrusted import printable
-from tcprof.views.tables import Cell, Heading, Table
+from tcprof.views.tables import BECAME, Cell, Heading, Table
 
 DEEPEST_INDENT = 15  # levels; what lies deeper is not moved further
 _NAME_ROOM = 28  # columns that a name gets, behind its indentation, before columns of figures leave for it
@@ -244,3 +246,26 @@ def _left(text: str, width: int) -> str:
 
 def _right(text: str, width: int) -> str:
     return " " * (width - width_of(text)) + text
+
+
+_ELLIPSIS = "…"
+
+
+def width_of(text: str) -> int:
+    """Count the columns that a terminal needs for a text: two for each character of Chinese, Japanese or Korean."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def shorten(text: str, room: int) -> str:
+    """Cut the middle out of a text that takes more than so many columns; of what became another, out of both."""
+    if width_of(text) <= room:
+        return text
+    was, arrow, became = text.partition(BECAME)
+    if arrow and room > 4 * len(arrow):
+        left = room - len(arrow)
+        first = left - min(width_of(became), max(left // 2, left - width_of(was)))
+        return f"{shorten(was, first)}{arrow}{shorten(became, left - first)}"
+    before = [0, *accumulate(map(width_of, text))]  # columns before each character
+    begin = bisect_right(before, (room - 1) // 3) - 1  # the ends of kernels' names tell more
+    end = bisect_left(before, before[-1] - (room - 1 - before[begin]))
+    return f"{text[:begin]}{_ELLIPSIS}{text[end:]}"

@@ -4,8 +4,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from tcprof.render.formats import Style, Writer
-from tcprof.render.formats._names import shorten, width_of
-from tcprof.render.formats._tables import set_table
+from tcprof.render.formats._tables import set_table, shorten, width_of
 from tcprof.units import join_units
 from tcprof.untrusted import printable
 from tcprof.version import MADE_BY

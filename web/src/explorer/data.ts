@@ -1,4 +1,4 @@
-/** The table of a page as tcprof/render/html/explorer.py packs it: rows that lie in each other, and columns of texts. */
+/** The table of a page as tcprof/render/html/parts.py packs it: rows that lie in each other, and columns of texts. */
 import { unpack } from "../timeline/unpack";
 
 export interface Column {
