@@ -10,6 +10,7 @@ import tcprof
 from tcprof.comparison import Side, compare
 from tcprof.comparison.waterfall import IDLE, TIME, TOTAL
 from tcprof.findings.compared import judge_comparison
+from tcprof.views.comparison import icicle as notes
 from tcprof.views.comparison import view_comparison
 from tcprof.views.comparison.icicle import compare_icicles
 from tcprof.views.recording.icicle import KINDS
@@ -74,29 +75,29 @@ def test_ranges_are_matched_by_their_names_and_by_those_given(tmp_path):
         ("step / forward", False),
         ("step / fwd", True),
     ]
-    assert apart.notes[0].startswith("– No range is on both sides")
+    assert apart.notes[0] == notes._UNMATCHED.format(what="range")
     _, joined = draw(*sides, mapping={"forward": "fwd"})
     for side in (0, 1):
         assert [(link, time > 0) for kind, _, link, time, _ in blocks(joined, side) if kind == "range"] == [
             ("step", True),
             ("step / fwd", True),
         ]
-    assert not any("No range" in note for note in joined.notes)
+    assert notes._UNMATCHED.format(what="range") not in joined.notes
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "new", "note"),
     [
-        ("matmul", "known_work", "– No range is on both sides"),
-        ("matmul", "known_work", "The sides have no steps in common"),
-        ("llama", "transformer_eager", "Only one side names modules"),
-        ("gan_fp32", "gan_fp16", "The change of the step is inconclusive"),
+        ("matmul", "known_work", notes._UNMATCHED),
+        ("matmul", "known_work", notes._WHOLE),
+        ("llama", "transformer_eager", notes._ONE_SIDED),
+        ("gan_fp32", "gan_fp16", notes._INCONCLUSIVE),
     ],
 )
 def test_what_cannot_be_told_is_a_sentence(base, new, note):
     _, icicle = draw(read(base), read(new))
-    assert any(each.startswith(note) for each in icicle.notes)
+    assert note.format(what="range", unit="step") in icicle.notes
     assert all(min(side["time"]) >= 0 and side["time"][0] > 0 for side in icicle.data["trees"][0]["sides"])
 
 
@@ -106,14 +107,14 @@ def test_other_gpus_are_named(tmp_path):
         for name in ("NVIDIA H100 PCIe", "NVIDIA A100")
     ]
     _, icicle = draw(*(tcprof.read(side).analysis for side in sides))
-    assert "– The GPUs differ (NVIDIA H100 PCIe and NVIDIA A100): compare times, not Tensor Active." in icicle.notes
+    assert notes._GPUS.format("NVIDIA H100 PCIe and NVIDIA A100") in icicle.notes
 
 
 def test_a_gpu_on_which_one_side_has_no_work_has_a_sentence(tmp_path):
     sides = [read_steps(tmp_path, f"{gpu}.sqlite", gpus=(0, 1), busy=(gpu,)) for gpu in (0, 1)]
     comparison, icicle = draw(*sides)
     assert icicle is None
-    assert "– A side has no recorded work on this GPU" in render_page([comparison])
+    assert notes.ABSENT.format(unit="step") in render_page([comparison])
 
 
 def test_names_cannot_end_the_element_that_holds_them(tmp_path):
