@@ -132,7 +132,7 @@ class Analysis:
 
     @property
     def unprofiled(self) -> pd.DataFrame:
-        """The steps of a run without a profiler, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
+        """Return the steps of an unprofiled run, see ``tcprof.frames.UNPROFILED``; empty where there was none."""
         return self.observed.unprofiled
 
 
@@ -195,7 +195,7 @@ class _Recorded:
 
     @property
     def tensor_source(self) -> str:
-        """Where Tensor Active comes from."""
+        """Return where Tensor Active comes from."""
         return self.samples.tensor_source
 
 

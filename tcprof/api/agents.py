@@ -121,7 +121,7 @@ class Folders:
                 raise InputError(f"{root} is not a folder.", "Name the folder of your recordings: --root DIR.")
 
     def _confine(self, given: str | Path) -> Path:
-        """Where a path leads, if that is in one of the folders; whether there is anything elsewhere is not said."""
+        """Resolve a path in one of the folders; the error does not tell whether there is anything elsewhere."""
         for root in () if "\0" in str(given) else self._roots:
             path = os.path.realpath(root / given)
             if any(Path(path).is_relative_to(each) for each in self._roots) and os.path.exists(path):  # noqa: PTH110
@@ -129,7 +129,7 @@ class Folders:
         raise InputError(f"{given} is not in any folder of this server.", "Ask for the list of recordings.")
 
     def _file(self, path: Path) -> Path:
-        """What is read of a recording: of a report its export, which has to be there already."""
+        """Return the file to read: of a report its export, which has to be there already."""
         if path.suffix not in (*REPORT_SUFFIXES, STREAM_SUFFIX):
             return path
         if path.suffix == STREAM_SUFFIX:
@@ -250,7 +250,7 @@ class Folders:
 
 
 def make_server(roots: Sequence[Path]) -> MCPServer:
-    """A server with the tools, for recordings in these folders.
+    """Make a server with the tools, for recordings in these folders.
 
     Raises:
         InputError: One is not a folder.
@@ -265,7 +265,7 @@ def make_server(roots: Sequence[Path]) -> MCPServer:
 
 
 def _explained(tool: Callable[..., Answer]) -> Callable[..., Answer]:
-    """The same tool; its agent gets the errors that are meant for users, and of defects only that there is one."""
+    """Wrap a tool so that its agent gets errors meant for users, and of defects only that there is one."""
 
     @wraps(tool)
     def call(**arguments: Any) -> Answer:
@@ -284,7 +284,7 @@ def _encodable(argument: Any) -> Any:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """The files below a folder, without those in hidden folders and behind links to folders."""
+    """List the files below a folder, without those in hidden folders and behind links to folders."""
     for folder, folders, names in os.walk(root):
         folders[:] = [each for each in folders if not each.startswith(".")]
         yield from (Path(folder, name) for name in names)

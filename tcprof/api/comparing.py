@@ -28,37 +28,37 @@ class ComparisonReport:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """One row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``."""
+        """Return one row for each GPU, path and quantity, see ``tcprof.frames.COMPARISON``."""
         return self.comparison.rows
 
     @property
     def modules(self) -> pd.DataFrame:
-        """The modules of both sides, see ``tcprof.frames.MODULE_CHANGES``."""
+        """Return the modules of both sides, see ``tcprof.frames.MODULE_CHANGES``."""
         return self.comparison.modules
 
     @property
     def waterfall(self) -> pd.DataFrame:
-        """What the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``."""
+        """Return what the changes of time and Tensor Active consist of, see ``tcprof.frames.WATERFALL``."""
         return self.comparison.waterfall
 
     @cached_property
     def findings(self) -> ComparedFindings:
-        """What it says, as ``tcprof.findings.compared`` judges it."""
+        """Judge the comparison, as ``tcprof.findings.compared`` does."""
         return judge_comparison(self.comparison)
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU."""
+        """Return a paragraph for each GPU."""
         return self.findings.verdict
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Why the figures of a side cannot be trusted, each with its side, gravest first, or empty."""
+        """List why the figures of a side cannot be trusted, each with its side, gravest first, or nothing."""
         return self.findings.faults
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, such as what makes the sides hard to compare, most important first."""
+        """List what else a reader must know, such as what makes the sides hard to compare, most important first."""
         return self.findings.warnings
 
     def gate(self, conditions: str | Sequence[str], strict: bool = False) -> Gate:

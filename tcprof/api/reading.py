@@ -79,39 +79,39 @@ class Report:
 
     @property
     def recording(self) -> Recording:
-        """What is known of the recording itself."""
+        """Return the facts of the recording itself."""
         return self.analysis.recording
 
     @cached_property
     def findings(self) -> Findings:
-        """What the figures say, as ``tcprof.findings`` judges them."""
+        """Judge the figures, as ``tcprof.findings`` does."""
         return restore_findings(self._described, self.analysis) if self._described else judge(self.analysis)
 
     @cached_property
     def advice(self) -> "tuple[Advice, ...]":
-        """What to do, and what it saves, best first."""
+        """List what to do and what it saves, best first."""
         from tcprof.findings.advise import advise
 
         return restore_advice(self._described, self.analysis) if self._described else advise(self.analysis)
 
     @property
     def verdict(self) -> tuple[str, ...]:
-        """A paragraph for each GPU."""
+        """Return a paragraph for each GPU."""
         return self.findings.verdict
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What was checked before the figures can be trusted."""
+        """List the checks of whether the figures can be trusted."""
         return self.findings.checks
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Why the figures cannot be trusted, gravest first, or empty."""
+        """List why the figures cannot be trusted, gravest first, or nothing."""
         return self.findings.faults
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What else a reader must know, most important first."""
+        """List what else a reader must know, most important first."""
         return self.findings.warnings
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -123,11 +123,11 @@ class Report:
         save(self.analysis, Path(path))
 
     def figure_roofline(self) -> Any:
-        """Kernels under the roofs of memory and arithmetic, as a plotly figure; without bytes or FLOP it says so."""
+        """Draw kernels under the roofs of memory and arithmetic with plotly; without bytes or FLOP it says so."""
         return self._figure("roofline")
 
     def figure_tensor_time(self) -> Any:
-        """The kernels' share of the time against Tensor Active, as a plotly figure; without samples it says so."""
+        """Draw the kernels' share of the time against Tensor Active with plotly; without samples it says so."""
         return self._figure("tensor-time")
 
     def _figure(self, name: str) -> Any:
@@ -231,7 +231,7 @@ def _load(path: Path, asked: Mapping[str, Any]) -> Report:
 
 
 def _read_recording(source_type: SourceType, file: Path, asked: dict[str, Any], cache: "Cache | None") -> Report:
-    """The analysis of a recording, from the cache where it was kept."""
+    """Analyze a recording, or load its analysis from the cache."""
     whole = {**asked, "metrics": sorted(SAMPLE_METRICS), "kernels": True}
 
     def read_content(content: str) -> tuple[Report, bool]:

@@ -28,21 +28,21 @@ class Quantity:
 
     @property
     def name(self) -> str:
-        """What the rows of a comparison call it."""
+        """Return its name in the rows of a comparison."""
         return self.column.name
 
     def format(self, row: Mapping[Any, Any]) -> str:
-        """The value in a row of the ranges, instances or steps, with its unit."""
+        """Format the value in a row of the ranges, instances or steps, with its unit."""
         return self.column.format(row[self.name])
 
     @property
     def in_points(self) -> bool:
-        """Whether its change is a difference of percentages in points; else it is a ratio."""
+        """Tell whether its change is a difference of percentages in points; else it is a ratio."""
         return self.column.unit == "pct"
 
     @property
     def change(self) -> str:
-        """The column of ``tcprof.frames.COMPARISON`` that has its change."""
+        """Return the column of ``tcprof.frames.COMPARISON`` that has its change."""
         return "difference" if self.in_points else "ratio"
 
 
@@ -73,7 +73,7 @@ _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 
 
 def quantity_of(name: str) -> Quantity:
-    """The quantity of a row of ``tcprof.frames.COMPARISON``."""
+    """Return the quantity of a row of ``tcprof.frames.COMPARISON``."""
     return _BY_NAME[name]
 
 

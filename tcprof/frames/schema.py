@@ -59,34 +59,34 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are words."""
+        """Tell whether its values are words."""
         return self.dtype in (TEXT, CATEGORY)
 
     @property
     def is_share(self) -> bool:
-        """Whether its values are shares of a whole; those that may exceed it are unbounded."""
+        """Tell whether its values are shares of a whole; those that may exceed it are unbounded."""
         return self.unit == "pct" and self.limits == (0.0, _MOST)
 
     def has(self, dtype: object) -> bool:
-        """Whether a dtype is the column's own; of categories any are."""
+        """Tell whether a dtype is the column's own; of categories any are."""
         return isinstance(dtype, pd.CategoricalDtype) if self.dtype == CATEGORY else dtype == _DTYPES[self.dtype]
 
     def admits(self, values: npt.NDArray[Any]) -> bool:
-        """Whether all numbers that are known are within the limits; of texts any are."""
+        """Tell whether all known numbers are within the limits; of texts any are."""
         if self.dtype not in (INT, FLOAT) or not len(values):
             return True
         return not (np.fmin.reduce(values) < self.limits[0] or np.fmax.reduce(values) > self.limits[1])
 
     def format(self, value: object) -> str:
-        """A value as a person reads it."""
+        """Format a value as a person reads it."""
         return units.format_value(value, self.unit)
 
     def missing_pct(self, row: Mapping[Any, Any]) -> Any:
-        """The share, in percent, of what is not in the row's value; of a frame, for each row."""
+        """Return the share, in percent, that the row's value lacks; of a frame, for each row."""
         return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
 
     def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
-        """Whether the row's value lacks more than counts as the whole, see ``missing_pct``."""
+        """Tell whether the row's value lacks more than counts as the whole, see ``missing_pct``."""
         return bool(self.missing_pct(row) > LARGEST_UNCOVERED_PCT)
 
 
@@ -107,11 +107,11 @@ class Schema:
 
     @property
     def names(self) -> list[str]:
-        """The columns' names, in order."""
+        """List the columns' names, in order."""
         return [column.name for column in self.columns]
 
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The same rows with exactly this Schema's columns, in order, with their dtypes and a fresh index.
+        """Return the rows with exactly this Schema's columns, in order, with their dtypes and a fresh index.
 
         An absent column of floats is unknown.
 
@@ -136,7 +136,7 @@ class Schema:
         return pd.DataFrame(data, index, copy=len(frame) < FEW)
 
     def find_invalid(self, frame: pd.DataFrame) -> str:
-        """What no frame of this kind holds and this one, which conforms, does; empty for nothing."""
+        """Name what no frame of this kind may hold and this one, which conforms, does; empty for nothing."""
         beyond = (column.name for column in self.columns if not column.admits(frame[column.name].to_numpy()))
         if name := next(beyond, ""):
             return f"{name} is out of range"
@@ -149,7 +149,7 @@ class Schema:
         return f"two rows have the same {', '.join(self.key)}" if self.key and self._repeats(frame) else ""
 
     def _repeats(self, frame: pd.DataFrame) -> bool:
-        """Whether two rows have the same key; numbers are most often in order, which is seen at once."""
+        """Tell whether two rows have the same key; numbers are most often in order, which is seen at once."""
         if all(self[name].dtype == INT for name in self.key):
             ascends = np.zeros(max(len(frame) - 1, 0), dtype=bool)
             for name in reversed(self.key):
@@ -160,7 +160,7 @@ class Schema:
         return bool(frame.duplicated([*self.key]).any())
 
     def empty(self) -> pd.DataFrame:
-        """A frame of this kind without rows."""
+        """Make a frame of this kind without rows."""
         return self._empty.copy()
 
     @cached_property
@@ -168,7 +168,7 @@ class Schema:
         return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
 
     def concat(self, frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
-        """The rows of several frames of this kind, in the order given."""
+        """Join the rows of several frames of this kind, in the order given."""
         parts = [frame for frame in frames if not frame.empty]
         if not parts:
             return self.empty()

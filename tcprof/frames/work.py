@@ -68,7 +68,7 @@ _WORK = {
 
 
 def _work_of_kernels() -> Iterator[Column]:
-    """The counts of a kernel, each with half its interval."""
+    """List the counts of a kernel, each with half its interval."""
     for name, meaning in _WORK.items():
         unit = name.rpartition("_")[2]
         yield Float(name, f"{meaning}, over all launches, from the fit where recorded.")

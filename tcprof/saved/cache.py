@@ -34,7 +34,7 @@ class Cache:
         self._folder, self._note = folder, note
 
     def find(self, content: str, options: Mapping[str, Any]) -> Path | None:
-        """The analysis of a recording, by its ``tcprof.files.hash_file``, with these options; None if none was kept."""
+        """Find a recording's analysis, by its ``tcprof.files.hash_file``, with these options; None if none was kept."""
         entry = self._entry(content, options)
         try:
             if not entry.is_file():
@@ -82,6 +82,6 @@ def _reason(error: Exception) -> str:
 
 
 def user_cache(note: Callable[[str], object]) -> Cache | None:
-    """The cache that the user's environment names; None where it wants none."""
+    """Open the cache that the user's environment names; None where it wants none."""
     folder = find_folder()
     return Cache(folder, note) if folder else None

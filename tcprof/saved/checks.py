@@ -32,7 +32,7 @@ _TYPES = {
 
 
 def find_unfit(value: object, kind: Any, name: str) -> str:
-    """The name of what is not of its type in a value of a JSON document, whose numbers are 0 or more; empty for none.
+    """Name what is not of its type in a value of a JSON document, whose numbers are 0 or more; empty for none.
 
     Args:
         kind: A class with typed attributes or keys, or a plain type; ``list`` and the like with what is in
@@ -70,14 +70,14 @@ class Columns(Protocol):
     """The columns of a file's frames."""
 
     def count(self, name: str) -> int:
-        """How many rows a frame has."""
+        """Count the rows of a frame."""
 
     def column(self, name: str, column: str) -> npt.NDArray[Any]:
-        """A column of a frame, as the file has it."""
+        """Return a column of a frame, as the file has it."""
 
 
 def find_unreadable(file: Any, schema: Schema, size: int) -> str:
-    """Why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be.
+    """Explain why a Parquet file of so many bytes is not read as a frame of a kind; empty where it can be.
 
     Raises:
         OSError: The file is damaged.
@@ -114,13 +114,13 @@ def _type(kind: Any) -> str:
 
 
 def find_nulls(table: Any, schema: Schema) -> str:
-    """Which column of an Arrow table lacks a value that a frame of a kind always has; empty for none."""
+    """Name the column of an Arrow table that lacks a value that a frame of a kind always has; empty for none."""
     known = (column.name for column in schema.columns if column.dtype != FLOAT and column.name in table.column_names)
     return next((f"{name} is not known in each row" for name in known if table[name].null_count), "")
 
 
 def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:
-    """Whether a frame agrees with the others of its file."""
+    """Tell whether a frame agrees with the others of its file."""
     if "gpu" in frame and name != "gpus":
         gpus = columns.column("gpus", "gpu")
         if not np.isin(frame["gpu"].unique(), gpus if len(gpus) else 0).all():  # a recording that names none has one
@@ -136,7 +136,7 @@ def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:
 
 
 def has_rows(name: str, column: str, rows: npt.NDArray[Any], columns: Columns) -> bool:
-    """Whether all rows of another frame that a column names are there."""
+    """Tell whether all rows of another frame that a column names are there."""
     other, _ = ROWS.get(name, {}).get(column, ("", ()))
     return not other or int(rows.max(initial=-1)) < columns.count(other)
 
@@ -166,7 +166,7 @@ def _check_paths(frame: pd.DataFrame, _: Columns) -> bool:
 
 
 def _check_modules(frame: pd.DataFrame, _: Columns) -> bool:
-    """Each module has one place, and lies in one that is there; the rows of all kernels are those without one."""
+    """Check that each module has one place, in one that is there; rows of all kernels have none."""
     modules = frame[frame["module_id"] >= 0].drop_duplicates(["module_id", "parent_id", "depth", "module", "name"])
     number, parent, depth = (modules[name].to_numpy() for name in ("module_id", "parent_id", "depth"))
     order = np.argsort(number)
@@ -180,14 +180,14 @@ def _check_modules(frame: pd.DataFrame, _: Columns) -> bool:
 
 
 def _is_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDArray[Any]) -> bool:
-    """Whether what lies in something comes after it, and is one deeper; numbers are 0 to their count less one."""
+    """Check that what lies in something comes after it, and is one deeper; numbers are 0 to their count less one."""
     depths = np.zeros(len(number) + 1, dtype=np.int64)  # the last one is that of -1, which is none
     depths[number] = depth
     return bool((parent < number).all() and (depth == depths[parent] + 1).all())
 
 
 def _check_steps(frame: pd.DataFrame, columns: Columns) -> bool:
-    """Each one's kind is among those of its GPU, unless there are none: then all are of one."""
+    """Check that each step's kind is among those of its GPU, unless there are none: then all are of one."""
     kinds = pd.MultiIndex.from_arrays([columns.column("kinds", name) for name in ("gpu", "kind")])
     own = pd.MultiIndex.from_frame(frame[["gpu", "kind"]])
     return own.isin(kinds).all() or not (len(kinds) or frame["kind"].any())

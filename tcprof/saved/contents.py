@@ -42,7 +42,7 @@ VARIABLE = "TCPROF_CACHE"  # the folder of the cache; empty or 0: none
 
 
 def find_folder() -> Path | None:
-    """The folder that the user's environment names for what is cached; None where it wants none."""
+    """Find the folder that the user's environment names for the cache; None where it wants none."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         return Path(given).expanduser() if given not in ("", "0") else None
@@ -107,19 +107,19 @@ class About(TypedDict):
 
 
 def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
-    """A frame of an analysis by its name in the file."""
+    """Return a frame of an analysis by its name in the file."""
     found: Any = getattr(analysis.observed if name in OBSERVED else analysis, name)
     return found
 
 
 def options_of(analysis: Analysis) -> dict[str, Any]:
-    """All that an analysis was made with, by the names of the parameters of ``tcprof.analysis.analyze``."""
+    """Return the options of an analysis, by the names of the parameters of ``tcprof.analysis.analyze``."""
     return {"window": analysis.window, **analysis.options}
 
 
 @cache
 def hash_own_code() -> str:
-    """What changes where tcprof does, be it a release or a line of a checkout."""
+    """Hash the code of tcprof: a release, or a line of a checkout, changes it."""
     package, whole = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".toml")):
         content = path.read_bytes()

@@ -71,7 +71,7 @@ class SavedFile:
         self._columns: dict[tuple[str, str], npt.NDArray[Any]] = {}
 
     def analysis(self, name: str | None = None) -> Analysis:
-        """The analysis, whose frames are read when they are asked for.
+        """Return the analysis, whose frames are read when they are asked for.
 
         Args:
             name: What the file is called that it stands for; None: as it was when it was saved.
@@ -94,7 +94,7 @@ class SavedFile:
         return analysis
 
     def frame(self, name: str) -> pd.DataFrame:
-        """One of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
+        """Read one of ``FRAMES``, which holds what its Schema promises, and agrees with the others."""
         import pyarrow as pa
 
         schema, file = FRAMES[name], self._parquet(name)
@@ -112,18 +112,18 @@ class SavedFile:
         return frame
 
     def judged(self) -> dict[str, Any]:
-        """What its figures say, as this very tcprof wrote it into the cache."""
+        """Read what this very tcprof judged and wrote into the cache."""
         judged: dict[str, Any] = json.loads(self._read(JUDGED))
         return judged
 
     def count(self, name: str) -> int:
-        """How many rows a frame has."""
+        """Count the rows of a frame."""
         if name not in self._counts:
             self._parquet(name)
         return self._counts[name]
 
     def column(self, name: str, column: str) -> npt.NDArray[Any]:
-        """A column of a frame, which holds what its Schema promises."""
+        """Read a column of a frame, which holds what its Schema promises."""
         import pyarrow as pa
 
         if (name, column) not in self._columns:
@@ -140,7 +140,7 @@ class SavedFile:
         return self._columns[name, column]
 
     def _values(self, table: Any, name: str, column: str) -> npt.NDArray[Any]:
-        """A column of a table; an absent one of floats is unknown, as it is in a frame."""
+        """Return a column of a table; an absent one of floats is unknown, as it is in a frame."""
         if column not in table.column_names and FRAMES[name][column].dtype == FLOAT:
             return np.full(self._counts[name], np.nan)
         values: npt.NDArray[Any] = table[column].to_numpy()
@@ -156,7 +156,7 @@ class SavedFile:
             raise self._damaged(f"{member}: {error}") from error
 
     def _parquet(self, name: str) -> Any:
-        """The Parquet file of a frame."""
+        """Open the Parquet file of a frame."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -181,7 +181,7 @@ class SavedFile:
 
 
 def _contents(parts: Iterable[zipfile.ZipInfo]) -> dict[str, tuple[int, int]]:
-    """Of each part the checksum that its bytes are held against, and their number."""
+    """Return each part's checksum and number of bytes."""
     return {part.filename: (part.CRC, part.file_size) for part in parts}
 
 

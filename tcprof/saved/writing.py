@@ -40,7 +40,7 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None = None
 
 
 def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
-    """The GPUs, of which only vendors' own names are saved, as ``tcprof redact`` keeps them."""
+    """Keep only vendors' own names of GPUs, as ``tcprof redact`` does."""
     from tcprof.redaction.gpu_names import is_gpu_name  # here, since what reads a saved analysis does without
 
     own = {name: [is_gpu_name(text) for text in gpus[name]] for name in ("name", "chip")}
@@ -49,7 +49,7 @@ def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:
-    """All of an analysis that is no frame."""
+    """Describe all of an analysis that is no frame."""
     recording = {**asdict(analysis.recording), "identity": analysis.recording.identity.facts()}
     observed = {name: value for name, value in vars(analysis.observed).items() if name not in OBSERVED}
     return {
@@ -65,7 +65,7 @@ def _describe(analysis: Analysis) -> dict[str, Any]:
 
 
 def as_parquet(frame: pd.DataFrame) -> bytes:
-    """A frame as a Parquet file, compressed with zstd."""
+    """Write a frame as a Parquet file, compressed with zstd."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -97,7 +97,7 @@ def _join(first: Ints, *codes: Ints) -> Ints:
 
 
 def _orders(kind: Ints, place_number: Ints) -> Iterator[Ints]:
-    """How often each launch's place came before in its step: by the longest steps first.
+    """Count how often each launch's place came before in its step, by the longest steps first.
 
     A step begins with a launch of a class that mostly comes back after the same number of launches.
     """
@@ -135,7 +135,7 @@ def _with_kinds(launches: Launches, kind: Ints) -> Launches:
 
 
 def doubt_interrupted(name: Ints, geometry: Ints, launches: Launches, counted: Floats) -> Floats:
-    """How much of what each launch counts may be another process's that had a slice of its time.
+    """Estimate how much of what each launch counts may be another process's that had a slice of its time.
 
     It is the difference from what the usual launches of its kernel count, where those have the same neighbours and are
     shorter by more than a class holds; else 0. What does other work, as a last layer, most often has other neighbours.

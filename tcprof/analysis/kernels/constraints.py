@@ -19,7 +19,7 @@ MOST_STEPS = 30  # for each unknown; the solution takes 4 in the mean, of any nu
 
 
 def minimize_nonnegative(matrix: Floats, right: Floats) -> Floats:
-    """The minimum of x'Ax/2 - b'x over x >= 0, by block principal pivoting; ``matrix`` A is positive definite.
+    """Minimize x'Ax/2 - b'x over x >= 0, by block principal pivoting; ``matrix`` A is positive definite.
 
     All values that are on the wrong side change sides at once, until that no longer makes fewer of them; then the last
     one alone does, which comes to an end in any case (Júdice and Pires, A block principal pivoting algorithm for
@@ -58,7 +58,7 @@ def conserve(
     ceiling: float,
     exact: Bools,
 ) -> Floats:
-    """What launches count, brought to the sampled sum of the stretch between idle moments that they lie in.
+    """Bring what launches count to the sampled sum of the stretch between idle moments that they lie in.
 
     What is left over goes to each launch in proportion to its variance, as the best linear prediction has it
     (Robinson, That BLUP is a good thing, 1991); what then lies outside of what can be is shared in proportion to the
@@ -99,7 +99,7 @@ class Bounds:
     most: Floats  # what it counts at most; infinite where that is not known
 
     def scaled(self, factor: Floats, error: Floats) -> "Bounds":
-        """The same in another unit: a factor for each launch of the recording, a share of error for each class."""
+        """Change the unit, by a factor for each launch of the recording; ``error`` is a share for each class."""
         factor, error = factor[self.launch], error[self.kind]
         least, most = self.least * factor * np.maximum(1 - error, 0), self.most * factor * (1 + error)
         return replace(self, least=least, most=most)

@@ -86,13 +86,13 @@ class _Overlaps(NamedTuple):
 
 
 def make_sparse(values: Floats, row: _Numbers, column: _Numbers, shape: tuple[int, int]) -> csr_array:
-    """A sparse matrix with indices of four bytes, where scipy keeps the eight that it is given: products take less."""
+    """Make a sparse matrix with indices of four bytes, of which products are faster than of eight."""
     indices = row.astype(np.int32, copy=False), column.astype(np.int32, copy=False)
     return csr_array((values, indices), shape=shape)
 
 
 def alike_rows(columns: csr_array) -> Bools:
-    """Whether each row has entries in the same columns as the row before, and not in many."""
+    """Tell whether each row has entries in the same columns as the row before, and not in many."""
     count = np.diff(columns.indptr)
     alike: Bools = np.append(False, count[1:] == count[:-1]) & (count <= MOST_ALIKE)
     entry = np.flatnonzero(np.repeat(alike, count))
@@ -183,7 +183,7 @@ def _count_parts(duration: Floats) -> Ints:
 
 
 def _find_cuts(launches: Launches, parts: Ints, border: Ints) -> Cuts:
-    """The borders, one a row, that lie inside a launch."""
+    """Find the borders, one a row, that lie inside a launch."""
     row, launch = _borders_inside(launches.start, launches.end, border)
     kind, start = launches.kind[launch], launches.start[launch]
     of_class = parts[kind]
@@ -193,14 +193,14 @@ def _find_cuts(launches: Launches, parts: Ints, border: Ints) -> Cuts:
 
 
 def _borders_inside(start: Ints, end: Ints, border: Ints) -> tuple[Ints, Ints]:
-    """The borders that lie inside of each span, and the span."""
+    """List the borders that lie inside of each span, and the span."""
     low = np.searchsorted(border, start, side="right")
     count = np.maximum(np.searchsorted(border, end, side="left") - low, 0)
     return index_in_runs(count) + np.repeat(low, count), np.repeat(np.arange(len(low)), count)
 
 
 def _find_ahead(launches: Launches, border: Ints) -> csr_array:
-    """For each border and class, how much more of the launches lies before it if they do not wait."""
+    """Measure for each border and class how much more of the launches lies before it if they do not wait."""
     early = np.flatnonzero(launches.early)
     start, wait, end = launches.start[early], launches.early[early], launches.end[early]
     row, which = _borders_inside(start - wait, end, border)
@@ -212,13 +212,13 @@ def _find_ahead(launches: Launches, border: Ints) -> csr_array:
 
 
 def begin_pieces(stretch: Ints, longest: int) -> Bools:
-    """Which rows begin a stretch, or a piece of one that is cut since it is longer."""
+    """Mark the rows that begin a stretch, or a piece of a long one."""
     begins: Bools = index_in_runs(np.diff(np.append(run_starts(stretch), len(stretch)))) % longest == 0
     return begins
 
 
 def _sum_squares(launches: Launches, group: _Numbers, overlaps: _Overlaps) -> csr_array:
-    """For each group of rows and class, the sum over launches of the square of the share that lies in the group."""
+    """Sum, for each group of rows and class, the squares of the launches' shares that lie in the group."""
     first = run_starts(overlaps.launch, group)
     share = np.add.reduceat(overlaps.of_launch, first) if len(first) else overlaps.of_launch
     launch, shape = overlaps.launch[first], (int(group.max(initial=-1)) + 1, int(launches.kind.max(initial=-1)) + 1)
@@ -226,7 +226,7 @@ def _sum_squares(launches: Launches, group: _Numbers, overlaps: _Overlaps) -> cs
 
 
 def _find_stretches(launches: Launches, start: Ints, stretch: Ints, row: _Numbers, overlaps: _Overlaps) -> Ints:
-    """The stretch of each launch, of those stretches in which all launches were sampled whole; else -1."""
+    """Number each launch's stretch, where all launches in it were sampled whole; else -1."""
     if not len(start):
         return np.full(len(launches.start), -1)
     whole = np.bincount(overlaps.launch, overlaps.of_launch, minlength=len(launches.start)) > WHOLE

@@ -163,7 +163,7 @@ def _reweighted(
 
 
 def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common: Floats) -> _Solution:
-    """The solution with how much launches count while they wait, see ``waiting``; the first common errors are these."""
+    """Correct the solution for what launches count while they wait, see ``waiting``, the first common errors."""
     count, weighted = ahead.shape[1], solution.noise.weigh(solution.residual)
     some, right = slice(2, 2 + count), solution.right.copy()
     waiting = correct(solution.precision, right[:, some], of_common[:count, :count], ahead, weighted)
@@ -175,7 +175,7 @@ def _corrected(solution: _Solution, design: Design, ahead: csr_array, of_common:
 
 
 def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_array:
-    """What rounding does alike to all rows of the same height, by their height as the pass before has it.
+    """Make a column of the error that rounding has in common in all rows of one height, as the pass before has it.
 
     A sample that lies in a long kernel, or holds the same whole kernels and else nothing, is as high as all others like
     it, and rounded like them: no number of them averages that away.
@@ -187,7 +187,7 @@ def _common_rounding(reading: Floats, predicted: Floats, unit: Floats) -> csr_ar
 
 
 def _heads(design: Design, count: float) -> csr_array:
-    """By how much rows are off where the launches of a class count so much at once as they begin, in a column each.
+    """Make a column for each class, by how much rows are off where its launches count ``count`` at once as they begin.
 
     Every block of threads of a kernel computes indices first, on the tensor pipe, too, and the blocks of a short kernel
     begin at once: 16,384 cycles of a batch normalization in its first µs, and none in the other 26. Only a border in
@@ -204,7 +204,7 @@ def _heads(design: Design, count: float) -> csr_array:
 
 
 def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
-    """The variance of the count at each row's beginning and end, from that inside a launch of each class."""
+    """Compute the variance of the count at each row's ends from that inside a launch of each class."""
     begins, ends = (
         np.bincount(cuts.row, of_class[design.part_kind[cuts.part]], len(design.length)).astype(np.float64)
         for cuts in (design.begins, design.ends)
@@ -215,7 +215,7 @@ def _border_variance(design: Design, of_class: Floats) -> tuple[Floats, Floats]:
 def _uncertainty(
     design: Design, solution: _Solution, kinds: int, offset_error_ns: float
 ) -> tuple[Floats, Floats, float]:
-    """The covariance of the classes' values, how they follow a shift of the samples, and how late these may be."""
+    """Compute the classes' covariance, how their values follow a shift of the samples, and how late these may be."""
     precision = solution.precision
     weighted = solution.noise.weigh(solution.residual)
     assumed = sum_parts(design, response(design, precision, kinds), kinds)

@@ -19,7 +19,7 @@ EDGE = 0.1  # how far the rate near an end of a launch may be off, of the launch
 
 
 def rate_launches(activities: pd.DataFrame, kernel_fit: "KernelFit | None") -> dict[int, Rates]:
-    """The kernels and graphs of each GPU with their Tensor Active, in parts if they were fitted."""
+    """List the kernels and graphs of each GPU with their Tensor Active, in parts if they were fitted."""
     fitted = {gpu: fit for gpu, fit in kernel_fit.gpus.items() if "tensor" in fit.fits} if kernel_fit else {}
     kernels = activities[activities["kind"].isin(KERNEL_KINDS)]
     rates = {gpu: _fitted_rates(fit) for gpu, fit in fitted.items()}
@@ -30,7 +30,7 @@ def rate_launches(activities: pd.DataFrame, kernel_fit: "KernelFit | None") -> d
 
 
 def _fitted_rates(gpu_fit: "GpuFit") -> Rates:
-    """The launches of a GPU; each part counts its share of what its launch does."""
+    """List the launches of a GPU; each part counts its share of what its launch does."""
     launches, fit = gpu_fit.launches, gpu_fit.fits["tensor"]
     kind, duration = launches.kind, launches.end - launches.start
     of_class = np.bincount(gpu_fit.part_kind)
@@ -55,7 +55,7 @@ def _fitted_rates(gpu_fit: "GpuFit") -> Rates:
 
 
 def _count_inside(gpu_fit: "GpuFit", parts: Ints) -> StepFunction:
-    """How much more, with each ns, what launches have counted since they began may be off.
+    """Sum by how much more, with each ns, what launches have counted since they began may be off.
 
     By nothing at their borders, inside by how much the rate within a part may change, and by what dependent launches
     count before the one before them ends.

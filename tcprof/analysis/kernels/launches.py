@@ -97,7 +97,7 @@ def fit_kernels(
 
 
 def _classify(kernels: pd.DataFrame, code: Ints, geometry: Ints) -> tuple[Launches, Classes]:
-    """The launches of one GPU, without what they wait for others; ``code`` is of names."""
+    """Classify the launches of one GPU, without what they wait for others; ``code`` is of names."""
     early = find_early(kernels)
     begin, end = kernels["start_ns"].to_numpy() + early, kernels["end_ns"].to_numpy()
     classes = classify(code, geometry, end - begin)
@@ -152,7 +152,7 @@ def _without_samples(launches: Launches) -> GpuFit:
 
 
 def _launched(gpu: int, rows: Ints, path_id: Ints, launches: Launches, classes: Classes, model: GpuFit) -> pd.DataFrame:
-    """The launches of one GPU with the columns of ``FITTED`` that need no names."""
+    """List the launches of one GPU with the columns of ``FITTED`` that need no names."""
     duration = launches.end - launches.start + launches.early
     # Only where the share of the memory's bandwidth is of counted bytes, and not of whole percentages.
     has_bytes = "dram" in model.fits and model.counts.keys() >= set(SHARES["dram"][0])

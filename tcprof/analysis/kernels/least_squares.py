@@ -20,7 +20,7 @@ SAMPLES_AT_ONCE = 16_384
 def normal_equations(
     design: Design, targets: Floats, noise: Noise, common: csr_array | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """The normal equations, summed over runs of samples.
+    """Compute the normal equations, summed over runs of samples.
 
     A sample has few parts in it, and errors do not cross from one stretch to another, so all is sparse: time is linear
     in the samples, whose neighbours with the same parts are as one. Stretches of more than ``LONGEST`` samples are cut,
@@ -56,7 +56,7 @@ def normal_equations(
 
 
 def smoothing_prior(design: Design, rate: Floats, highest: float, ceiling: float) -> Floats:
-    """The precision of what is known before: neighbouring parts are alike, and no rate is far above the ceiling."""
+    """Compute the precision of prior knowledge: neighbouring parts are alike, and no rate is far above the ceiling."""
     first = np.flatnonzero(design.part_kind[1:] == design.part_kind[:-1])
     deviation = SHAPE * rate[design.part_kind[first]] + SHAPE_FLOOR * highest
     weight = 1 / (design.part_ns[first] * deviation) ** 2
@@ -79,11 +79,11 @@ class Precision:
         self._factor = cho_factor(self._scaled, lower=True, check_finite=False)
 
     def solve(self, right: Floats) -> Floats:
-        """The inverse times columns."""
+        """Multiply columns by the inverse."""
         columns = (right.T / self._scale).T
         return np.asarray((cho_solve(self._factor, columns, check_finite=False).T / self._scale).T)
 
     def minimize(self, right: Floats, negligible: Floats) -> Floats:
-        """The minimum of x'Px/2 - r'x over x >= 0."""
+        """Minimize x'Px/2 - r'x over x >= 0."""
         solution = minimize_nonnegative(self._scaled, right / self._scale) / self._scale
         return np.where(solution > negligible, solution, 0.0)

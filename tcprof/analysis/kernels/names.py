@@ -147,7 +147,7 @@ class KernelName(Instructions):
 
 
 def read_names(names: Iterable[str]) -> pd.DataFrame:
-    """What the names say about matrix instructions and work, a row for each, see ``KernelName``."""
+    """Read matrix instructions and work from names, a row for each, see ``KernelName``."""
     texts = ("precision", "family", "shape", "tile", "accumulator", "work")  # objects: pandas compares its own slowly
     columns = {"named_tensor": bool, "communication": bool, **dict.fromkeys(texts, object)}
     parsed = [parse_name(name) for name in names]
@@ -161,7 +161,7 @@ LONGEST_PARSED = 12_000
 
 @lru_cache(MOST_NAMES)
 def parse_name(name: str) -> KernelName:
-    """What a kernel's name says."""
+    """Read a kernel's name."""
     name = name[:LONGEST_PARSED]
     work = next((work for work, pattern in _WORKS if pattern.search(name)), _OTHER_KIND)
     words = {word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]*", name.replace("_", " "))}
@@ -193,7 +193,7 @@ def _matrix(name: str) -> tuple[bool, bool, Instructions]:
 
 
 def _first_type(name: str) -> str:
-    """The precision of the first argument that has one: of kernels in known sources that is what they read."""
+    """Return the precision of the first argument that has one: of kernels in known sources that is what they read."""
     if _CASTS.search(name):
         return ""
     text = _OF_A_FUNCTION.sub("", name)
@@ -202,14 +202,14 @@ def _first_type(name: str) -> str:
 
 
 def _only_type(name: str) -> str:
-    """The precision that all arguments have; empty where they differ, since none is first, or inputs have no type."""
+    """Return the precision of all arguments; empty where they differ, since none is first, or inputs have no type."""
     precisions = [precision for precision, pattern in _TYPES if pattern.search(name)]
     return precisions[0] if len(precisions) == 1 and not (_NARROW_TYPE.search(name) or _UNTYPED.search(name)) else ""
 
 
 @lru_cache(MOST_NAMES)
 def short_name(name: str, length: int = LONGEST_NAME) -> str:
-    """A kernel's name without return type, namespaces, arguments and most template arguments."""
+    """Remove return type, namespaces, arguments and most template arguments from a kernel's name."""
     text = _RETURN_TYPE.sub("", printable(name)).replace("<unnamed>::", "")
     head, _, arguments = text.partition("<")
     scopes = head.partition("(")[0].strip().split("::")

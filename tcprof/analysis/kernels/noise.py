@@ -31,21 +31,21 @@ class Noise:
     coupling: Floats
 
     def weigh(self, columns: Floats) -> Floats:
-        """The inverse of the covariance, times columns."""
+        """Multiply columns by the inverse of the covariance."""
         pivot, below = self._factored
         if len(pivot) < 2:  # LAPACK refuses a matrix of one
             return np.asarray((columns.T / pivot).T)
         return np.asarray(dpttrs(pivot, below, columns)[0])
 
     def invert(self) -> "Inverse":
-        """What the inverse is made of."""
+        """Prepare the inverse."""
         pivot, below = self._factored
         factor = np.append(np.zeros(len(pivot) - len(below)), -below)
         # The diagonal follows from the last row on.
         return Inverse(_accumulate(np.append(0, factor[:0:-1] ** 2), 1 / pivot[::-1])[::-1], factor)
 
     def border_misfit(self, residual: Floats, borders: Floats) -> float:
-        """How many times as large what is left over at borders is as this covariance expects it.
+        """Divide the residual at borders by what this covariance expects of it.
 
         By a quantile, so that a few launches that do other work than their class do not count as borders that are off.
         """
@@ -75,7 +75,7 @@ class Inverse:
     factor: Floats
 
     def half_product(self, columns: csr_array, alike: Bools) -> csr_array:
-        """What with its transpose is columns' times the inverse times columns.
+        """Return the factor whose product with its transpose is that of columns, inverse and columns.
 
         A run of rows in the same columns, as those under one part of a long launch, is summed first, and enters as one
         row what goes over all pairs of rows until nothing is left between them.
@@ -96,7 +96,7 @@ class Inverse:
 
 
 def _sum_alike(columns: csr_array, alike: Bools, factor: Floats) -> Floats:
-    """The entries of each row with what is left of those before it in its run."""
+    """Add to the entries of each row what is left of those before it in its run."""
     values: Floats = columns.data.copy()
     count = np.diff(columns.indptr)
     in_run = alike | np.append(alike[1:], False)
@@ -110,13 +110,13 @@ def _sum_alike(columns: csr_array, alike: Bools, factor: Floats) -> Floats:
 
 
 def _accumulate(factor: Floats, values: Floats) -> Floats:
-    """Each row with what is left of those before it, of which a factor of what the row before has."""
+    """Add to each row what is left of those before it, a factor of the row before at each step."""
     banded = np.vstack([np.ones(len(factor)), -np.append(factor[1:], 0)])
     return np.asarray(dtbtrs(banded, values, uplo="L", diag="U")[0])
 
 
 def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
-    """What the last row of each run hands to each later run, until nothing is left.
+    """Pass what the last row of each run hands on to later runs, until nothing is left.
 
     Args:
         tied: Of each run, the factor of its first row: 0 where the run before hands it nothing.
@@ -135,7 +135,7 @@ def _join(tied: Floats, through: Floats, last: Ints) -> csr_array:
 
 
 def scale_rows(factors: Floats, rows: csr_array) -> csr_array:
-    """Each row times a factor."""
+    """Multiply each row by a factor."""
     return _like(rows, rows.data * np.repeat(factors, np.diff(rows.indptr)))
 
 
@@ -147,7 +147,7 @@ def some_rows(rows: csr_array, begin: int, end: int) -> csr_array:
 
 
 def _sums_of_rows(weight: Floats, first: Ints) -> csr_array:
-    """What with a product sums neighbouring rows, each times a weight."""
+    """Make the matrix whose product sums neighbouring rows, each times a weight."""
     return csr_array((weight, np.arange(len(weight)), np.append(first, len(weight))))
 
 

@@ -18,7 +18,7 @@ def either(*patterns: str) -> re.Pattern[str]:
 
 
 def mma(*prefixes: str) -> str:
-    """A pattern for mma, after such a prefix or "", as a word or part of a CamelCase name: not of gamma or xmma."""
+    """Make a pattern for mma after such a prefix or "", as a word or part of a CamelCase name: not of gamma or xmma."""
     forms = [
         ("(?<![A-Za-z])", [f"{prefix}mma" for prefix in prefixes]),
         ("", [f"{prefix}mma".capitalize() for prefix in prefixes]),
@@ -123,7 +123,7 @@ class Instructions:
 
 
 def read_instructions(name: str) -> Instructions | None:
-    """What a kernel's name tells of its matrix instructions; None if it tells of none."""
+    """Read matrix instructions from a kernel's name; None if it tells of none."""
     family = first(_FAMILIES, name)
     if not (family or _TENSOR.search(name)):
         return None
@@ -138,7 +138,7 @@ def read_instructions(name: str) -> Instructions | None:
 
 
 def first(patterns: Sequence[tuple[str, re.Pattern[str]]], name: str) -> str:
-    """What the first pattern that is found stands for; empty if none is."""
+    """Return what the first pattern that matches stands for; empty if none does."""
     return next((text for text, pattern in patterns if pattern.search(name)), "")
 
 
@@ -186,7 +186,7 @@ _FUNCTION = re.compile(r"\w+(?=[<(]|$)")
 
 
 def read_traits(names: "pd.Series[str]") -> pd.DataFrame:
-    """Which traits each name has: columns of bool, by the index of the names."""
+    """Find the traits of each name: columns of bool, by the index of the names."""
     return pd.DataFrame([_read(name) for name in names], index=names.index, columns=list(TRAITS), dtype=bool)
 
 
@@ -196,24 +196,24 @@ def _read(name: str) -> tuple[bool, ...]:
 
 
 def read_attention(name: str) -> tuple[int, int, int] | None:
-    """Of FlashAttention-2 the size of a head, and the rows of queries and of keys of a block."""
+    """Read the size of a head, and a block's rows of queries and of keys, from names of FlashAttention-2."""
     match = _ATTENTION.search(name)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def function_name(name: str) -> str:
-    """The function alone, as Nsight Compute's ``--kernel-name`` takes it; empty where there is none."""
+    """Return the function alone, as Nsight Compute's ``--kernel-name`` takes it; empty where there is none."""
     match = _FUNCTION.search(name)
     return match[0] if match else ""
 
 
 def count_blocks(geometry: str) -> float:
-    """The blocks of a grid, as in ``launch_geometry``; NaN where it was not read."""
+    """Count the blocks of a grid, as in ``launch_geometry``; NaN where it was not read."""
     grid = geometry.partition(" ")[0].split("x")
     return math.prod(map(float, grid)) if len(grid) == 3 else math.nan
 
 
 def count_threads(geometry: str) -> float:
-    """The threads of a launch, likewise."""
+    """Count the threads of a launch, likewise."""
     grid, _, block = geometry.partition(" ")
     return count_blocks(grid) * count_blocks(block)

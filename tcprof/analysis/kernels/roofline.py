@@ -16,7 +16,7 @@ _UNKNOWN = (np.nan, "")
 
 
 def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | None) -> dict[str, "pd.Series[Any]"]:
-    """The dense peak of each tensor kernel at the boost clock, in 10^12 FLOP/s, and its source; or what was given."""
+    """Find each tensor kernel's dense peak at the boost clock, in 10^12 FLOP/s, and its source, or the given one."""
     gpu_chips = {gpu["gpu"]: (gpu, find_chip(gpu["chip"], gpu["name"])) for gpu in gpus.to_dict("records")}
     columns = (kernels[name].tolist() for name in ("gpu", "tensor_kernel", "precision", "accumulator"))
     keys = list(zip(*columns, strict=True))
@@ -35,7 +35,7 @@ def find_peaks(kernels: pd.DataFrame, gpus: pd.DataFrame, given_tflops: float | 
 
 
 def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: str) -> tuple[float, str]:
-    """What the board's maker states, if the GPU can reach it; else what follows from the rate at its highest clock."""
+    """Return the maker's figure for the board, if the GPU can reach it; else that of the rate at its highest clock."""
     board = chip.board
     stated = board.stated_peak(precision, accumulator)
     is_less = gpu["sm_count"] < board.sm_count or gpu["clock_hz"] < board.boost_clock_hz  # part of it, or held back
@@ -45,7 +45,7 @@ def _find_peak(gpu: Mapping[Any, Any], chip: Chip, precision: str, accumulator: 
 
 
 def _peak_at_clock(gpu: Mapping[Any, Any], rate: float) -> tuple[float, str]:
-    """The peak of a GPU at its highest clock, from an SM's FLOP a cycle."""
+    """Compute the peak of a GPU at its highest clock, from an SM's FLOP a cycle."""
     peak, clock = rate * gpu["sm_count"] * gpu["clock_hz"] / 1e12, f"{gpu['clock_hz'] / 1e9:.4g} GHz"
     source = f"{rate:g} FLOP a cycle and SM, times {gpu['sm_count']:.0f} SMs, times {clock}, the highest SM clock"
     return (peak, source) if peak > 0 else _UNKNOWN
@@ -67,12 +67,12 @@ class Roof:
 
 
 def has_bytes(kernels: pd.DataFrame) -> bool:
-    """Whether bytes of device memory were recorded."""
+    """Tell whether bytes of device memory were recorded."""
     return bool((kernels["dram_read_bytes"] + kernels["dram_write_bytes"]).notna().any())
 
 
 def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
-    """The kernels with their place in the roofline.
+    """Place the kernels in the roofline.
 
     ``arithmetic``, a precision or ``CUDA_CORES``; ``flop``, on the Tensor Cores where these are known, else of products
     of float32; ``moved_bytes`` with half the interval ``moved_error``; ``intensity`` in FLOP for each of these,
@@ -108,7 +108,7 @@ def place_kernels(kernels: pd.DataFrame, gpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def cuda_roofs(gpus: pd.DataFrame) -> list[Roof]:
-    """The most FLOP of float32 on the CUDA cores of each GPU for which that is known, at its highest SM clock."""
+    """Compute the most FLOP of float32 on the CUDA cores of each GPU where it is known, at its highest SM clock."""
     roofs = []
     for gpu in gpus.to_dict("records"):
         peak, source = _peak_at_clock(gpu, FLOP_PER_FMA * find_chip(gpu["chip"], gpu["name"]).fma_per_cycle)

@@ -39,17 +39,17 @@ class Capacity:
     covariance: Floats  # relative covariance of that
 
     def times(self, factor: float) -> "Capacity":
-        """The same of another unit, which has so much of it."""
+        """Convert to another unit, which has so much of it."""
         return replace(self, of_launch=factor * self.of_launch, of_class=factor * self.of_class)
 
 
 def constant_capacity(launches: int, kinds: int, rate: float) -> Capacity:
-    """The same rate for so many launches, of so many classes."""
+    """Make the same rate for so many launches, of so many classes."""
     return Capacity(np.full(launches, rate), np.full(kinds, rate), np.zeros((kinds, kinds)))
 
 
 def full_activity(counted: Fit, most: Capacity) -> Fit:
-    """What launches count, in ns of full activity."""
+    """Convert what launches count to ns of full activity."""
     value = counted.value / most.of_class
     covariance = counted.covariance / np.outer(most.of_class, most.of_class)
     error = NORMAL_95 * np.sqrt(np.maximum(np.diag(most.covariance), 0))
@@ -87,7 +87,7 @@ class _Clock:
 
 
 def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, samples: StepFunction) -> Capacity:
-    """The clock of every launch; where none was recorded, ``pipe_cycles`` are NaN, and shares are of the time."""
+    """Fit the clock of every launch; where none was recorded, ``pipe_cycles`` are NaN, and shares are of the time."""
     highest = float(np.quantile(pipe_cycles / (samples.end - samples.start), 0.99))
     if np.isnan(highest) or not len(design.row):
         return constant_capacity(len(launches.start), len(launches.opaque), 1.0 if np.isnan(highest) else highest)
@@ -111,7 +111,7 @@ def fit_capacity(launches: Launches, design: Design, pipe_cycles: Floats, sample
 
 
 def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Rows:
-    """The design with the time in which nothing runs."""
+    """Add the time in which nothing runs to the design."""
     start, end = samples.start[design.row], samples.end[design.row]
     busy = open_times(launches.start, launches.end).integral(start, end)
     at_once = busy / np.maximum(design.class_ns.sum(axis=1), 1)
@@ -131,7 +131,7 @@ def _find_rows(launches: Launches, design: Design, samples: StepFunction) -> _Ro
 
 
 def _append_column(columns: csr_array, last: Floats) -> csr_array:
-    """The matrix with one more column: scipy takes three times as long."""
+    """Append a column to the matrix: scipy takes three times as long."""
     begins = columns.indptr + np.arange(len(columns.indptr), dtype=np.int32)
     values, indices = np.empty(begins[-1]), np.full(begins[-1], columns.shape[1], dtype=np.int32)
     is_last = np.zeros(begins[-1], dtype=bool)
@@ -141,7 +141,7 @@ def _append_column(columns: csr_array, last: Floats) -> csr_array:
 
 
 def _count_in_rows(times: Ints, part: Ints, start: Ints, end: Ints, parts: int) -> csr_array:
-    """How many of these times lie in each row, by part."""
+    """Count how many of these times lie in each row, by part."""
     row = np.searchsorted(start, times, side="right") - 1
     inside = (row >= 0) & (times < end[row])
     return make_sparse(np.ones(int(inside.sum())), row[inside], part[inside], (len(start), parts))
@@ -175,7 +175,7 @@ def _fit_clock(rows: _Rows, missing: Floats, highest: float) -> _Clock:
 
 
 def _lag_behind(launches: Launches, design: Design, clock: _Clock) -> tuple[Floats, Floats]:
-    """What each launch lacks more as the clock follows late; and what a class's launches do for each ns of the lag."""
+    """Measure what each launch lacks more as the clock follows late, and a class's launches for each ns of the lag."""
     idle = clock.rate[-1]
     last = np.append(run_starts(design.part_kind)[1:], len(design.part_kind)) - 1
     at_end = clock.rate[last[launches.kind]]
@@ -189,7 +189,7 @@ def _lag_behind(launches: Launches, design: Design, clock: _Clock) -> tuple[Floa
 
 
 def _covariance(rows: _Rows, clock: _Clock, by_lag: Floats) -> Floats:
-    """The covariance of what passes in all launches of each class, from that of the fit.
+    """Compute the covariance of what passes in all launches of each class, from that of the fit.
 
     What a sample holds is known, so that only how it is shared is uncertain. What the fit leaves over is summed by
     clusters of neighbours, and by places: samples with the same two classes for the most part, since the same kernels
@@ -215,7 +215,7 @@ def _covariance(rows: _Rows, clock: _Clock, by_lag: Floats) -> Floats:
 
 
 def _number_class_pairs(time: csr_array) -> Ints:
-    """A number for the two classes that have most of each row's time."""
+    """Number the two classes that have most of each row's time."""
     first, count, kinds = time.indptr[:-1], np.diff(time.indptr), time.shape[1]
     low, high = np.zeros((2, len(count)), dtype=np.int64)
     remaining = time.data.copy()
@@ -229,7 +229,7 @@ def _number_class_pairs(time: csr_array) -> Ints:
 
 
 def _covariance_in_time(rows: _Rows, residual: Floats) -> Floats:
-    """The same, as the clock changes within samples: by how much follows from how it differs between neighbours.
+    """Compute the same as the clock changes within samples, which follows from how it differs between neighbours.
 
     In a row each class differs by itself from what the fit gives it; that their sum is known ties them.
     """
@@ -243,5 +243,5 @@ def _covariance_in_time(rows: _Rows, residual: Floats) -> Floats:
 
 
 def _steps(change: Floats) -> Floats:
-    """The variance that each step from one row to the next shows; 0 before the first and after the last."""
+    """Estimate the variance of each step from one row to the next; 0 before the first and after the last."""
     return np.asarray(np.diff(change, prepend=change[:1], append=change[-1:]) ** 2 / 2)

@@ -35,7 +35,7 @@ class _Members:
 
     @classmethod
     def of(cls, group: Ints, launches: Launches) -> "_Members":
-        """Which launches of a GPU each of its groups holds."""
+        """List the launches of a GPU that each of its groups holds."""
         groups, row = enumerate_keys(group)
         shape = (len(groups), int(launches.kind.max()) + 1)
         weight, squares = (make_sparse(launches.weight**power, row, launches.kind, shape) for power in (1, 2))
@@ -64,7 +64,7 @@ class GroupSums:
         self._held = {one: _Members.of(group[gpu == one], fit.launches) for one, fit in kernel_fit.gpus.items()}
 
     def active(self, metric: str) -> tuple[Floats, Floats]:
-        """Each group's ns of full activity, and half the 95 % interval of that; unknown where there is no fit.
+        """Sum each group's ns of full activity, and half the 95 % interval of that; unknown where there is no fit.
 
         The metric is ``tensor`` or one of ``tcprof.analysis.kernels.work.SHARES``.
         """
@@ -144,7 +144,7 @@ def _group(keys: dict[str, Ints]) -> tuple[Ints, pd.DataFrame]:
 
 
 def _longest_path(group: Ints, launched: pd.DataFrame) -> Ints:
-    """The path of each group in which it spent most time; -1 for outside of all ranges."""
+    """Find the path in which each group spent most time; -1 for outside of all ranges."""
     path = launched["path_id"].to_numpy()
     paths = int(path.max(initial=-1)) + 2  # with -1
     keys, key_index = enumerate_keys(group * paths + path + 1)
@@ -199,7 +199,7 @@ def _measure_others(sums: GroupSums, total: Floats, is_seen: Bools) -> dict[str,
 
 
 def _measure_work(sums: GroupSums, total: Floats, add_up: Callable[[str], Floats]) -> dict[str, Floats]:
-    """What each group counts beside tensor cycles, half the interval of that, and rates; unknown where not recorded."""
+    """Measure each group's counts beside tensor cycles, half their intervals, and rates; unknown where not recorded."""
     columns = {name: add_up(name) for name in ("sm_cycles", *WORK)}
     for name in WORK:
         columns[f"{name}_error"] = np.where(np.isnan(columns[name]), np.nan, sums.half_of_count(name))

@@ -29,7 +29,7 @@ class Offset:
 
 
 def misfit_covariance(design: Design, precision: Precision, weighted: Floats, kinds: int) -> Floats:
-    """The covariance of the classes' values from what the fit leaves over, ``weighted`` by its inverse covariance."""
+    """Compute the classes' covariance from what the fit leaves over, ``weighted`` by its inverse covariance."""
     answer = response(design, precision, kinds)
 
     def influence_from(first: int) -> Floats:
@@ -51,7 +51,7 @@ def misfit_covariance(design: Design, precision: Precision, weighted: Floats, ki
 
 
 def response(design: Design, precision: Precision, kinds: int) -> Floats:
-    """How the parts' precision gives the classes' values: the inverse times the sum over each class's parts."""
+    """Compute how the parts' precision gives the classes' values: the inverse times the sum over each class's parts."""
     total = np.zeros((len(design.part_kind), kinds))
     total[np.arange(len(design.part_kind)), design.part_kind] = 1
     return precision.solve(total)
@@ -65,7 +65,7 @@ def sum_parts(design: Design, parts: Floats, kinds: int) -> Floats:
 
 
 def rate_change(design: Design, parts: Floats) -> Floats:
-    """The count per ns at each row's end less that at its beginning: what a late stamp takes from the row."""
+    """Subtract the count per ns at each row's beginning from that at its end: what a late stamp takes from the row."""
     slope = parts / design.part_ns
     ends, begins = (
         np.bincount(cuts.row, slope[cuts.part], len(design.length)) for cuts in (design.ends, design.begins)
@@ -76,7 +76,7 @@ def rate_change(design: Design, parts: Floats) -> Floats:
 def estimate_offset(
     design: Design, precision: Precision, noise: Noise, change: Floats, weighted: Floats
 ) -> tuple[Offset, Floats]:
-    """The offset between samples and launches, by one Gauss-Newton step.
+    """Estimate the offset between samples and launches, by one Gauss-Newton step.
 
     Returns:
         The offset; and by how much each part's value falls for each ns.
@@ -98,7 +98,7 @@ STEPS = 10
 def estimate_variation(
     variation: Floats, design: Design, count: Floats, residual: Floats, sampling: Floats, borders: tuple[Floats, Floats]
 ) -> Floats:
-    """The squared relative deviation of the launches of each class.
+    """Estimate the squared relative deviation of the launches of each class.
 
     Args:
         sampling: Variance of each row without its borders.

@@ -45,7 +45,7 @@ class Quiet:
 
     @property
     def is_notable(self) -> bool:
-        """Whether something else must have run: alone no program has a sample that shows it."""
+        """Tell whether something else must have run: alone no program has a sample that shows it."""
         return self.samples >= FEWEST_SAMPLES
 
 
@@ -63,22 +63,22 @@ class Untraced:
 
     @property
     def in_pauses(self) -> bool:
-        """Whether pauses show more than those of programs alone on a GPU do."""
+        """Tell whether pauses show more than those of programs alone on a GPU do."""
         of_idle = self.busy_ns > NOTABLE_IDLE_SHARE * self.idle_ns and self.samples >= FEWEST_SAMPLES
         return self.busy_ns > NOTABLE_SHARE * self.whole_ns or of_idle
 
     @property
     def is_all(self) -> bool:
-        """Whether the trace shows none, or next to none, of what the GPU did."""
+        """Tell whether the trace shows none, or next to none, of what the GPU did."""
         return self.in_pauses and self.traced_ns < HARDLY * (self.traced_ns + self.busy_ns)
 
     @property
     def is_notable(self) -> bool:
-        """Whether this is more than what programs alone on a GPU show."""
+        """Tell whether this is more than what programs alone on a GPU show."""
         return self.in_pauses or self.quiet.is_notable
 
     def doubt(self, duration: Floats) -> Floats:
-        """How much of what launches seem to do on the tensor pipes may be untraced, as ns of full activity."""
+        """Estimate how much of what launches seem to do on the tensor pipes may be untraced, as ns of full activity."""
         time, tensor_ns = self.idle_ns + self.quiet.ns, self.tensor_ns + self.quiet.tensor_ns
         rate = min(DOUBT * tensor_ns / time, 1.0) if self.is_notable and time else 0.0
         return rate * duration
@@ -116,13 +116,13 @@ def hide_idle(frames: Mapping[str, pd.DataFrame], gpus: Collection[int]) -> dict
 
 
 def _busy_pct(samples: pd.DataFrame) -> pd.Series:
-    """How much of each sample the GPU was busy, by whatever was sampled."""
+    """Measure how much of each sample the GPU was busy, by whatever was sampled."""
     busy = samples["gr_active_pct"].fillna(samples["sm_active_pct"])
     return busy.fillna(samples["tensor_active_pct"]).fillna(0)
 
 
 def _ends_of(rows: pd.DataFrame) -> tuple[int, int]:
-    """When the first begins and the last ends; 0 without rows."""
+    """Return when the first begins and the last ends; 0 without rows."""
     return (int(rows["start_ns"].min()), int(rows["end_ns"].max())) if len(rows) else (0, 0)
 
 

@@ -34,7 +34,7 @@ COMMUNICATION = "communication"
 def find_bounds(
     shares: Mapping[str, Floats], tensor_active: Floats, fp32_products: Bools, communication: Bools
 ) -> npt.NDArray[np.object_]:
-    """What each kernel is bound by; names tell which are ``fp32_products`` and which are collective operations.
+    """Find each kernel's bound; names tell which are ``fp32_products`` and which are collective operations.
 
     ``COMMUNICATION`` of the latter: they wait for links and other GPUs, whatever else they do. ``MEMORY``, ``L1``,
     ``L2``, ``TENSOR`` or ``ISSUE`` where that is the highest and at 60 % or more; ``CUDA_CORES`` where it would be
@@ -64,7 +64,7 @@ def find_bounds(
 
 
 def judge_kernels(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDArray[np.object_] | pd.Series]:
-    """Whether the fit can tell, whether this is a tensor kernel, and what counter and name say.
+    """Judge what the fit resolves, whether this is a tensor kernel, and what counter and name say.
 
     Names decide where they can, unless the counter is all but 0; the counter decides where they tell nothing.
     """
@@ -85,7 +85,7 @@ def judge_kernels(frame: pd.DataFrame, from_samples: bool) -> dict[str, npt.NDAr
 
 
 def is_resolved(percent: pd.Series, half_points: pd.Series) -> pd.Series:
-    """Whether the samples tell what Tensor Active is: not where the interval is wide, or nothing was sampled."""
+    """Tell whether the samples resolve Tensor Active: not where the interval is wide, or nothing was sampled."""
     return half_points <= np.maximum(RESOLVED_POINTS, RESOLVED_SHARE * percent)
 
 

@@ -29,7 +29,7 @@ class Correction(NamedTuple):
 
 
 def find_early(kernels: pd.DataFrame) -> Ints:
-    """By how many ns each launch was recorded to start before the one before it on its stream had ended.
+    """Measure by how many ns each launch was recorded to start before the one before it on its stream had ended.
 
     Kernels of a stream run one after the other, unless the later one is launched as dependent on the earlier one: then
     its blocks are placed as soon as there is room, and wait.
@@ -45,13 +45,13 @@ def find_early(kernels: pd.DataFrame) -> Ints:
 
 
 def find_ahead(design: Design, count: Floats) -> csr_array:
-    """What rows would hold more if launches did not wait, in a column for each class that has such launches."""
+    """Compute what rows would hold more if launches did not wait, in a column for each class that has such launches."""
     kinds = np.unique(design.ahead.indices)
     return csr_array(design.ahead[:, kinds].multiply(SHARE * count[kinds][None, :]))
 
 
 def correct(precision: Precision, right: Floats, normal: Floats, ahead: csr_array, weighted: Floats) -> Correction:
-    """The best linear prediction of these shares, and what follows from it."""
+    """Predict these shares, linearly, and what follows from them."""
     of_parts = precision.solve(right)
     covariance = np.linalg.inv(np.eye(len(normal)) + normal - right.T @ of_parts)
     share = covariance @ (ahead.T @ weighted)

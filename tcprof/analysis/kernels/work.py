@@ -46,7 +46,7 @@ class WorkLimits:
     l2_per_ns: float  # requests that the L2 cache can take in a ns; NaN where not known
 
     def most(self, share: str) -> Capacity | None:
-        """What can be counted in a ns at most; None where it is not known."""
+        """Return the most that can be counted in a ns; None where it is not known."""
         if share == "dram":
             return self._constant(self.dram_bandwidth * 1e-9)
         if share == "l2":
@@ -76,7 +76,7 @@ def fit_counts(
     enclosure: Enclosure,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
-    """What each launch of a GPU counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
+    """Fit what each launch of a GPU counts of every counter of ``tcprof.frames.WORK`` that was sampled throughout.
 
     ``copies`` moved through the memory beside the launches; ``enclosure`` tells the long launches' own samples;
     ``offset_error_ns`` is how well samples and launches are on one clock, at best.
@@ -112,7 +112,7 @@ def fit_shares(
     limits: WorkLimits,
     offset_error_ns: float,
 ) -> dict[str, Fit]:
-    """What each launch did of ``SHARES`` that can be told, in ns of full activity; ``counts`` are of ``fit_counts``."""
+    """Fit what each launch did of the sampled ``SHARES``, in ns of full activity; ``counts`` are of ``fit_counts``."""
     fits = {}
     for share, (counted, percentages) in SHARES.items():
         most = limits.most(share)
@@ -125,7 +125,7 @@ def fit_shares(
 
 
 def _sum_rounded(samples: pd.DataFrame, percentages: Iterable[str]) -> tuple[Floats, Floats, Floats]:
-    """The ns of full activity that rounded percentages of a sample add up to, their standard error and their shift."""
+    """Sum the ns of full activity of a sample's rounded percentages, with their standard error and shift."""
     value, variance, shift = np.zeros((3, len(samples)))
     length = (samples["end_ns"] - samples["start_ns"]).to_numpy()
     for name in percentages:
