@@ -4,21 +4,11 @@ import { find } from "./dom";
 import { formatPercent, formatScaled, formatSeconds } from "./format";
 import { unpack } from "./timeline/unpack";
 
-interface Metric {
-  title: string;
-  unit: string;
-  scale: number;
+interface Metric extends Record<"scale" | "values" | "least" | "low" | "high", number>, Record<"title" | "unit", string> {
   bad: boolean;
-  values: number;
-  least: number;
-  low: number;
-  high: number;
 }
 
-interface Header {
-  ranks: number[];
-  order: number[];
-  steps: number[];
+interface Header extends Record<"ranks" | "order" | "steps", number[]> {
   links: string[];
   metrics: Metric[];
 }

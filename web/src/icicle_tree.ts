@@ -3,19 +3,12 @@
 export const KINDS = ["range", "module", "class", "kernel", "idle"] as const;
 
 /** The figures of one side, a column each; it has no time for a bar that it lacks. Times are in ns. */
-export interface Side {
-  time: number[];
-  launches: number[];
+export interface Side extends Record<"time" | "launches" | "name", number[]> {
   active: (number | null)[];
-  name: number[];
 }
 
 /** The bars of all sides: each comes after the one that it lies in. */
-export interface Bars {
-  kind: number[];
-  parent: number[];
-  start: number[];
-  link: number[];
+export interface Bars extends Record<"kind" | "parent" | "start" | "link", number[]> {
   texts: string[];
 }
 
@@ -25,12 +18,7 @@ export type Tree = Bars & Side;
 export type Order = "start" | "time" | "change";
 
 /** A bar to draw: its node, its row, and from where to where it reaches, as shares of the width. */
-export interface Bar {
-  node: number;
-  row: number;
-  left: number;
-  width: number;
-}
+export type Bar = Record<"node" | "row" | "left" | "width", number>;
 
 /** By what bars are sorted, lowest first, the same on all sides: when they begin, or the longest or largest change first. */
 export function rankBars(start: readonly number[], times: readonly (readonly number[])[], order: Order): number[] {

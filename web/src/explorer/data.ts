@@ -26,13 +26,9 @@ export interface Column {
 export type Kind = "module" | "modules" | "range" | "kernel" | "row" | "";
 
 /** Rows by columns; each comes after the one that it lies in. */
-export interface Rows {
-  name: readonly string[];
-  full: readonly string[];
-  tag: readonly string[];
+export interface Rows
+  extends Record<"name" | "full" | "tag", readonly string[]>, Record<"item" | "parent", readonly number[]> {
   kind: readonly Kind[];
-  item: readonly number[];
-  parent: readonly number[];
   /** The part of a change that each belongs to, where a reader may choose some. */
   group?: readonly string[];
   /** The numbers of the modules that some rows stand for, by the place of the row. */
@@ -40,23 +36,13 @@ export interface Rows {
 }
 
 /** The rows that are launches of a kernel in a place, with what a reader may ask for. */
-export interface Sites {
-  line: readonly number[];
-  phase: readonly string[];
-  precision: readonly string[];
-  timeClass: readonly string[];
-  isTensor: readonly number[];
-  ns: readonly number[];
-}
+export interface Sites
+  extends Record<"line" | "isTensor" | "ns", readonly number[]>, Record<"phase" | "precision" | "timeClass", readonly string[]> {}
 
 /** The table of a GPU, grouped by modules, ranges or kernels. */
-export interface Grouping {
+export interface Grouping extends Record<"name" | "caption" | "first" | "more", string> {
   by: "module" | "range" | "kernel" | "";
   gpu: number;
-  name: string;
-  caption: string;
-  first: string;
-  more: string;
   /** Whether its rows are in the order that a reader sees first. */
   isOrdered: boolean;
   notes: readonly string[];

@@ -4,12 +4,8 @@ import type { WorkShare } from "./launching";
 import type { ReadArray } from "./unpack";
 
 /** Where steps are on the CPU, and where their work is on the GPU, by start, in seconds. */
-export interface Steps {
+export interface Steps extends Record<"start" | "end" | "hostStart" | "hostEnd", Float64Array> {
   number: Uint32Array;
-  start: Float64Array;
-  end: Float64Array;
-  hostStart: Float64Array;
-  hostEnd: Float64Array;
 }
 
 /** Figures by name, NaN where unknown. */

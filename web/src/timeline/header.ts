@@ -1,15 +1,12 @@
 /** The header of the packed data: what tcprof/render/html/timeline/__init__.py writes. */
-import type { Theme } from "../colors";
+import type { Painted, Theme } from "../colors";
 import type { Axis, Layout, Trace, TraceMeta } from "../plotly";
 
 /** A number that stands for an array of the packed data. */
 export type ArrayNumber = number;
 
 /** Bars of one kind, by start. */
-export interface PackedBars {
-  start: ArrayNumber;
-  length: ArrayNumber;
-  row: ArrayNumber;
+export interface PackedBars extends Record<"start" | "length" | "row", ArrayNumber> {
   /** Of what each bar is an instance: the place in the header's `paths` or `works`. */
   id: ArrayNumber;
   /** How many each bar stands for: more than one where the page would hold too many. */
@@ -22,10 +19,7 @@ export interface PackedRanges extends PackedBars {
 }
 
 /** Curves that share their times; where an interval does not reach to the next one's start, its end is in `ends`. */
-export interface PackedTrack {
-  start: ArrayNumber;
-  breaks: ArrayNumber;
-  ends: ArrayNumber;
+export interface PackedTrack extends Record<"start" | "breaks" | "ends", ArrayNumber> {
   /** Values of samples, or mean, smallest and largest of bins; in steps, from 1 on, 0 is unknown. */
   curves: { metric: string; unit: string; step: number; values: ArrayNumber[] }[];
 }
@@ -64,18 +58,12 @@ export interface PackedGpu {
   rows: number;
 }
 
-/** A colour, and the one in which text is read on it. */
-export interface Look {
-  color: string;
-  text: string;
-}
-
 /** What bars are called and how they look; names are labels of plotly, `cuts` plain text, shortest first. */
 export interface Names {
   /** The scale of Tensor Active, lowest first; the last is for unknown. */
-  rangeColors: Record<Theme, readonly Look[]>;
+  rangeColors: Record<Theme, readonly Painted[]>;
   /** Classes of work; the last is for idle time. */
-  classes: readonly (Look & { name: string })[];
+  classes: readonly (Painted & { name: string })[];
   paths: { names: readonly string[]; cuts: readonly (readonly string[])[] };
   works: {
     names: readonly string[];
@@ -90,17 +78,14 @@ export interface Names {
 
 /** What a trace of the timeline stands for: a curve, the band around it, or the places of a GPU's bars. */
 export type TimelineMeta = TraceMeta & (
-  | { role: "curve"; gpu: number; curve: string }
-  | { role: "band"; gpu: number; curve: string }
+  | { role: "curve" | "band"; gpu: number; curve: string }
   | { role: "lanes"; gpu: number }
 );
 
 export type TimelineTrace = Trace<TimelineMeta>;
 
-export interface TimelineLayout extends Layout {
-  xaxis: Axis;
-  yaxis: Axis;
-  margin: { t: number; r: number; b: number; l: number };
+export interface TimelineLayout extends Layout, Record<"xaxis" | "yaxis", Axis> {
+  margin: Record<"t" | "r" | "b" | "l", number>;
   /** The other axes: yaxis2 and so on. */
   [axis: `yaxis${number}`]: Axis;
 }

@@ -1,9 +1,9 @@
 /** The lanes of one GPU in a window: bars to be painted, and what the pointer shows over them. */
-import type { Theme } from "../colors";
+import type { Painted, Theme } from "../colors";
 import { formatMoment, formatPercent, formatSeconds } from "../format";
 import { scanRow, type Window } from "./bars";
 import type { Bars, Lanes, RangeBars } from "./gpus";
-import type { Look, Names } from "./header";
+import type { Names } from "./header";
 
 const GAP = 0.08; // above and below a bar, in rows
 
@@ -14,20 +14,13 @@ export interface View extends Window {
 }
 
 /** The name of a wide bar: where there is space for it, in seconds and rows, and what to write, shortest first. */
-interface FittedName {
-  left: number;
-  right: number;
-  middle: number;
+interface FittedName extends Record<"left" | "right" | "middle", number> {
   cuts: readonly string[];
   color: string;
 }
 
 /** Where the pointer finds something, in seconds and rows, and what is said of it, as a label of plotly. */
-export interface Place {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
+export interface Place extends Record<"left" | "right" | "top" | "bottom", number> {
   say: () => string;
 }
 
@@ -39,11 +32,7 @@ export interface FilledLanes {
 }
 
 /** Top and bottom of a bar, and its middle, in rows. */
-interface Span {
-  top: number;
-  bottom: number;
-  middle: number;
-}
+type Span = Record<"top" | "bottom" | "middle", number>;
 
 /** What is gathered while lanes are filled, and from what. */
 interface Filling extends FilledLanes {
@@ -72,7 +61,7 @@ export function fillLanes(lanes: Lanes, names: Names, view: View, isWhole = fals
   return filling;
 }
 
-function paint({ bars }: Filling, { color }: Look, left: number, right: number, top: number, bottom: number): void {
+function paint({ bars }: Filling, { color }: Painted, left: number, right: number, top: number, bottom: number): void {
   let edges = bars.get(color);
   if (!edges) bars.set(color, edges = []);
   edges.push(left, right, top, bottom);
@@ -84,7 +73,7 @@ function spanOf(row: number, rows: number): Span {
 }
 
 function addWide(
-  filling: Filling, bars: Bars, bar: number, span: Span, look: Look, cuts: readonly string[], describe: Describe,
+  filling: Filling, bars: Bars, bar: number, span: Span, look: Painted, cuts: readonly string[], describe: Describe,
 ): void {
   const { view } = filling;
   const left = Math.max(bars.start[bar], view.low - view.pixel);
@@ -97,7 +86,7 @@ function addWide(
 }
 
 /** The colour of a range: the last one is for unknown. */
-function rangeLook({ lanes, header: names, view }: Filling, percent: number): Look {
+function rangeLook({ lanes, header: names, view }: Filling, percent: number): Painted {
   const colors = names.rangeColors[view.theme];
   const last = colors.length - 1;
   const step = Math.min(last - 1, Math.floor((last * percent) / lanes.scaleTop));

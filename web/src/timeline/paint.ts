@@ -6,13 +6,7 @@ const FONT = "10.5px system-ui, sans-serif";
 const BESIDE = 6; // pixels beside a name
 
 /** Where the axes are, in pixels, and the seconds that they show. */
-export interface Frame {
-  left: number;
-  width: number;
-  top: number;
-  height: number;
-  low: number;
-  high: number;
+export interface Frame extends Record<"left" | "width" | "top" | "height" | "low" | "high", number> {
   /** The colour of outlines. */
   ink: string;
   /** What is selected, which is framed, in seconds. */

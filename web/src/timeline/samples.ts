@@ -2,11 +2,7 @@
 import { firstAbove } from "../intervals";
 
 /** A curve's smallest, mean and largest value of each interval, in steps, from 1 on; 0 is unknown. */
-export interface Curve<Values = Uint16Array | Float32Array> {
-  low: Values;
-  mean: Values;
-  high: Values;
-}
+export type Curve<Values = Uint16Array | Float32Array> = Record<"low" | "mean" | "high", Values>;
 
 /** A curve that is made when it is looked at: most of a recording's are hidden at first. */
 export type LazyCurve<Values = Uint16Array | Float32Array> = () => Curve<Values>;
@@ -23,11 +19,7 @@ export interface Level {
 }
 
 /** Points of a line, and the interval of each; values are NaN where it is broken. */
-export interface Line {
-  x: number[];
-  y: number[];
-  places: number[];
-}
+export type Line = Record<"x" | "y" | "places", number[]>;
 
 /** Each coarser level has an eighth of the intervals of the one before it. */
 const FACTOR = 8;

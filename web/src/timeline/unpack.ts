@@ -1,12 +1,7 @@
 /** Unpacking of the timeline's data: see tcprof/render/html/timeline/packing.py. */
 
 /** Where and how an array of whole numbers is stored. */
-export interface PackedArray {
-  at: number;
-  length: number;
-  bytes: number;
-  base: number;
-  factor: number;
+export interface PackedArray extends Record<"at" | "length" | "bytes" | "base" | "factor", number> {
   ascending: 0 | 1;
 }
 
