@@ -52,6 +52,7 @@ def test_every_quantity_is_compared_per_instance(tmp_path):
     rows = compare(base, new).rows
     expected = """
         quantity                 base      new       difference  ratio  verdict  base_instance_count  new_instance_count
+        unprofiled_step_ns       –         –         –           –      -        4                    2
         step_ns                  –         –         –           –      -        4                    2
         host_ns                  10_000    10_000    0           1      =        4                    2
         gpu_window_ns            20_000    10_000    -10_000     0.5    -        4                    2

@@ -24,7 +24,7 @@ from tcprof.comparison.gate.judge import (
 from tcprof.comparison.gate.parse import CONDITIONS, Condition, FindingCondition, parse_condition
 from tcprof.comparison.statistics.rows import ONE_SAMPLE
 from tcprof.errors import UsageError
-from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES, STEPS
+from tcprof.frames import COMPARISON, LISTED_QUANTITIES, RANGES
 from tcprof.frames.compared import IDLE, USEFUL_RATE
 from tcprof.render.formats import Style, markdown, text
 from tcprof.views.comparison.gate import describe_judgement, name_condition, view_gate
@@ -77,7 +77,7 @@ def test_a_relative_bound_is_the_ratio_to_the_last_bit():
 
 
 def test_every_quantity_is_one_of_the_ranges_or_made_of_them():
-    made = {IDLE.name, USEFUL_RATE.name, STEPS["step_ns"].name}
+    made = {IDLE.name, USEFUL_RATE.name, *(quantity.name for quantity in LISTED_QUANTITIES if quantity.of_steps)}
     assert {quantity.name for quantity in CONDITIONS.values()} - made <= set(RANGES.names)
     assert {quantity.gate_name: quantity for quantity in LISTED_QUANTITIES} == CONDITIONS  # each can be judged
 
@@ -314,6 +314,7 @@ def test_what_is_sure_decides_alone_but_about_values(median, mean, bound, expect
 @pytest.mark.parametrize(
     ("known", "path", "judged", "expected"),
     [
+        ("unprofiled_step_ns", "step", "unprofiled_step_ns", "pass"),
         ("step_ns", "step", "step_ns", "pass"),
         ("gpu_window_ns", "step", "gpu_window_ns", "fail"),
         ("host_ns", "step", "host_ns", "fail"),
@@ -321,12 +322,12 @@ def test_what_is_sure_decides_alone_but_about_values(median, mean, bound, expect
     ],
 )
 def test_the_step_time_is_the_time_that_the_verdict_is_on(known, path, judged, expected):
-    names = ("step_ns", "gpu_window_ns", "host_ns")
+    names = ("unprofiled_step_ns", "step_ns", "gpu_window_ns", "host_ns")
     rows = [make_row(quantity=name, path=path) for name in names]
     for row in rows[: names.index(known)]:
         row.update(without_interval(row), base=UNKNOWN, ratio=UNKNOWN, verdict="", mean_verdict="")
-    if known == "step_ns":
-        rows[0].update(make_row(quantity="step_ns", ratio_low=1.01, ratio=1.02, ratio_high=1.03))
+    if expected == "pass":
+        rows[names.index(known)].update(make_row(quantity=known, ratio_low=1.01, ratio=1.02, ratio_high=1.03))
     found = judge(f"step_time{'' if path == 'step' else f'[{path}]'} > +5%", *rows)
     assert (found.verdict, found.condition.quantity) == (expected, judged)
     assert ("GPU window" in name_condition(found)) == (judged == "gpu_window_ns")

@@ -8,6 +8,7 @@ import pytest
 from builders import FIXTURES, US, TraceBuilder
 
 import tcprof
+from tcprof.findings.compared.verdict import is_shown, time_row
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import LAUNCH_BOUND
 from tcprof.frames import UNPROFILED
@@ -132,3 +133,22 @@ def test_a_program_ahead_of_its_gpu_is_compared_by_what_the_gpu_did(tmp_path):
     assert cost.recorded.value == pytest.approx(100 * US, rel=0.001)
     assert cost.recorded.high < 101 * US
     assert not cost.is_known
+
+
+@pytest.mark.parametrize(("alone", "faster"), [((50, 50), False), ((50, 20), True)])
+def test_a_comparison_and_its_gate_judge_the_unprofiled_steps(tmp_path, alone: tuple[int, int], faster: bool):
+    """Both recordings take equally long; without recording one may not."""
+    sides = []
+    for number, period in enumerate(alone):
+        folder = tmp_path / f"side{number}"
+        folder.mkdir()
+        path = record(folder, busy=(30 + number) * US)  # two recordings of equal content are one
+        write_unprofiled(path, make_steps(period * US)[1:])
+        sides.append(path)
+    comparison = tcprof.compare(*sides)
+    row = time_row(comparison.comparison, 0)
+    assert row["quantity"] == "unprofiled_step_ns"
+    assert row["ratio"] == pytest.approx(alone[1] / alone[0], rel=0.02)
+    assert is_shown(row) == faster
+    (judged,) = comparison.gate("step_time < -30%").judgements
+    assert (judged.verdict, judged.condition.quantity) == ("fail" if faster else "inconclusive", row["quantity"])

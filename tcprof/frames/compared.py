@@ -13,6 +13,12 @@ USEFUL_RATE = Float(
     "Useful FLOP per second of the window, in 10^12; unknown where tensor_tflops is for a host window.",
     title="Useful FLOP/s",
 )
+UNPROFILED_STEP = Float(
+    "unprofiled_step_ns",
+    "Time from the start of a step to that of the next one while nothing was recorded, see *unprofiled*; unknown where "
+    "none was timed.",
+    title="Step time, unprofiled",
+)
 IDLE = Float("idle_ns", "The GPU window, less the time under its work.", title="GPU idle")
 
 
@@ -25,6 +31,7 @@ class Quantity:
     part_of: str = ""  # the quantity below which a table shows it; empty for none
     # What its better values are: higher or lower; empty where a change is neither better nor worse in itself.
     better: str = ""
+    of_steps: bool = False  # whether steps alone have it, and no range in them
 
     @property
     def name(self) -> str:
@@ -50,7 +57,8 @@ class Quantity:
 HEADLINE = Quantity(RANGES["tensor_active_mean_pct"], "tensor_active", better="higher")
 HEADLINE_INTERVAL = ("tensor_active_low_pct", "tensor_active_high_pct")
 QUANTITIES = (
-    Quantity(STEPS["step_ns"], "step_time", better="lower"),  # of the steps alone
+    Quantity(UNPROFILED_STEP, "unprofiled_step_time", better="lower", of_steps=True),
+    Quantity(STEPS["step_ns"], "step_time", better="lower", of_steps=True),
     Quantity(RANGES["host_ns"], "host_time", better="lower"),
     Quantity(RANGES["gpu_window_ns"], "time", better="lower"),
     Quantity(RANGES["kernel_ns"], "kernel_time", better="lower"),
@@ -68,7 +76,7 @@ QUANTITIES = (
     Quantity(RANGES["dram_bytes"], "dram_bytes"),
 )
 # As tables and messages list them: what matters at a glance comes first.
-LISTED_QUANTITIES = (QUANTITIES[0], QUANTITIES[2], QUANTITIES[1], *QUANTITIES[3:])
+LISTED_QUANTITIES = (*QUANTITIES[:2], QUANTITIES[3], QUANTITIES[2], *QUANTITIES[4:])
 _BY_NAME = {quantity.name: quantity for quantity in QUANTITIES}
 
 

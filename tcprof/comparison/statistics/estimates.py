@@ -218,8 +218,10 @@ def run_deviations(medians: Mapping[str, Floats], window: str, period_ns: float,
     work, timer = np.full_like(span, WORK), np.full_like(span, TIMER_NS)
     kernel_timer = np.where(medians["kernel_ns"] > 0, TIMER_NS, 0)
     between = np.maximum(medians["step_ns"] - span, 0)  # from its last activity to the next step's first one
+    step = combine_deviations(kernels, copies, gaps, waiting + between), timer
     spread = {
-        "step_ns": (combine_deviations(kernels, copies, gaps, waiting + between), timer),
+        "step_ns": step,
+        "unprofiled_step_ns": step,
         "host_ns": (combine_deviations(awaited, none, none, host - awaited), none),
         "gpu_window_ns": (combine_deviations(kernels, copies, gaps, waiting), timer),
         "kernel_ns": (work, kernel_timer),

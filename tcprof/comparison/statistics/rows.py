@@ -17,7 +17,8 @@ from tcprof.analysis.samples.interval_estimates import (
 )
 from tcprof.analysis.steps.step_summary import time_followed_steps
 from tcprof.analysis.time.range_metrics import time_of_instances
-from tcprof.arrays import Bools, Floats, Ints
+from tcprof.analysis.unprofiled import time_unprofiled_steps
+from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
 from tcprof.comparison.matching.sides import KEYS, Renaming, rename_paths
 from tcprof.comparison.statistics.estimates import (
     ROUNDED_QUANTITIES,
@@ -47,9 +48,9 @@ MEASURED = (*(quantity.name for quantity in QUANTITIES if quantity.name != PEAK)
 MEDIAN, MEAN = "median", "mean"
 _FIND = {MEDIAN: find_medians, MEAN: find_means}
 _VERDICTS = {MEDIAN: "verdict", MEAN: "mean_verdict"}
-STEP_TIME = "step_ns"
+STEP_TIME, UNPROFILED_TIME = "step_ns", "unprofiled_step_ns"
 _FEWEST = {STEP_TIME: FEWEST_STEP_TIMES}  # of others FEWEST_INSTANCES
-_TIMES = (STEP_TIME, "gpu_window_ns", "host_ns")
+_TIMES = (UNPROFILED_TIME, STEP_TIME, "gpu_window_ns", "host_ns")
 
 ONE_SAMPLE = "the peak is one sample and has no interval"
 TOO_FEW = f"an interval needs {FEWEST_INSTANCES} instances on each side, or several recordings"
@@ -92,9 +93,16 @@ def measure(analysis: Analysis, keys: pd.DataFrame, renaming: Renaming) -> RunFi
     instances = analysis.instances[~analysis.instances["left_out"]].sort_values("host_start_ns", kind="stable")
     figures = [_measure_instances(instances, _step_times(analysis, instances), analysis.window)]
     figures.append(_measure_captures(ranges.iloc[captures]))
+    unprofiled = _list_unprofiled(analysis)
+    figures.append(
+        {name: np.full(len(unprofiled), np.nan) for name in MEASURED}
+        | {UNPROFILED_TIME: unprofiled[UNPROFILED_TIME].to_numpy(np.float64)}
+    )
     peak = np.full(len(keys), np.nan)
     np.fmax.at(peak, row_key, ranges[PEAK].to_numpy())
-    key = np.concatenate([_instance_keys(instances, analysis.paths, index, renaming), row_key[captures]])
+    keys_of = (_instance_keys(rows, analysis.paths, index, renaming) for rows in (instances, unprofiled))
+    instance_key, unprofiled_key = keys_of
+    key = np.concatenate([instance_key, row_key[captures], unprofiled_key])
     values = {name: np.concatenate([part[name] for part in figures]) for name in MEASURED}
     missing_pct = {quantity.name: np.zeros(len(keys)) for quantity in QUANTITIES}
     for quantity in QUANTITIES:
@@ -139,6 +147,18 @@ def _step_times(analysis: Analysis, instances: pd.DataFrame) -> "pd.Series[float
     return step_ns.reindex(pd.MultiIndex.from_frame(instances[key])).set_axis(instances.index)
 
 
+def _list_unprofiled(analysis: Analysis) -> pd.DataFrame:
+    """List the unprofiled times of each GPU's steps, with the path that the recorded ones have."""
+    rows = [pd.DataFrame({"gpu": [], "path_id": [], UNPROFILED_TIME: []}).astype({"gpu": int, "path_id": int})]
+    for gpu in analysis.steps["gpu"].unique():
+        times = time_unprofiled_steps(analysis, gpu)
+        if len(times):
+            steps = rows_of_gpu(analysis.instances, gpu)
+            path = steps.loc[steps["range"].isin(analysis.counted_steps(gpu)["range"]), "path_id"].mode().iloc[0]
+            rows.append(pd.DataFrame({"gpu": gpu, "path_id": path, UNPROFILED_TIME: times}))
+    return pd.concat(rows, ignore_index=True)
+
+
 def _measure_instances(instances: pd.DataFrame, steps: "pd.Series[float]", over: str) -> dict[str, Floats]:
     window = instances["gpu_end_ns"] - instances["gpu_start_ns"]
     waits = instances["gpu_end_ns"] <= instances["host_end_ns"]
@@ -147,6 +167,7 @@ def _measure_instances(instances: pd.DataFrame, steps: "pd.Series[float]", over:
     length = time_of_instances(instances, over)
     columns = {
         "step_ns": steps,
+        UNPROFILED_TIME: 0 * steps + np.nan,
         "host_ns": host,
         "gpu_window_ns": window,
         "kernel_ns": kernel_ns,
@@ -170,7 +191,7 @@ def _measure_instances(instances: pd.DataFrame, steps: "pd.Series[float]", over:
 def _measure_captures(rows: pd.DataFrame) -> dict[str, Floats]:
     columns = {name: rows[name] for name in MEASURED if name in rows.columns}
     columns |= {"idle_ns": rows["gpu_window_ns"] - rows["busy_ns"], "awaited_ns": 0 * rows["host_ns"]}
-    columns["step_ns"] = pd.Series(np.nan, rows.index)
+    columns |= dict.fromkeys((STEP_TIME, UNPROFILED_TIME), pd.Series(np.nan, rows.index))
     columns["useful_tflops"] = 1e-3 * rows["useful_flop"] / rows["window_ns"].where(rows["window_ns"] > 0)
     return {name: column.to_numpy(np.float64) for name, column in columns.items()}
 
@@ -182,7 +203,10 @@ def of_means(row: Mapping[Any, Any] | pd.Series) -> dict[Any, Any]:
 
 
 def judged_time(rows: pd.DataFrame) -> pd.Series:
-    """Return the row of the time that verdicts and gates judge: step time, else GPU window, else time on the CPU."""
+    """Return the row of the time that verdicts and gates judge.
+
+    It is the unprofiled step time, else the recorded one, else the GPU window, else the time on the CPU.
+    """
     times = [rows[rows["quantity"] == name].iloc[0] for name in _TIMES]
     return next((row for row in times if pd.notna([row["base"], row["new"]]).all()), times[-1])
 

@@ -11,7 +11,14 @@ from tcprof import units
 from tcprof.analysis.mean_step import BETWEEN
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.comparison import Comparison
-from tcprof.comparison.statistics.rows import MEAN, WHOLE_GRAPHS, judged_time, of_means, sure_statistics
+from tcprof.comparison.statistics.rows import (
+    MEAN,
+    UNPROFILED_TIME,
+    WHOLE_GRAPHS,
+    judged_time,
+    of_means,
+    sure_statistics,
+)
 from tcprof.comparison.statistics.verdicts import EQUAL, HIGHER, INCONCLUSIVE, LOWER
 from tcprof.comparison.waterfall import COMMUNICATION, COPIES, IDLE, IN_GRAPHS, TIME, TOTAL, largest_part
 from tcprof.findings.compared.sides import measure_side
@@ -50,9 +57,10 @@ def step_name(comparison: Comparison) -> str:
     return one_line(path.rpartition(SEPARATOR)[2], _LONGEST_NAME) if path else "capture"
 
 
-def name_mean(comparison: Comparison) -> str:
-    """What is divided into parts: the mean of what is compared, or the whole capture."""
-    return f"{'mean ' if comparison.step_path else ''}{step_name(comparison)}"
+def name_mean(comparison: Comparison, gpu: int) -> str:
+    """Name what is divided into parts: the mean of what is compared, as it was recorded, or the whole capture."""
+    recorded = "recorded " * (time_row(comparison, gpu)["quantity"] == UNPROFILED_TIME)
+    return f"{recorded}{'mean ' if comparison.step_path else ''}{step_name(comparison)}"
 
 
 def list_gpus(comparison: Comparison) -> list[int]:
@@ -146,7 +154,7 @@ def _say_time(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     return *sentences, f"By the mean, {by_mean}, {_times(mean)}.", *_survives(row)
 
 
-_TIMES = {"gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
+_TIMES = {UNPROFILED_TIME: "unprofiled step time", "gpu_window_ns": "GPU window", "host_ns": "time on the CPU"}
 
 
 def _times(row: Row) -> str:
@@ -210,7 +218,7 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < _ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
-    sentence = f"The {name_mean(comparison)} changed by {units.format_signed_ns(total)}"
+    sentence = f"The {name_mean(comparison, gpu)} changed by {units.format_signed_ns(total)}"
     most = _replaced(parts, part) or _describe_part(part)
     return f"{sentence}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
 

@@ -117,11 +117,7 @@ def list_range_changes(comparison: Comparison, rows: pd.DataFrame, gpu: int, mos
     figures = rows.set_index([*_PLACE, "quantity"]).to_dict("index")
     brief = ("host_ns" if comparison.base.first.window == "host" else "gpu_window_ns", HEADLINE.name)
     names = set(rows["quantity"][rows[["base", "new"]].notna().any(axis=1)])
-    listed = [
-        quantity
-        for quantity in LISTED_QUANTITIES
-        if quantity.name in (*names, *brief) and quantity.gate_name != "step_time"
-    ]
+    listed = [quantity for quantity in LISTED_QUANTITIES if quantity.name in (*names, *brief) and not quantity.of_steps]
     cells = [
         tuple(_range_cell(quantity, figures[*place, quantity.name]) for quantity in listed)
         for place in kept[_PLACE].itertuples(index=False, name=None)

@@ -32,7 +32,7 @@ def list_parts(comparison: Comparison, gpu: int, most: int = 0) -> dict[str, Tab
             Row(part_label(row), (Cell.time(row["base"]), Cell.time(row["new"]), Cell.signed_time(row["change"])))
             for row in _pool([row for row in time if row["base"] or row["new"]], most)
         ]
-        tables[TIME] = (f"Where the {name_mean(comparison)} goes", headings, rows)
+        tables[TIME] = (f"Where the {name_mean(comparison, gpu)} goes", headings, rows)
     if active:
         headings = (Heading("Change", columns=("change_points",)),)
         rows = [Row(part_label(row), (Cell.change(row["change"], True),)) for row in active]

@@ -1,0 +1,55 @@
+"""The steps that ran while nothing was recorded, and the recorded ones of the annotation."""
+
+import numpy as np
+import pandas as pd
+
+from tcprof.analysis.analysis import Analysis
+from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
+
+
+def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
+    """List the recorded steps that the annotation marks, as ``tcprof.frames.UNPROFILED`` does the others.
+
+    These are of training if any is, else calls of models. A step with work on a GPU begins with the first of it.
+    """
+    ranges = analysis.nvtx_ranges
+    ours = ranges[(ranges["domain"] == DOMAIN) & ranges["start_end"]]
+    names = ours["name"].astype(str)
+    ours = ours[(names == STEP) | names.str.startswith(f"{INFERENCE} ")]
+    begins = analysis.instances.groupby("range")["gpu_start_ns"].min().reindex(ours.index)
+    if begins.notna().any():
+        ours = ours.assign(start_ns=begins)[begins.notna()]
+    return _of_one_role(ours.assign(training=ours["name"] == STEP)[["process", "training", "start_ns", "end_ns"]])
+
+
+def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
+    """List the unprofiled steps of the role that the recorded ones have, see ``tcprof.frames.UNPROFILED``."""
+    recorded, unprofiled = list_annotated_steps(analysis), _of_one_role(analysis.unprofiled)
+    is_alike = len(recorded) and len(unprofiled) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
+    return unprofiled if is_alike else unprofiled[:0]
+
+
+def measure_step_times(steps: pd.DataFrame, warm_up: int = 0) -> "pd.Series[float]":
+    """Return the times in ns from one step's start to the next one's, of each process without its first steps."""
+    ordered = steps.sort_values(["process", "start_ns"])
+    distance = ordered.groupby("process")["start_ns"].diff().shift(-1)
+    is_kept = (ordered.groupby("process").cumcount() >= warm_up) & distance.notna()
+    return distance[is_kept].astype(float)
+
+
+def time_unprofiled_steps(analysis: Analysis, gpu: int) -> "pd.Series[float]":
+    """Return the unprofiled times of a GPU's steps in ns.
+
+    There are none where the steps of the analysis are not the annotation's, but ranges of the program's own.
+    """
+    ranges = analysis.nvtx_ranges.reindex(analysis.counted_steps(gpu)["range"])
+    unprofiled = list_unprofiled_steps(analysis)
+    if not (ranges["domain"] == DOMAIN).all():
+        return pd.Series(dtype=np.float64)
+    if unprofiled["process"].nunique() > 1:  # each rank has its own
+        unprofiled = unprofiled[unprofiled["process"].isin(ranges["process"])]
+    return measure_step_times(unprofiled)
+
+
+def _of_one_role(steps: pd.DataFrame) -> pd.DataFrame:
+    return steps[steps["training"]] if steps["training"].any() else steps
