@@ -10,6 +10,7 @@ and keeps redacted recordings and ``truth.json``. ``judge`` prints the table fro
 import argparse
 import contextlib
 import json
+import math
 import os
 import queue
 import re
@@ -70,7 +71,7 @@ CASES = {
     "gnn": Case("train", r"CUDA graphs", also=((30,), (30, 4), (30, 3))),
     "lbfgs": Case("step", r"fp32-matmul|set_float32_matmul_precision"),
     "bert_trainer": Case("train", r"tf32-matmul|bf16|bfloat16"),
-    "beam_search": Case("decode", r"twice the batch", samples=4),
+    "beam_search": Case("decode", r"twice the batch", samples=4, also=((60, 4),)),
     "lightning_anomaly": Case("train", r"synchronizing-calls|anomaly"),
     "flax_cnn": Case("train", r"tf32-matmul|bfloat16"),
 }
@@ -185,7 +186,16 @@ def record(folder: Path, gpus: int, names: list[str], deadline_s: float) -> None
 # --- Anywhere
 
 COLUMNS = (
-    *("program", "steps of each role", "time covered", "mean / median", "saved", "first advice", "the remedy is"),
+    *(
+        "program",
+        "steps of each role",
+        "time covered",
+        "mean / median",
+        "estimated / true step",
+        "saved",
+        "first advice",
+        "the remedy is",
+    ),
     *("predicted", "inside", "with the remedy: steps", "advised again"),
 )
 
@@ -199,6 +209,7 @@ class Verdict:
         steps_right: Whether these are the program's.
         covered_pct: Share of the role's time, without its first steps, that figures cover.
         mean_to_median: Of the step times that figures cover.
+        estimate: The unprofiled step that savings are relative to, by the true one; NaN where steps are wrong.
         advice: Rule and likely saving of the first advice.
         rank: Position of the remedy among the advice, from 1; 0 if it is missing.
         gain: Low, likely and high of the remedy, in percent; empty without a price.
@@ -209,6 +220,7 @@ class Verdict:
     steps_right: bool
     covered_pct: float
     mean_to_median: float
+    estimate: float
     advice: str
     rank: int
     gain: tuple[float, ...]
@@ -239,8 +251,11 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
     counted = steps[steps["counted"]]
     times = counted["step_ns"].dropna() / 1e6
     headline = steps.merge(counted[["path", role]].drop_duplicates())
-    near = [number * ms for number, ms in recorded.values() if abs(number - len(headline)) <= 1]
-    total = min(near, default=sum(number * ms for number, ms in recorded.values()))
+    near = [name for name, (number, _) in recorded.items() if abs(number - len(headline)) <= 0.1 * number]
+    total = min((math.prod(recorded[name]) for name in near), default=sum(map(math.prod, recorded.values())))
+    estimates = [option.gain.step_ns / 1e6 for each in report.advice for option in each.options if option.gain.step_ns]
+    true = [runs[variant]["alone"][name][1] for name in near if _equal(counts, sorted(truths[0], reverse=True))]
+    estimate = estimates[0] / true[0] if estimates and true else float("nan")
     warm_up = min(WARM_UP / max(number for number, _ in recorded.values()), 1 / 3)
     covered = min(100.0, 100 * float(times.sum()) / (total * (1 - warm_up)))
     rank, gain = _find_remedy(report.advice, case)
@@ -248,7 +263,8 @@ def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, l
     first = [f"{each.rule} {max(_percent(option.gain)[1] for option in each.options):.0f} %" for each in report.advice]
     found, fixed = (runs[side]["alone"][case.role][1] for side in VARIANTS)
     saved = 100 * (1 - fixed / case.samples / found)
-    return Verdict(counts, right, covered, times.mean() / times.median(), (first or ["nothing"])[0], rank, gain, saved)
+    mean = times.mean() / times.median()
+    return Verdict(counts, right, covered, mean, estimate, (first or ["nothing"])[0], rank, gain, saved)
 
 
 def _equal(counts: list[int], true: list[int]) -> bool:
@@ -292,6 +308,7 @@ def _row(name: str, found: Verdict, fixed: Verdict) -> str:
         _steps(found),
         f"{found.covered_pct:.0f} %",
         f"{found.mean_to_median:.2f}",
+        "–" if found.estimate != found.estimate else f"{found.estimate:.2f}",
         f"{found.saved_pct:.0f} %",
         found.advice,
         "first" if found.rank == 1 else f"**number {found.rank}**" if found.rank else "**missing**",
@@ -320,6 +337,8 @@ def _sum(found: list[Verdict], fixed: list[Verdict]) -> str:
         f"steps are right in {sum(each.steps_right for each in both)} of {len(both)} recordings",
         f"figures cover 95 % of the time in {sum(each.covered_pct >= 95 for each in both)}",
         f"the mean is within 1.2x of the median in {sum(1 / 1.2 <= each.mean_to_median <= 1.2 for each in both)}",
+        f"its estimate unprofiled within 1.2x in {sum(1 / 1.2 <= each.estimate <= 1.2 for each in both)} of "
+        f"{sum(each.estimate == each.estimate for each in both)}",
         f"of {len(useful)} remedies that save 5 % or more, {sum(each.rank == 1 for each in useful)} come first",
         f"{sum(each.rank == 0 for each in useful)} are missing",
         f"{sum(each.inside for each in prices)} of {len(prices)} prices include what was saved",
