@@ -13,7 +13,12 @@ MUL = "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunct
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
 CELL = "void at::native::(anonymous namespace)::kernel::lstm_cell_forward<float, float, int, 1>"
 GATHER = "void at::native::vectorized_gather_kernel<16, long>(char *, char *)"
-LOOPS = {"loop-over-tensors", "recurrent-cell", "loop-in-module"}
+NONZERO = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<int>"
+ANY = (
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<bool, at::native::func_wrapper_t<bool, "
+    "at::native::or_kernel_cuda>>>"
+)
+LOOPS = {"loop-over-tensors", "recurrent-cell", "loop-in-module", "boolean-masks", "anomaly-detection"}
 Find = Callable[[TraceBuilder], dict[str, Advice]]
 
 
@@ -53,11 +58,26 @@ def turns(
         (turns(MUL, ADD, count=8), ""),
         (turns(MUL, ADD, waits=True), ""),
         (turns(GEMM, GEMM, CELL, sizes=1), "recurrent-cell"),
+        (turns(GEMM, NONZERO, sizes=1, waits=True), "boolean-masks"),
+        (turns(GEMM, ANY, sizes=1, module="Net.layers", own_module=True, waits=True), ""),  # not in the backward pass
         (turns(GEMM, MUL, sizes=1, module="Net.head"), "loop-in-module"),
         (turns(GEMM, MUL, sizes=1, module="Net.layers", own_module=True), ""),
         (turns(GEMM, MUL, sizes=1), ""),  # it may be layers
     ],
-    ids=("tensors", "one size", "modules", "tables", "few", "waits", "cell", "tokens", "layers", "unannotated"),
+    ids=(
+        "tensors",
+        "one size",
+        "modules",
+        "tables",
+        "few",
+        "waits",
+        "cell",
+        "masks",
+        "any",
+        "tokens",
+        "layers",
+        "unannotated",
+    ),
 )
 def test_loops_are_named_by_what_they_are_over(builder: TraceBuilder, rule: str, find: Find) -> None:
     advice = find(builder)

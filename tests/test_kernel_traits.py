@@ -27,6 +27,12 @@ NAMES = {
     "distribution_normal_and_transform": {"is_random"},
     "void potrf_cta_lower<double, double, 9>": {"is_solver"},
     "lstm_cell_forward<float>": {"is_recurrent_cell"},
+    "void cub::DeviceSelectSweepKernel<int>": {"is_nonzero"},
+    "ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel_cuda": {
+        "is_any",
+        "is_of_framework",
+        "is_pytorch_native",
+    },
     f"{NATIVE}CatArrayBatchedCopy<float>": {"is_concatenation", "is_of_framework", "is_pytorch_native"},
     f"{NATIVE}elementwise_kernel<128, 4, direct_copy_kernel_cuda>": {
         "is_plain_copy",

@@ -36,7 +36,10 @@ GALLERY = {
 STEP = {"small-grid": "batch 16 / step"}  # of those with several kinds
 NEEDS = {
     "exposed-communication": "several GPUs: one alone copies what it sends to itself",
-    **dict.fromkeys(("loop-in-module", "loop-over-tensors", "recurrent-cell"), "a program that loops"),
+    **dict.fromkeys(
+        ("anomaly-detection", "boolean-masks", "loop-in-module", "loop-over-tensors", "recurrent-cell"),
+        "a program that loops",
+    ),
     "copies-on-gpu": "a program that copies its caches",
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
     "uneven-gpus": "several GPUs",

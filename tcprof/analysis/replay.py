@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.host import FROM_MEMORY, LAUNCH_THAT_BLOCKS, OF_QUEUE, TO_GPU, Pair, list_waits
+from tcprof.analysis.host import FROM_MEMORY, LAUNCH_THAT_BLOCKS, OF_QUEUE, TO_GPU, VERY_LONG_NS, Pair, list_waits
 from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.projection import launches_of
 from tcprof.analysis.steps.step_summary import are_followed
@@ -42,6 +42,7 @@ class Replay:
     """The activities of a GPU in the order in which they started, and the waits of the CPU that launched them."""
 
     launched_ns: Floats  # how long the CPU was at work, waits left out, when it launched each
+    worked_ns: Floats  # what of that was long work between calls, which recording does not slow
     # From the end of the activity before it on the GPU to its start where it was queued, else from the launching call
     after_ns: Floats
     queued: Bools  # whether it was queued
@@ -55,32 +56,50 @@ class Replay:
     steps: Pair  # first activity of each step, and of the one that follows at once
     recorded_ns: float  # mean length of these steps as they were recorded
     # Rules ask for the same.
-    _played: dict[tuple[float, Waits, float], float] = field(default_factory=dict, init=False)
+    _played: dict[tuple[float, Waits, float, float], float] = field(default_factory=dict, init=False)
 
-    def length_ns(self, cpu: float = 1.0, waits: Waits = Waits.ALL, gpu: float = 1.0) -> float:
-        """Predict the mean time from step to step if CPU and GPU take so many times as long, with some of the waits."""
-        if (cpu, waits, gpu) not in self._played:
-            start = np.array(self._play(cpu, waits, gpu))
-            self._played[cpu, waits, gpu] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
-        return self._played[cpu, waits, gpu]
+    def length_ns(self, cpu: float = 1.0, waits: Waits = Waits.ALL, gpu: float = 1.0, work: float = 1.0) -> float:
+        """Predict the mean time from step to step with some of the waits.
 
-    def _play(self, cpu: float, kept: Waits, gpu: float) -> list[float]:
-        columns = (self.waited_ns, self.last, self.returned_ns)
+        Args:
+            cpu: How many times as long launching takes.
+            waits: The waits that are left.
+            gpu: How many times as long the GPU takes.
+            work: How many times as long the CPU's long work between calls takes.
+        """
+        key = cpu, waits, gpu, work
+        if key not in self._played:
+            start = np.array(self._play(*key))
+            self._played[key] = float((start[self.steps[1]] - start[self.steps[0]]).mean())
+        return self._played[key]
+
+    @property
+    def work_ns(self) -> float:
+        """Mean long work of the CPU between the launches of a step."""
+        return float((self.worked_ns[self.steps[1]] - self.worked_ns[self.steps[0]]).mean())
+
+    def _play(self, cpu: float, kept: Waits, gpu: float, work: float) -> list[float]:
+        order = np.argsort(self.launched_ns)
+        worked = np.interp(self.waited_ns, self.launched_ns[order], self.worked_ns[order])
+        waited = cpu * self.waited_ns + (work - cpu) * worked
+        columns = (self.waited_ns, waited, self.last, self.returned_ns)
         is_kept = ~self.for_copies if kept is Waits.BUT_FOR_COPIES else np.full(len(self.last), kept is Waits.ALL)
         waits = iter(zip(*(column[is_kept].tolist() for column in columns), strict=True))
         gaps = np.where(self.queued, self.after_ns, self.gap_ns).tolist()
         latencies = np.where(self.queued, self.latency_ns, self.after_ns).tolist()
         starts: list[float] = []
         ends: list[float] = []
-        end, delay, never = _PAST, 0.0, (math.inf, -1, 0.0)
-        waited, last, returned = next(waits, never)
-        rows = zip(self.launched_ns.tolist(), gaps, latencies, (gpu * self.duration_ns).tolist(), strict=True)
-        for launched, gap, latency, duration in rows:
-            while waited <= launched:
+        end, delay, never = _PAST, 0.0, (math.inf, 0.0, -1, 0.0)
+        began, begins, last, returned = next(waits, never)
+        scaled = cpu * self.launched_ns + (work - cpu) * self.worked_ns
+        times = (self.launched_ns, scaled, gpu * self.duration_ns)
+        rows = zip(*(column.tolist() for column in times), gaps, latencies, strict=True)
+        for recorded, launched, duration, gap, latency in rows:
+            while began <= recorded:
                 until = ends[min(last, len(ends) - 1)] if last >= 0 and ends else _PAST
-                delay = max(cpu * waited + delay, until) + returned - cpu * waited
-                waited, last, returned = next(waits, never)
-            queued, idle = end + gap, cpu * launched + delay + latency
+                delay = max(begins + delay, until) + returned - begins
+                began, begins, last, returned = next(waits, never)
+            queued, idle = end + gap, launched + delay + latency
             start = queued if queued > idle else idle  # max() would take as long as all else here
             end = start + duration
             starts.append(start)
@@ -127,8 +146,10 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
     done = np.where(last >= 0, reach[np.maximum(last, 0)], 0)
     on_idle = ~queued & (launched > before)
     gap = _GAP_NS if waits["name"].eq(LAUNCH_THAT_BLOCKS).any() else after[queued].mean() if queued.any() else 0.0
+    launched_ns = _subtract_waits(began, ended, launched)
     return Replay(
-        launched_ns=_subtract_waits(began, ended, launched),
+        launched_ns=launched_ns,
+        worked_ns=_sum_long_work(launched_ns),
         after_ns=after,
         queued=queued,
         duration_ns=np.maximum(0, reach - np.maximum(before, start)).astype(np.float64),
@@ -141,6 +162,15 @@ def _build(activities: pd.DataFrame, launched: Ints, waits: pd.DataFrame, steps:
         steps=steps,
         recorded_ns=float((start[steps[1]] - start[steps[0]]).mean()),
     )
+
+
+def _sum_long_work(launched_ns: Floats) -> Floats:
+    """Sum the long work before each launch, in whichever order the GPU ran them."""
+    order = np.argsort(launched_ns, kind="stable")
+    between = np.diff(launched_ns[order], prepend=launched_ns[order[:1]])
+    worked = np.zeros(len(launched_ns))
+    worked[order] = np.cumsum(np.where(between >= VERY_LONG_NS, between, 0.0))
+    return worked
 
 
 def _subtract_waits(began: Ints, ended: Ints, time: Ints) -> Floats:

@@ -92,13 +92,13 @@ def _limit(advice: Advice, most_pct: Sequence[float], others: str) -> Advice:
     return advice.with_gains([gain, *rest], *([told] if parts[1] < _WHOLE else []))
 
 
-_EXPLAINED = 0.5  # of what fewer launches save
+_EXPLAINED_PCT = 10.0  # of a step
 
 
 def _explains_launches(found: Sequence[Advice]) -> bool:
     """Whether a specific cause saves so many launches that it comes before what only makes launches cheap."""
-    saved = {idle: sum(each.gain.likely_ns for each in found if _idle_of(each) is idle) for idle in IdleTime}
-    return bool(saved[IdleTime.LAUNCHES] > _EXPLAINED * saved[IdleTime.REST])
+    causes = [advice for advice in found if _idle_of(advice) is IdleTime.LAUNCHES]
+    return sum(advice.gain.likely_pct for advice in causes) >= _EXPLAINED_PCT
 
 
 def _idle_of(advice: Advice) -> IdleTime:

@@ -154,6 +154,8 @@ _PATTERNS = {
     "is_solver": r"(?i)getr[fs]|potr[fs]|geqrf|syev|gesvd|gebrd|orm(?:qr|tr)|trs[mv]|cusolver|magma",
     "is_concatenation": r"CatArrayBatchedCopy",
     "is_plain_copy": r"elementwise_kernel<(?:(?!LoadWithCast).)*direct_copy_kernel_cuda",
+    "is_nonzero": r"DeviceSelectSweep|nonzero",
+    "is_any": r"ReduceOp<bool, at::native::func_wrapper_t<bool, at::native::or_kernel",
     "is_recurrent_cell": r"(?:lstm|gru)_cell_(?:forward|backward)",
     "is_random": r"(?:normal|uniform)_and_transform",
     "is_indexed": r"indexFunc|gather|scatter",

@@ -149,12 +149,15 @@ _MOSTLY = 0.5  # of the bytes
 _GUESSED = ("the recording does not show whether memory is pinned; tcprof infers it from when the calls return",)
 
 
-def time_launching(step: Step, launches: pd.DataFrame) -> float:
-    """CPU time of a step that some of its launches take, without those of graphs, which come together."""
+def time_launching(step: Step, launches: pd.DataFrame, longest_ns: float = LONG_NS) -> float:
+    """CPU time of a step that some of its launches take, without those of graphs, which come together.
+
+    It is the time to the thread's next launch, if that is not longest or longer, else that of the call.
+    """
     launch = _calls_of(step)
     is_single = (launch >= 0) & ~pd.Series(launch).duplicated(keep=False).to_numpy()
     is_meant = is_single & step.launches.index.isin(launches.index)
-    return float(_time_calls(step.analysis.api_calls)[launch[is_meant]].sum()) / max(step.count, 1)
+    return float(_time_calls(step.analysis.api_calls, longest_ns)[launch[is_meant]].sum()) / max(step.count, 1)
 
 
 def replays_graphs(step: Step) -> bool:
@@ -168,13 +171,13 @@ def _calls_of(step: Step) -> Ints:
     return launches_of(step.analysis.api_calls, step.analysis.activities.iloc[step.launches["activity"].to_numpy()])
 
 
-def _time_calls(launches: pd.DataFrame) -> Floats:
+def _time_calls(launches: pd.DataFrame, longest_ns: float) -> Floats:
     """From each launch to its thread's next one; where that is long after it, the call alone."""
     process, thread, start = (launches[name].to_numpy() for name in ("process", "thread", "start_ns"))
     call = launches["returned_ns"].fillna(launches["start_ns"] + CALL_NS).to_numpy(np.float64) - start
     order = np.lexsort((start, thread, process))
     until_next = np.diff(start[order])
-    is_next = (np.diff(process[order]) == 0) & (np.diff(thread[order]) == 0) & (until_next < LONG_NS)
+    is_next = (np.diff(process[order]) == 0) & (np.diff(thread[order]) == 0) & (until_next < longest_ns)
     time_ns: Floats = np.minimum(call, LONG_NS)
     time_ns[order[:-1][is_next]] = until_next[is_next]
     return time_ns

@@ -13,7 +13,7 @@ from tcprof.chips import Chip, find_chip, lacks
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import NOTABLE_PCT
 from tcprof.findings.pricing.builders import time_of
-from tcprof.findings.pricing.step import Levels, Step
+from tcprof.findings.pricing.step import ALL, Levels, Step
 
 _PRODUCTS = MEASURED["products"]
 _FP32 = "fp32"
@@ -117,6 +117,11 @@ def saved_by_autocast(step: Step, rows: pd.DataFrame, before: str, after: str = 
     saved: Levels = autocast["element_wise"] * narrowed - autocast["cast_of_optimizer"] * optimizer
     saved += saved_by(step, rows, before, after) + (1 - 1 / MEASURED["attention"]["speedup"]) * attention
     return saved
+
+
+def cpu_of_autocast(step: Step) -> Levels:
+    """How many times as long the CPU takes with casts: as long where a compiler launches them with all else."""
+    return MEASURED["autocast"]["cpu"] if step.kernels["is_pytorch_native"].any() else ALL
 
 
 def find_attention(step: Step) -> pd.DataFrame:

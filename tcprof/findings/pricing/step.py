@@ -165,30 +165,42 @@ class Step:
         return {left: self._find_alone(left) for left in set(self.tracing)}
 
     def _find_alone(self, left: float) -> float:
-        shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * self.cpu_ns)
+        launching_ns = max(0.0, self.cpu_ns - self.host.idle_ns[WORK])  # recording slows calls, not other work
+        shorter = self.busy_ns + max(0.0, self.idle_ns - (1 - left) * launching_ns)
         return self._play(left) if self.replay else shorter
 
-    def _play(self, cpu: float, gpu: float = 1.0, waits: Waits = Waits.ALL) -> float:
+    def _play(self, cpu: float, gpu: float = 1.0, waits: Waits = Waits.ALL, work: float = 1.0) -> float:
         """Its length where the CPU and the GPU take so many times as long: that of steps played again."""
         assert self.replay is not None
-        return self.length_ns * self.replay.length_ns(cpu, waits, gpu) / self.replay.recorded_ns
+        return self.length_ns * self.replay.length_ns(cpu, waits, gpu, work) / self.replay.recorded_ns
 
-    def price_kernels(self, saved_ns: Levels, cpu: Levels = ALL, spared_ns: Levels = NONE) -> Gain:
+    def price_kernels(
+        self,
+        saved_ns: Levels,
+        cpu: Levels = ALL,
+        spared_ns: Levels = NONE,
+        work_ns: Levels = NONE,
+        waits: Waits = Waits.ALL,
+    ) -> Gain:
         """What less kernel time wins: no more than the CPU's own time leaves.
 
         Args:
             saved_ns: Exposed time of kernels; at the least, what communication beside them leaves.
             cpu: How many times as long the CPU then takes: most, likely and least.
             spared_ns: CPU time, as recorded, that is saved: what idle time it makes is saved, too.
+            work_ns: Likewise of the CPU's long work between launches.
+            waits: The waits of the CPU that are left.
         """
         saved_ns = np.minimum(saved_ns, saved_ns * np.array([self.exposure.certain, 1.0, 1.0]))
 
         def gain(level: int, tracing: float, alone: float) -> float:
             left = tracing * max(0.0, cpu[level] - spared_ns[level] / max(self.cpu_ns, 1.0))
-            limit = self.cpu_ns * left
+            limit, waited = self.cpu_ns * left, 0.0
             if self.replay and not math.isnan(saved_ns[level]):
-                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns))
-            spared = min(tracing * spared_ns[level], max(0.0, alone - self.busy_ns))
+                work = max(0.0, 1 - work_ns[level] / max(self.replay.work_ns, 1.0))
+                limit = self._play(left, max(0.0, 1 - saved_ns[level] / self.busy_ns), waits, work)
+                waited = alone - self._play(tracing, waits=waits) if waits is not Waits.ALL else 0.0
+            spared = min(tracing * spared_ns[level] + work_ns[level] + waited, max(0.0, alone - self.busy_ns))
             return float(alone - max(alone - saved_ns[level] - spared, limit))
 
         if saved_ns[1] > 0:
@@ -256,11 +268,14 @@ class Step:
         """
         if self.replay is None:
             return self.price_kernels(saved_ns)
+        work_ns = self.replay.work_ns
 
         def gain(level: int, tracing: float, alone: float) -> float:
-            cpu = tracing * max(0.0, 1 - spared_ns / max(self.cpu_ns, 1.0))
+            is_long = spared_ns <= work_ns
+            cpu = tracing * max(0.0, 1 - (0.0 if is_long else spared_ns) / max(self.cpu_ns, 1.0))
+            work = max(0.0, 1 - (spared_ns if is_long else 0.0) / max(work_ns, 1.0))
             gpu = max(0.0, 1 - saved_ns[level] / self.busy_ns)
-            return float(shares[level] * max(0.0, alone - self._play(cpu, gpu, Waits.BUT_FOR_COPIES)))
+            return float(shares[level] * max(0.0, alone - self._play(cpu, gpu, Waits.BUT_FOR_COPIES, work)))
 
         return self._price(gain).because("the step waits for the CPU")
 

@@ -1,5 +1,7 @@
 """Rules on idle time of the GPU while the CPU launches, waits for it, or does other work."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pandas as pd
 
@@ -119,7 +121,7 @@ def _confidence(step: Step, gain: Gain) -> str:
     return LOW if has_ops or not step.name else MEDIUM
 
 
-_REMOVED = np.array([0.0, 0.6, 1.0])  # of the idle time: nothing, where workers cost what they save
+_REMOVED = np.array([0.0, 0.85, 1.0])  # of the idle time: nothing, where workers cost what they save
 _AHEAD = (
     "loader = DataLoader(dataset, batch_size, num_workers=4, pin_memory=True,",
     "                    persistent_workers=True, prefetch_factor=4)",
@@ -192,11 +194,12 @@ _LOOP = 10  # calls one after another that are a loop
 _MOST_LISTED, _NOTABLE_WAIT = 3, 0.01  # calls, and share of the waiting time, to be named
 
 
-@rule("synchronizing-calls", idle=IdleTime.SHARED)
-def synchronizing_calls(step: Step) -> list[Advice]:
+@rule("synchronizing-calls", idle=IdleTime.SHARED, after=("boolean-masks", "anomaly-detection"))
+def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     """The CPU waits for the GPU within the step, and the GPU then waits for the CPU."""
     idle = step.host.idle_ns[WAITS] + step.host.idle_ns[LAUNCHES]
-    if not step.name or not step.cpu_ns > 0 or step.host.is_blocking or step.share_pct(idle) < NOTABLE_PCT:
+    is_blocking = step.host.is_blocking or bool(causes)  # whose prices have the waits
+    if not step.name or not step.cpu_ns > 0 or is_blocking or step.share_pct(idle) < NOTABLE_PCT:
         return []
     is_pageable = not are_pinned(step)  # waits for these are in the price of pageable-copies
     of_copies = [TO_GPU, FROM_MEMORY[PAGEABLE]] if is_pageable else []

@@ -1,26 +1,29 @@
 """Rules on loops in Python that launch the same few kernels in each turn: over tensors, time steps or tokens."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from tcprof import units
+from tcprof.analysis.host import VERY_LONG_NS
 from tcprof.analysis.intervals import run_starts
 from tcprof.analysis.kernels.names import PRODUCT
-from tcprof.annotate.steps import OPTIMIZER
+from tcprof.analysis.replay import Waits
+from tcprof.annotate.steps import BACKWARD, OPTIMIZER
 from tcprof.arrays import Bools
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import MEDIUM, NOTABLE_PCT, Advice, IdleTime, Option, rule
 from tcprof.findings.pricing.builders import about_launches, are_modules, kernels_of, make_advice, time_launching
-from tcprof.findings.pricing.step import Step
+from tcprof.findings.pricing.step import Levels, Step
 
 _LONGEST = 16  # kernels of a turn
 _FEWEST_TURNS = 16
-_CELLS = 8  # launches of a recurrent cell's own kernel in a step: fewer are no loop over time
-_NEAR = 16  # launches before and after such a kernel that are the cell's
-_MEASURED = MEASURED["loops"]
+_FEWEST_MARKS = 8  # launches of a telling kernel in a step: fewer are no loop
+_LONGEST_NS = 5_000_000  # from one launch of a loop to the next: what takes longer is other work
+_NEAR = 48  # launches from one of these to the next: what lies between is of the loop
 _FOREACH = (
     "torch._foreach_mul_(averages, decay)  # lists of tensors, a few launches for all",
     "torch._foreach_add_(averages, parameters, alpha=1 - decay)",
@@ -30,6 +33,14 @@ _FUSED = ("optimizer = torch.optim.SGD(model.parameters(), lr, fused=True)  # or
 _SEQUENCE = (
     "lstm = torch.nn.LSTM(inputs, hidden, batch_first=True)  # in place of LSTMCell",
     "outputs, state = lstm(sequence)  # all time steps in one call, by cuDNN",
+)
+_UNMASKED = (
+    "y = y * mask  # or torch.where(mask, y, 0), instead of y[mask]",
+    "order = choice.argsort()  # experts: all tokens of one expert side by side, then torch.bmm",
+)
+_NO_ANOMALY = (
+    "# without torch.autograd.set_detect_anomaly(True) and torch.autograd.detect_anomaly()",
+    "# Lightning: Trainer(detect_anomaly=False)",
 )
 _TOGETHER = (
     "outputs = layer(inputs)  # all tokens at once: (batch, length, width)",
@@ -114,24 +125,71 @@ def loop_over_tensors(step: Step) -> list[Advice]:
     return _advise(step, "loop-over-tensors", text, rows, options)
 
 
-@rule("recurrent-cell", idle=IdleTime.LAUNCHES)
-def recurrent_cell(step: Step) -> list[Advice]:
-    """A recurrent cell that is called for each time step."""
-    is_cell = step.kernels["is_recurrent_cell"].loc[step.launches["kernel"]].to_numpy()
-    if is_cell.sum() < _CELLS * step.count:
-        return []
-    text = (
-        "Use the whole-sequence module",
-        f"A recurrent cell is called {units.format_count(is_cell.sum() / step.count)} times in a step, forward and "
-        "backward",
-        "torch.nn.LSTM, GRU and RNN take the whole sequence in one call where its inputs are known.",
-    )
-    rows = step.launches[near(is_cell, _NEAR)]
-    return _advise(step, "recurrent-cell", text, rows, ("the whole sequence in one call", _SEQUENCE))
+@dataclass(frozen=True)
+class _Marked:
+    """What is found by kernels that nothing else has, and by what is launched around them."""
+
+    trait: str  # of these kernels, as in ``tcprof.analysis.kernels.patterns.TRAITS``
+    phase: str  # in which they run, and which with all else of the step is slowed; empty for any, and what is near
+    text: tuple[str, str, str]
+    way: tuple[str, tuple[str, ...]]
+    prices: str = "loops"  # table of the calibration
+    waits: Waits = Waits.NONE  # those that are left without it
 
 
-@rule("loop-in-module", idle=IdleTime.LAUNCHES, after=("recurrent-cell",))
-def loop_in_module(step: Step, earlier: "set[str]") -> list[Advice]:
+_MARKED = {
+    "recurrent-cell": _Marked(
+        "is_recurrent_cell",
+        "",
+        (
+            "Use the whole-sequence module",
+            "A recurrent cell is called for each time step",
+            "torch.nn.LSTM, GRU and RNN take the whole sequence in one call where its inputs are known.",
+        ),
+        ("the whole sequence in one call", _SEQUENCE),
+        "cells",
+        Waits.ALL,
+    ),
+    "boolean-masks": _Marked(
+        "is_nonzero",
+        "",
+        (
+            "Avoid boolean masks",
+            "Each index by a boolean mask counts its elements on the GPU, and the CPU waits for the count",
+            "Work of a known size needs no wait: multiply by the mask, or sort and batch.",
+        ),
+        ("no boolean masks", _UNMASKED),
+        "cells",
+    ),
+    "anomaly-detection": _Marked(
+        "is_any",
+        BACKWARD,
+        (
+            "Switch off anomaly detection",
+            "Each function of the backward pass is searched for NaN, and the CPU waits for the result",
+            "Anomaly detection is for debugging. It also keeps a traceback of each function of the forward pass.",
+        ),
+        ("no anomaly detection", _NO_ANOMALY),
+    ),
+}
+
+
+@rule(*_MARKED, idle=IdleTime.LAUNCHES)
+def marked_kernels(step: Step) -> list[Advice]:
+    """Recurrent cells, boolean masks, and anomaly detection: many small kernels around some that give them away."""
+    phases = np.append(step.analysis.modules["phase"].astype(str).to_numpy(object), "")[step.launches["module"]]
+    findings = []
+    for name, marked in _MARKED.items():
+        is_mark = step.kernels[marked.trait].loc[step.launches["kernel"]].to_numpy()
+        is_mark = is_mark & ((phases == marked.phase) | (marked.phase == ""))
+        if is_mark.sum() >= _FEWEST_MARKS * step.count:
+            rows = step.launches[near(is_mark, _NEAR) | (marked.phase != "")]
+            findings += _advise(step, name, marked.text, rows, marked.way, MEASURED[marked.prices], marked.waits)
+    return findings
+
+
+@rule("loop-in-module", idle=IdleTime.LAUNCHES, after=tuple(_MARKED))
+def loop_in_module(step: Step, earlier: Collection[str]) -> list[Advice]:
     """A module that is called again and again in a row, for each token."""
     launches, in_module, kernels = step.launches, _in_modules(step), step.kernels
     module = np.where(in_module, launches["module"].to_numpy(), -1)
@@ -162,17 +220,24 @@ def near(is_mark: Bools, reach: int) -> Bools:
 
 
 def _advise(
-    step: Step, name: str, text: tuple[str, str, str], launches: pd.DataFrame, way: tuple[str, tuple[str, ...]]
+    step: Step,
+    name: str,
+    text: tuple[str, str, str],
+    launches: pd.DataFrame,
+    way: tuple[str, tuple[str, ...]],
+    measured: Mapping[str, Levels] = MEASURED["loops"],
+    waits: Waits = Waits.ALL,
 ) -> list[Advice]:
     rows = kernels_of(step, launches)
-    time, on_cpu = float(launches["exposed_ns"].sum()) / step.count, time_launching(step, launches)
+    time, on_cpu = float(launches["exposed_ns"].sum()) / step.count, time_launching(step, launches, VERY_LONG_NS)
+    work = time_launching(step, launches, _LONGEST_NS) - on_cpu
     if step.share_pct(max(time, on_cpu)) < NOTABLE_PCT:
         return []
     count = units.format_count(len(launches) / step.count)
     what = f"launching {count} kernels takes the CPU {step.format_share(on_cpu)}"
     what = what if on_cpu > time else f"{count} kernels take {step.format_share(time)}"
-    saved, spared = _MEASURED["saved"] * time, _MEASURED["spared"] * on_cpu
-    gain = step.price_kernels(saved, np.array([1.0, 1.0, 1.0]), spared)
+    saved, spared = measured["saved"] * time, measured["spared"] * on_cpu
+    gain = step.price_kernels(saved, spared_ns=spared, work_ns=measured["spared"] * work, waits=waits)
     return [
         make_advice(
             step,

@@ -19,6 +19,7 @@ from tcprof.findings.pricing.products import (
     HALVES,
     SCALER_CODE,
     SLOW_SHARE,
+    cpu_of_autocast,
     find_products,
     half_precision,
     has_halves,
@@ -82,7 +83,7 @@ def _list_options(step: Step, rows: pd.DataFrame) -> list[Option]:
     half = half_precision(step)
     if half and not has_halves(step):
         saved = saved_by_autocast(step, rows, "fp32", half)
-        options.append(_autocast(step, half, step.price_kernels(saved, MEASURED["autocast"]["cpu"])))
+        options.append(_autocast(step, half, step.price_kernels(saved, cpu_of_autocast(step))))
     likely = [option.gain.likely_pct if option.gain.is_known else 0.0 for option in options]
     # TF32 is one line, but GeForce cards do it at the rate of FP32 on their CUDA cores.
     return options[::-1] if options and likely[-1] > 2 * likely[0] else options
@@ -117,7 +118,7 @@ def tf32_matmul(step: Step) -> list[Advice]:
     products = find_products(step, "tf32")
     products = products[products["tensor_kernel"] & ~products["is_unaligned"]]  # these are as slow in 16 bits
     saved = saved_by_autocast(step, products, "tf32")
-    option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, MEASURED["autocast"]["cpu"]))
+    option = Option("autocast to bfloat16", BF16_CODE, step.price_kernels(saved, cpu_of_autocast(step)))
     text = (
         "Use BF16 instead of TF32",
         f"TF32 matrix multiplications take {step.format_share(time)}",
