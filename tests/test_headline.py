@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
         ("mnist_amp", "The GPU was idle {idle} of it: the run is launch-bound (recording adds to it)."),
         (
             "transformer_compiled",
-            "Tensor kernels took 56.4 % of it, other kernels 38.7 %, mostly memory-bound.",
+            "Tensor kernels took 56.4 % of it, non-tensor kernels 38.7 %, mostly memory-bound.",
         ),
         ("net_amp", "Copies and memsets took 41.4 % of it."),
         (

@@ -213,7 +213,7 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
         (NCCL, False, "", "communication", ""),
         ("graph", False, "", "CUDA graphs", ""),
         ("graph", True, "", "CUDA graphs", ""),
-        ("mystery", False, "", "other kernels", ""),
+        ("mystery", False, "", "unclassified kernels", ""),
     ],
 )
 def test_the_class_of_a_kernel(name, tensor_kernel, precision, label, read):

@@ -303,7 +303,7 @@ def test_a_name_is_parsed_once() -> None:
             "normalization",
             {"cudnn", "bn", "fw", "tr", "c11", "batchnorm"},
         ),
-        ("my_kernel", "other kernels", {"my"}),
+        ("my_kernel", "unclassified kernels", {"my"}),
     ],
 )
 def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) -> None:

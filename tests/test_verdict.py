@@ -192,7 +192,7 @@ class TestSentences:
             ),
             (
                 {"kernel": 30 * US, "copies": 10 * US},
-                "other kernels 75.0 %; copies and memsets 25.0 %; GPU idle 0.0 %.",
+                "non-tensor kernels 75.0 %; copies and memsets 25.0 %; GPU idle 0.0 %.",
                 "waited",
             ),
             ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),

@@ -146,7 +146,7 @@ def _say_most(
     by_name = " (by their names)" if analysis.tensor_source == "none" else ""
     use = "not known to" if by_name or share["unresolved_kernel"] >= _NOTABLE_PCT else "that do not"
     others = sum(share[name] for name in OTHER_KERNELS)
-    rest = f", other kernels {units.format_pct(others)}{_mostly(share)}" if others >= _NOTABLE_PCT else ""
+    rest = f", non-tensor kernels {units.format_pct(others)}{_mostly(share)}" if others >= _NOTABLE_PCT else ""
     idle = "The GPU was idle {} of" if is_idle_known else "No traced work ran in {} of"
     candidates = (
         (share["idle"], f"{idle} {unit}{why}."),
@@ -185,7 +185,7 @@ def _say_shares(
     elif others:
         lead = [_no_tensor_kernel(analysis, rows, share, is_idle_known)]
     if others:
-        listed.append(f"other kernels {units.format_pct(sum(others.values()))}{f' ({parts})' * bool(parts)}")
+        listed.append(f"non-tensor kernels {units.format_pct(sum(others.values()))}{f' ({parts})' * bool(parts)}")
     if share["graph"] > 0:
         listed.append(f"CUDA graphs recorded as a whole {units.format_pct(share['graph'])}")
     if share["copy"] >= _NOTABLE_PCT:

@@ -103,7 +103,7 @@ _WORKS = (
     ("reductions", re.compile(r"reduce", re.IGNORECASE)),
     ("element-wise kernels", re.compile(r"elementwise|element_wise|dropout|pointwise", re.IGNORECASE)),
 )
-_OTHER_KIND = "other kernels"
+_OTHER_KIND = "unclassified kernels"
 # PyTorch's own kernels, and those that its compiler makes; libraries' kernels are anyone's.
 _OF_PYTORCH = re.compile(
     r"\bat(?:_cuda_detail)?::|6native|\bc10::|pytorch_flash|PyTorchMemEff|^triton_(?:poi|red|per|tem)_"
