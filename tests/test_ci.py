@@ -207,20 +207,26 @@ def test_no_report_stays_where_recording_fails_or_is_cancelled(end: int, job, tm
     assert not [*(tmp_path / "temporary").iterdir(), *(tmp_path / "new").iterdir()]
 
 
-@pytest.mark.parametrize(
-    ("known", "call"),
-    [("[]", "--request POST"), (json.dumps([{"id": 5, "body": "x"}, {"id": 9, "body": MARK}]), "--request PUT")],
-)
-def test_gitlab_has_the_note_the_files_and_the_status(known: str, call: str, job, tmp_path: Path) -> None:
-    service = {"CI_API_V4_URL": "https://git.test/api/v4", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "7"}
-    status, printed, calls = job(TEMPLATE["script"][0], KNOWN=known, TCPROF_TOKEN="secret", **service)
+SERVICE = {"CI_API_V4_URL": "https://git.test/api/v4", "CI_PROJECT_ID": "3", "CI_MERGE_REQUEST_IID": "7"}
+NOTES = "https://git.test/api/v4/projects/3/merge_requests/7/notes"
+
+
+def test_gitlab_has_the_note_the_files_and_the_status(job, tmp_path: Path) -> None:
+    status, printed, calls = job(TEMPLATE["script"][0], KNOWN="[]", TCPROF_TOKEN="secret", **SERVICE)
     assert status == 1, printed
     assert "Gate failed" in printed
-    written = calls.splitlines()[-1]
-    notes = "https://git.test/api/v4/projects/3/merge_requests/7/notes"
-    assert call in written
-    assert written.endswith(notes if known == "[]" else f"{notes}/9")
+    assert re.search(f"--request POST .*{NOTES}$", calls)
     assert (tmp_path / "out" / "note.md").read_text().startswith(MARK)
     assert TEMPLATE["artifacts"]["reports"]["junit"] == "$OUT/gate.xml"
     assert (tmp_path / "out" / "gate.xml").is_file()
+
+
+def test_the_note_of_gitlab_is_edited_in_place(job, tmp_path: Path) -> None:
+    """With a tcprof whose gate fails."""
+    (tmp_path / "bin" / "tcprof").write_text("#!/bin/sh\necho Gate failed\nexit 1\n")
+    (tmp_path / "bin" / "tcprof").chmod(0o755)
+    notes = json.dumps([{"id": 5, "body": "x"}, {"id": 9, "body": MARK}])
+    status, _, calls = job(TEMPLATE["script"][0], KNOWN=notes, TCPROF_TOKEN="secret", **SERVICE)
+    assert status == 1
+    assert re.search(f"--request PUT .*{NOTES}/9$", calls)
     assert job(TEMPLATE["script"][0])[2] == ""  # without a merge request nobody is told
