@@ -166,7 +166,7 @@ def keep_often(folder: Path, given: Path) -> list[str]:
     notes: list[str] = []
     kept = Cache(folder, notes.append)
     report = tcprof.read(given)
-    for _ in range(20):
+    for _ in range(8):
         kept.keep(report.analysis, describe(report.findings, report.advice))
         tcprof.read(given, cache=kept).kernels  # noqa: B018
     return notes
