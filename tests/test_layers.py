@@ -17,8 +17,6 @@ STILL_LONG = {  # and no longer than this: an entry goes when its function is cu
     "tcprof.nsys.capabilities.build_metric_set": 50,
     "tcprof.pytest_plugin.check": 41,
     "tcprof.record.recording.record": 48,
-    "tcprof.render.html.timeline.lanes.merge_bars": 41,
-    "tcprof.views.comparison.view_comparison": 49,
 }
 HEAVY = ("plotly", "scipy", "torch", "pandas", "numpy", "sqlalchemy", "pyarrow")
 MODULES = read_modules()

@@ -95,10 +95,34 @@ def view_comparison(
     rows = [comparison.rows for comparison in comparisons] if rows is None else rows
     data = [_data(judged, asked, gate) for judged, asked in zip(findings, rows, strict=True)]
     faults, cautions = name_findings(findings)
+    base = _describe_base(shown_sides(comparisons))
+    return Document(
+        kind="comparison",
+        parts=_list_parts(findings, rows, base, everything, ranges, reports),
+        faults=(*faults, *cautions),
+        cautions=cautions,
+        base=base,
+        data=data[0] if len(data) == 1 else {"comparisons": data},
+        rows=_merge(comparisons, rows),
+        gate=view_gate(gate, comparisons[0].base.recordings[0].recording.recorder) if gate else None,
+        title=title_sides(comparisons),
+        headlines=tuple(judged.gpus[0].sentences[0] for judged in findings) if len(findings) > 1 else (),
+    )
+
+
+def _list_parts(
+    findings: Sequence[ComparedFindings],
+    rows: Sequence[pd.DataFrame],
+    base: tuple[str, ...],
+    everything: bool,
+    ranges: bool,
+    reports: Sequence[Sequence[str]],
+) -> tuple[Only, ...]:
+    comparisons = [judged.comparison for judged in findings]
     sides = shown_sides(comparisons)
-    base, links = _describe_base(sides), reports or [[""] * len(side.side.recordings) for side in sides]
+    links = reports or [[""] * len(side.side.recordings) for side in sides]
     pair = (comparisons[0], rows[0]) if len(comparisons) == 1 else None
-    parts = (
+    return (
         Only(Medium.PAGE, lambda: (SideNames(tuple(map(_name_side, sides, links))),)),
         Only(Medium.SCREEN, lambda: (Notes(tuple(_list_sentences(findings, everything)), VERDICT),)),
         Only(Medium.PAGE, lambda: (*_summaries(sides, findings), *_link_cautions(findings))),
@@ -109,18 +133,6 @@ def view_comparison(
         Only(Medium.SCREEN, lambda: (Notes((*describe_recordings(comparisons), *base)),) if everything else ()),
         Only(Medium.PAGE, lambda: (*_list_cautions(sides, findings), *list_commands(sides, links))),
         Only(Medium.PAGE, lambda: (_view_provenance(sides),)),
-    )
-    return Document(
-        kind="comparison",
-        parts=parts,
-        faults=(*faults, *cautions),
-        cautions=cautions,
-        base=base,
-        data=data[0] if len(data) == 1 else {"comparisons": data},
-        rows=_merge(comparisons, rows),
-        gate=view_gate(gate, comparisons[0].base.recordings[0].recording.recorder) if gate else None,
-        title=title_sides(comparisons),
-        headlines=tuple(judged.gpus[0].sentences[0] for judged in findings) if len(findings) > 1 else (),
     )
 
 

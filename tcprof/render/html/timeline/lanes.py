@@ -174,9 +174,8 @@ def merge_bars(
     """Merge bars until they are few enough, by start, with ``merged``: how many each stands for.
 
     A quarter of those that there is space for are the longest ones, each as it is. Between two of them, the bars of a
-    row that start within the same short time are merged, those of one number each: such a bar is as long as they are
-    together, and those that were merged in one place follow each other. So no bar is left out, and each number keeps
-    its time and its count in every window that is long against that short time.
+    row that start within the same short time are merged, those of one number each, to one as long as they are together.
+    So each number keeps its time and its count in every window that is long against that short time.
 
     Args:
         number: The column that says what a bar is an instance of.
