@@ -60,10 +60,14 @@ def test_steps_of_epochs_with_names_of_their_own_belong_together(tmp_path):
     assert found["number"].tolist() == list(range(10))
 
 
-def test_four_instances_do_not_iterate(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "count", "iterates"),
+    [("work", 4, False), ("work", 5, True), ("ProfilerStep", 3, True), ("train_step", 3, True), ("step", 2, False)],
+)
+def test_three_instances_iterate_if_they_are_called_steps(name, count, iterates, tmp_path):
     trace = TraceBuilder().gpu()
-    loop(trace, "step", 0, [6_000] * 4)
-    assert iterating(read(trace, tmp_path)) == []
+    loop(trace, name, 0, [6_000] * count)
+    assert iterating(read(trace, tmp_path)) == [name] * iterates
 
 
 def test_the_first_slow_ones_are_warm_up(tmp_path):
@@ -115,6 +119,18 @@ def test_a_step_of_jax_is_the_compiled_program_with_most_time(tmp_path):
     assert analysis.steps["path"].unique().tolist() == ["XLA module jit_train"]
     assert len(analysis.steps) == 20
     assert "XLA module jit_train / jvp(dense)/dot, gemm.2" in analysis.paths["path"].tolist()
+
+
+def test_where_ranges_of_jax_were_lost_the_rest_are_no_steps(tmp_path):
+    trace = TraceBuilder().gpu()
+    for start in range(0, 60_000, 10_000):  # before training, which has lost its ranges
+        trace.range("XlaModule:#hlo_module=jit_broadcast_in_dim,program_id=3#", start, start + 900, domain="TSL")
+        trace.kernel("fill", start + 100, start + 300, launched=start + 20)
+    for start in range(100_000, 350_000, 10_000):
+        trace.graph(start + 500, start + 9_000, launched=start + 20)
+        trace.kernel("loop_fusion", start + 9_100, start + 9_500, launched=start + 40)
+    analysis = read(trace, tmp_path)
+    assert analysis.steps["path"].tolist() == [KERNEL_ORDER] * 25
 
 
 def test_what_xla_tries_as_it_compiles_is_no_step_and_one_row(tmp_path):

@@ -10,13 +10,14 @@ STEP = [1, 2, *LAYER * 12, 3, 4, 5]
 FLAT = [1, 2, 3, 4, 5, 6, 7]  # without an inner loop
 
 
-def find(elements, weight=None, starting=(), kinds=None, several=()):
-    """Starts and lengths of the repetitions."""
+def find(elements, weight=None, starting=(), kinds=None, several=(), whole=None):
+    """Starts and lengths of the repetitions; unless ``whole`` says where, any of them may be a whole step."""
     elements = np.array(elements, dtype=np.int64)
     marks, graphs = (np.isin(np.arange(len(elements)), list(places)) for places in (starting, several))
+    once = np.ones(len(elements), dtype=bool) if whole is None else np.isin(np.arange(len(elements)), list(whole))
     weight = np.ones(len(elements)) if weight is None else np.array(weight, dtype=float)
     kinds = elements if kinds is None else np.array(kinds, dtype=np.int64)
-    start, end = find_repetitions(Sequence(elements, kinds, weight, marks, graphs))
+    start, end = find_repetitions(Sequence(elements, kinds, weight, marks, graphs, once))
     return start.tolist(), (end - start).tolist()
 
 
@@ -62,6 +63,20 @@ def test_most_of_the_weight_has_to_repeat():
 def test_layers_of_one_step_do_not_pass_for_steps():
     """Four layers that are over half of all work, in a program that takes one step."""
     assert find([1, 2, 3, 4, *LAYER * 4, 5, 6, 7, 8, 9]) == ([], [])
+
+
+@pytest.mark.parametrize("whole", [(), range(5, 1000, 63)])
+def test_a_token_is_more_than_its_layers_however_little(whole):
+    """A sum, or a sample, of 0.1 % of the time after twelve layers that nothing shows to be steps."""
+    token = [1, 2, 3, 4, 5] * 12 + [6, 7, 8]
+    weight = ([10, 20, 30, 10, 30] * 12 + [0.3, 0.3, 0.3]) * 16
+    assert find(token * 16, weight, whole=whole) == multiples(63, 16)
+
+
+def test_what_waits_each_time_is_a_step_and_what_is_logged_makes_none():
+    steps = ([1, 2, 3, 4] * 10 + [9]) * 6
+    ends = [number for number, kind in enumerate(steps) if kind == 4]
+    assert len(find(steps, [0.2 if kind == 9 else 1 for kind in steps], whole=ends)[0]) == 60
 
 
 def test_many_layers_do_not_hide_the_step():

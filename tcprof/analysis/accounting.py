@@ -16,10 +16,15 @@ from tcprof.analysis.modules.assignment import assign_modules
 from tcprof.analysis.modules.summary import find_rows, summarize_modules
 from tcprof.analysis.ranges.instances import Evidence, instance_windows
 from tcprof.analysis.ranges.projection import ranges_of_activities
-from tcprof.analysis.steps.kind_figures import add_rates_of_kinds
-from tcprof.analysis.time.account import account_for_time, classes_of_activities, compute_time_account
+from tcprof.analysis.steps.role_figures import add_rates_of_kinds
+from tcprof.analysis.time.account import (
+    account_for_time,
+    classes_of_activities,
+    classify_time,
+    compute_time_account,
+)
 from tcprof.arrays import Ints, return_freed_memory
-from tcprof.frames import KERNEL_INSTANCES, OTHER_KINDS_PATH, WARM_UP_PATH
+from tcprof.frames import KERNEL_INSTANCES, SLOW_PATH, WARM_UP_PATH
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 
@@ -27,7 +32,7 @@ MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be 
 def summarize_fit(
     evidence: Evidence, fit: KernelFit, steps: pd.DataFrame, step_of: Ints, kinds: pd.DataFrame
 ) -> dict[str, Any]:
-    """Compute the frames of ``Analysis`` that need the fit: launches, kernels, time account, modules, kinds of steps.
+    """Compute the frames of ``Analysis`` that need the fit: launches, kernels, time account, modules, roles of steps.
 
     ``step_of`` has for each activity the row of its step, -1 for none.
     """
@@ -53,29 +58,30 @@ def summarize_fit(
         return summarize_kernels(apart, activities, apart_paths, peaks, by_path=True)[0]
 
     classes = classes_of_activities(activities, launches, kernels)
+    timelines = classify_time(activities, classes)
     windows = instance_windows(evidence.instances, evidence.work, "gpu")
     account = {
         "kernel_instances": launches,
         "kernels": kernels,
         "kernels_by_path": by_path() if len(launches) > MOST_KEPT else Deferred(by_path),
-        "timeline": account_for_time(activities, classes, evidence.instances, paths, windows),
+        "timeline": account_for_time(timelines, evidence.instances, paths, windows),
         "ledger": compute_time_account(evidence, fit, kernels),
-        "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"]),
+        "kinds": add_rates_of_kinds(kinds, steps, launches, kernels, activities["kind"], timelines),
     }
     return_freed_memory()
     return {**account, "modules": summarize_modules(fit, launches, kernels, activities["kind"], steps, assignment)}
 
 
 def _set_apart(launches: pd.DataFrame, evidence: Evidence, steps: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Give launches in warm-up, and those in other kinds of steps, a path each, after all others."""
+    """Give launches in warm-up, and those in slow steps, a path each, after all others."""
     paths, left_out = evidence.hierarchy.paths, evidence.instances[evidence.instances["left_out"]]
     keys = [
         rows["gpu"].to_numpy() * len(evidence.hierarchy.ranges) + rows["range"].to_numpy()
         for rows in (launches, left_out)
     ]
     apart = np.isin(keys[0], keys[1]) & (launches["range"] >= 0).to_numpy()
-    of_other_kind = np.append(~steps["warm_up"].to_numpy(bool), False)[launches["step"].to_numpy()]
-    names = [WARM_UP_PATH, OTHER_KINDS_PATH]
+    is_slow = np.append(~steps["warm_up"].to_numpy(bool), False)[launches["step"].to_numpy()]
+    names = [WARM_UP_PATH, SLOW_PATH]
     other_paths = pd.DataFrame({"domain": "", "path": names, "name": names, "depth": 1, "parent_id": -1})
-    path_id = launches["path_id"].where(~apart, len(paths) + of_other_kind)
+    path_id = launches["path_id"].where(~apart, len(paths) + is_slow)
     return launches.assign(path_id=path_id), pd.concat([paths, other_paths], ignore_index=True)

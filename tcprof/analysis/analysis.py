@@ -27,10 +27,10 @@ from tcprof.analysis.ranges.projection import (
 )
 from tcprof.analysis.samples.clock import align_samples, check_clocks
 from tcprof.analysis.samples.sampling import tensor_functions
+from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
-from tcprof.analysis.steps.kind_figures import summarize_kinds
-from tcprof.analysis.steps.kinds import count_steps
 from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, set_outside_steps
+from tcprof.analysis.steps.role_figures import summarize_kinds
 from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import (
@@ -63,8 +63,8 @@ _AS_READ = ("tensor_source", "recording", "activities", "api_calls", "waits", "c
 class Analysis:
     """One recording, analyzed; frames are called as in ``tcprof.frames``.
 
-    Figures per path and step are without warm-up and without other kinds of steps than the first; those of the whole
-    capture and of ranges around the steps have them. ``instances`` and ``steps`` hold and mark all.
+    Figures per path and step are without warm-up and slow steps, those per step of the first role; figures of the
+    whole capture and of ranges around the steps have all. ``instances`` and ``steps`` hold and mark all.
     """
 
     recording: Recording
@@ -80,7 +80,7 @@ class Analysis:
     instances: Frame = Frame()
     # Of the path that iterates; where none does, what repeats in the order of the kernels; empty where nothing does.
     steps: Frame = Frame()
-    kinds: Frame = Frame()  # of these; figures are over the first kind of each GPU
+    kinds: Frame = Frame()  # their roles; figures are over the first of each GPU
     paths: Frame = Frame()
     activities: Frame = Frame()
     api_calls: Frame = Frame()
@@ -94,7 +94,7 @@ class Analysis:
     ledger: Frame = Frame()
     clocks: Frame = Frame()
     outside: Frame = Frame()
-    step_summary: Frame = Frame()  # one row for each GPU with steps, without warm-up
+    step_summary: Frame = Frame()  # one row for each GPU with steps, without warm-up and slow ones
     observed: Observed
 
     @cached_property
@@ -156,12 +156,13 @@ def analyze(
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    steps, step_of = count_steps(instances, hierarchy, attribution, activities, samples, chosen, warm_up)
+    of_steps = instances, hierarchy, attribution, activities, samples, recorded.api_calls, recorded.setup_calls
+    steps, step_of = count_steps(*of_steps, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, steps))
     attribution = set_outside_steps(attribution, activities, instances, steps)
     parts = [summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)]
     parts.append(summary.summarize_paths(instances, windows, work, hierarchy.paths, tensor, recorded.samples))
-    kinds = summarize_kinds(steps, instances, activities, tensor, hierarchy.paths["path"])
+    kinds = summarize_kinds(steps, instances, activities, tensor)
     frames = {"steps": steps, "step_summary": summarize_steps(steps, activities, tensor, recorded.samples)}
     frames["outside"] = summary.measure_outside(used, activities, samples, duration_ns, tensor)
     del tensor  # as large as the samples
@@ -186,6 +187,7 @@ class _Recorded:
     recording: Recording
     api_calls: pd.DataFrame
     waits: pd.DataFrame
+    setup_calls: pd.DataFrame
     activities: pd.DataFrame
     kernel_count: int
     hierarchy: Hierarchy
@@ -203,7 +205,7 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     metrics = {*metrics, "gr_active_pct", *(_FOR_FIT if kernels else ())}
     with ThreadPoolExecutor() as pool:  # reading is most of the work, and it waits for SQLite
         read_samples, read_launches = pool.submit(source.samples, metrics), pool.submit(source.api_calls)
-        read_waits = pool.submit(source.waits)
+        read_waits, read_setup = pool.submit(source.waits), pool.submit(source.setup_calls)
         recording, (activities, kernel_count) = source.recording(), fold_kernels(source.activities())
         hierarchy = build_hierarchy(source.ranges())
         launches, waits = read_launches.result(), read_waits.result()
@@ -212,7 +214,9 @@ def _read(source: Source, metrics: Iterable[str], kernels: bool) -> _Recorded:
     clocks = check_clocks(activities, samples.frame)
     samples = replace(samples, frame=align_samples(samples.frame, clocks))
     return_freed_memory()
-    return _Recorded(recording, launches, waits, activities, kernel_count, hierarchy, attribution, samples, clocks)
+    setup = read_setup.result()
+    of_program = launches, waits, setup, activities, kernel_count, hierarchy, attribution
+    return _Recorded(recording, *of_program, samples, clocks)
 
 
 def _place(
@@ -224,7 +228,7 @@ def _place(
     if step not in (None, KERNEL_ORDER):
         return recorded, instances, work, step
     chosen = [] if step else find_iterating_paths(instances, hierarchy.paths, activities)
-    ordered = None if chosen else find_detected_steps(recorded.api_calls, activities)
+    ordered = None if chosen else find_detected_steps(recorded.api_calls, activities, recorded.waits)
     if ordered is None:
         return recorded, instances, work, step or chosen
     wider, attribution = add_to_ranges(ordered, hierarchy, attribution)

@@ -75,10 +75,14 @@ def describe_measured(analysis: Analysis, gpu: int, figures: StepFigures | None)
     covered = f"{units.format_count(figures.count)} {'detected ' * detected}step{'s' * (figures.count != 1)}"
     of = "" if detected else f" of “{figures.name}”"
     steps = analysis.steps[analysis.steps["gpu"] == gpu]
-    warm_up = int(steps["warm_up"].sum())
-    others = len(steps) - warm_up - int(steps["counted"].sum())
-    parts = ((warm_up, "warm-up"), (others, "other kinds"))
-    listed = [f"{units.format_count(number)} of {what}" for number, what in parts if number]
+    warm_up, slow = int(steps["warm_up"].sum()), int((steps["slow"] != "").sum())
+    others = len(steps) - warm_up - slow - int(steps["counted"].sum())
+    parts = ((warm_up, "warm-up"), (slow, "slow steps"), (others, "other roles"))
+    listed = [
+        f"{units.format_count(number)} {what}" if what == "slow steps" else f"{units.format_count(number)} of {what}"
+        for number, what in parts
+        if number
+    ]
     left_out = f"; {' and '.join(listed)} left out" if listed else ""
     return f"All figures here cover {covered}{of}, each from its first activity on the GPU to the next one's{left_out}."
 

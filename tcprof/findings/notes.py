@@ -52,15 +52,18 @@ def name_steps(analysis: Analysis) -> str:
 
 
 def describe_warm_up(analysis: Analysis) -> str:
-    """What is left out of the figures per range as warm-up, or as of another kind; empty if nothing is."""
+    """What is left out of the figures per range as warm-up or slow, and of those per step; empty if nothing is."""
     steps = analysis.steps
-    others = int((~steps["counted"] & ~steps["warm_up"]).sum())
-    first = steps[steps["kind"] == steps.groupby("gpu")["kind"].transform("min")]
+    others, slow = int((steps["kind"] > 0).sum()), int((steps["slow"] != "").sum())
+    first = steps[steps["kind"] == 0]
     by_gpu = first.groupby("gpu")["warm_up"].agg(["sum", "size"]).astype(int)
     told = ""
     if others:
         count = units.format_things(others, "step")
-        told = f"Figures per step cover one kind: {count} of other kinds {'is' if others == 1 else 'are'} excluded."
+        told = f"Figures per step cover one role: {count} of other roles {'is' if others == 1 else 'are'} excluded."
+    if slow:
+        told += f" {units.format_things(slow, 'slow step is', 'slow steps are')} excluded, from ranges too."
+    told = told.strip()
     if (share := share_of_compilation(analysis)) > 0:
         told = (
             f"XLA's compilation, which tries out kernels, counts as warm-up: {units.format_pct(share)} of the "

@@ -1,6 +1,7 @@
 """What a step of a recording is like, without warm-up: see ``tcprof.frames.STEP_SUMMARY`` for what it is over."""
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,41 +20,77 @@ from tcprof.sources.xla import COMPILATION
 from tcprof.untrusted import one_line
 
 _MOST_NAMED = 3
+_SKEWED = 1.2  # mean over median, from which the spread is the cause that is named
 
 
 def list_kinds(analysis: Analysis, gpu: int) -> pd.DataFrame:
-    """The kinds of steps on a GPU; none where there are not several."""
+    """The roles of steps on a GPU; none where there are not several."""
     kinds = analysis.kinds[analysis.kinds["gpu"] == gpu]
     return kinds if len(kinds) > 1 else kinds[:0]
 
 
 def name_kind(analysis: Analysis, gpu: int) -> str:
-    """The kind that figures are of, as one line of untrusted text; empty where there is only one."""
+    """The role that figures are of, as one line of untrusted text; empty where there is only one."""
     kinds = list_kinds(analysis, gpu)
     return one_line(str(kinds["name"].iloc[0]), 40) if len(kinds) else ""
 
 
 def tell_kinds(analysis: Analysis, gpu: int) -> tuple[str, ...]:
-    """A sentence on the kind that the verdict is about, and on the others; nothing where there is only one."""
+    """Sentences on the role that the verdict is about, on the others, and on slow steps; none where all are alike."""
     kinds = list_kinds(analysis, gpu)
-    if kinds.empty:
+    return (*_tell_roles(kinds.to_dict("records")), *_tell_slow(analysis, gpu))
+
+
+def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
+    if not kinds:
         return ()
-    first, *others = kinds.to_dict("records")
+    first, *others = kinds
     parts = [f"“{one_line(each['name'], 40)}” ({_often(each)}{_lacked(first, each)})" for each in others[:_MOST_NAMED]]
     if more := others[_MOST_NAMED:]:
         share = units.format_pct(sum(each["share_pct"] for each in more if each["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     about = f"Figures cover “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
-    return (f"{about}. Other kinds of steps: {listed}.",)
+    return (f"{about}. Other roles of steps: {listed}.",)
 
 
-def _lacked(first: dict[str, Any], other: dict[str, Any]) -> str:
+def _tell_slow(analysis: Analysis, gpu: int) -> tuple[str, ...]:
+    """Sentences on the steps that no figure covers, and on those that differ so much that the mean is not the median.
+
+    They are named by number, cause and time.
+    """
+    steps = analysis.steps[(analysis.steps["gpu"] == gpu) & (analysis.steps["kind"] == 0)]
+    kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)]
+    if kinds.empty:
+        return ()
+    first, texts = kinds.iloc[0], []
+    causes = steps[steps["slow"] != ""].groupby("slow")["number"].agg(list)
+    if len(causes):
+        parts = [
+            f"{units.format_count(len(numbers))} {cause} ({_list_numbers(numbers)})"
+            for cause, numbers in causes.items()
+        ]
+        excess = f" They take {units.format_ns(first['slow_ns'])} more than usual." * bool(first["slow_ns"] > 0)
+        slow = units.format_things(int(first["slow_count"]), "slow step is", "slow steps are")
+        texts.append(f"{slow} in no figure: {', '.join(parts)}.{excess}")
+    mean = first["total_ns"] / max(first["step_count"], 1)
+    if not 1 / _SKEWED < mean / first["step_time_ns"] < _SKEWED and first["step_p90_ns"] > 0:
+        low, high = units.format_ns(first["step_p10_ns"]), units.format_ns(first["step_p90_ns"])
+        texts.append(f"Steps differ in their work: 80 % take {low} to {high}, {units.format_ns(mean)} on average.")
+    return tuple(texts)
+
+
+def _list_numbers(numbers: list[int]) -> str:
+    listed = ", ".join(f"{number}" for number in numbers[:_MOST_NAMED])
+    return f"step{'s' * (len(numbers) > 1)} {listed}{', …' * (len(numbers) > _MOST_NAMED)}"
+
+
+def _lacked(first: dict[Hashable, Any], other: dict[Hashable, Any]) -> str:
     has_tensor = not first["tensor_kernel_share_pct"] > 0 and other["tensor_kernel_share_pct"] > 0
     return ", with tensor kernels" * has_tensor
 
 
-def _often(kind: dict[str, Any]) -> str:
+def _often(kind: dict[Hashable, Any]) -> str:
     count = kind["step_count"]
     often = "only once" if count == 1 else f"{units.format_count(count)} steps"
     time = f" of {units.format_ns(kind['step_time_ns'])}" * (count > 1 and kind["step_time_ns"] > 0)
@@ -69,11 +106,11 @@ _LAUNCH_NS = 50_000  # with its share of Python, the launch of a kernel takes th
 
 @dataclass(frozen=True)
 class StepFigures:
-    """The steps of one GPU, without warm-up. Where they have one path, these are its figures in ``ranges``."""
+    """The steady steps of a GPU's first role. Where all steps of one path are, these are its figures in ``ranges``."""
 
     name: str  # innermost name of their path, as one line of untrusted text
     rows: pd.DataFrame  # the rows of their paths in ``Analysis.ranges``
-    time: pd.DataFrame  # the rows of their paths in ``Analysis.timeline``; none without a fit
+    time: pd.DataFrame  # their row in ``Analysis.kinds``; none without a fit
     count: int
     # Median time from one's first activity on the GPU to that of the next, with its 95 % interval
     step_ns: float
@@ -89,7 +126,8 @@ class StepFigures:
     window_ns: float  # mean time from first activity to last
     # Mean time of a step on the CPU; unknown of those from the kernels' order, which reach from one to the next
     host_ns: float
-    kernel_count: float  # mean number of kernels launched in a step, each of which takes ``kernel_ns``
+    kernel_count: float  # mean number of kernels that run in a step, each of which takes ``kernel_ns``
+    launch_count: float  # mean number of calls that launch these: a CUDA graph of many kernels is one
     kernel_ns: float
     coverage_pct: float  # share that lies under samples
     # Share of the GPU's kernel time that is in no step, not in one of warm-up either; NaN without a fit
@@ -111,31 +149,47 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     if rows.empty:
         return None
     step = summary.iloc[0]
-    count, kernels = int(rows["instance_count"].sum()), float(rows["kernel_count"].sum())
-    kernel_ns = rows["kernel_ns"].astype(float)
-    share = rows["tensor_kernel_share_pct"].where(kernel_ns > 0, 0)
+    counted = instances.iloc[row]
+    count, kernels, kernel_ns = len(counted), float(counted["kernel_count"].sum()), float(counted["kernel_ns"].sum())
+    kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)].assign(depth=1)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
     return StepFigures(
         name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
         rows=rows,
-        time=_rows_of(analysis.timeline, gpu, paths),
+        time=kinds[kinds["window_ns"].notna()],
         count=count,
         **{name: float(step[name]) for name in ("step_ns", "step_low_ns", "step_high_ns", "total_ns", "coverage_pct")},
         tensor_active_pct=float(step[HEADLINE.name]),
         low_pct=float(step[HEADLINE_INTERVAL[0]]),
         high_pct=float(step[HEADLINE_INTERVAL[1]]),
-        tensor_kernel_share_pct=_ratio((share * kernel_ns).sum(skipna=False), kernel_ns.sum()),
+        tensor_kernel_share_pct=_average_tensor_share(kinds if len(kinds) else rows),
         idle_pct=idle,
         idle_alone_pct=idle_alone(idle, measure_cost(analysis)),
-        window_ns=float(rows["gpu_window_ns"].sum()) / count,
-        host_ns=math.nan if from_kernel_order(analysis) else float(rows["host_ns"].sum()) / count,
+        window_ns=float((counted["gpu_end_ns"] - counted["gpu_start_ns"]).sum()) / count,
+        host_ns=math.nan if from_kernel_order(analysis) else float(steps["host_ns"].sum()) / count,
         kernel_count=kernels / count,
-        kernel_ns=_ratio(kernel_ns.sum(), kernels),
+        launch_count=_count_launches(analysis, steps) / count,
+        kernel_ns=_ratio(kernel_ns, kernels),
         outside_pct=outside,
         outside_tensor_pct=outside_tensor,
         outside_graph_pct=outside_graphs,
     )
+
+
+def _average_tensor_share(rows: pd.DataFrame) -> float:
+    weight = rows["kernel_ns"].astype(float)
+    return _ratio((rows["tensor_kernel_share_pct"].where(weight > 0, 0) * weight).sum(skipna=False), weight.sum())
+
+
+def _count_launches(analysis: Analysis, steps: pd.DataFrame) -> int:
+    """How many calls launched the kernels of steps; a kernel whose call was not recorded counts as one."""
+    launched = analysis.kernel_instances
+    rows = launched["activity"].to_numpy()[launched["step"].isin(steps.index).to_numpy()]
+    correlation = analysis.activities["correlation"].to_numpy()[rows]
+    process = analysis.activities["process"].to_numpy()[rows]
+    known = correlation >= 0
+    return int((~known).sum()) + len(np.unique(process[known] << 32 | correlation[known]))
 
 
 def measure_outside(analysis: Analysis, gpu: int) -> tuple[float, float, float]:
@@ -211,10 +265,10 @@ def find_bound(figures: StepFigures) -> str:
     """Whether the launches of kernels, or else other work on the CPU, hold the GPU up; empty where neither is known to.
 
     The GPU is idle most of the steps without what recording is known to add, and the CPU is at work about as long as
-    their GPU windows. It is the launches if each kernel has no more time than a launch takes.
+    their GPU windows. It is the launches if each call has no more time than a launch takes.
     """
     waits = figures.idle_alone_pct >= WAITING_PCT
     if not waits or not figures.host_ns >= _KEEPS_UP * figures.window_ns:
         return ""
-    launches = figures.kernel_count > 0 and figures.window_ns / figures.kernel_count < _LAUNCH_NS
+    launches = figures.launch_count > 0 and figures.window_ns / figures.launch_count < _LAUNCH_NS
     return LAUNCH_BOUND if launches else CPU_BOUND

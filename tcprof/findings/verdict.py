@@ -8,6 +8,7 @@ import pandas as pd
 from tcprof import units
 from tcprof.analysis import Analysis
 from tcprof.analysis.kernels.verdicts import COUNTER_ONLY, could_be_tensor
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
 from tcprof.analysis.time.account import TIME_CLASSES
 from tcprof.findings.finding import are_of_amd, class_in_sentence
 from tcprof.findings.recording_cost import measure_cost
@@ -56,7 +57,18 @@ def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True
     share = measure_shares(timeline, float(timeline["window_ns"].sum()))
     most = _say_most(analysis, share, unit if math.isnan(mean) else "it", is_idle_known)
     details = _say_shares(analysis, timeline, share, "that time", is_idle_known)
-    return (first, *tell_unused(row), *most), (*details, *_highest_range(analysis, gpu))
+    return (first, *tell_unused(row), *most, *_tell_sparse(analysis, gpu)), (*details, *_highest_range(analysis, gpu))
+
+
+def _tell_sparse(analysis: Analysis, gpu: int) -> Sentences:
+    """A sentence on detected steps that cover too little of the capture for figures to be of them."""
+    steps = analysis.steps[(analysis.steps["gpu"] == gpu) & (analysis.steps["path"] == KERNEL_ORDER)]
+    window_ns = float(analysis.whole_capture(gpu)["window_ns"].iloc[0])
+    if steps.empty or not window_ns > 0:
+        return ()
+    share = units.format_pct(100 * float(steps["gpu_window_ns"].sum()) / window_ns)
+    detected = units.format_things(len(steps), "detected step covers", "detected steps cover")
+    return (f"All figures cover the whole capture: {detected} only {share} of it.",)
 
 
 def describe_span(row: pd.Series) -> str:
@@ -102,7 +114,8 @@ def _say_launches(figures: StepFigures) -> Sentences:
     if find_bound(figures) != LAUNCH_BOUND:
         return ()
     kernels = f"{units.format_count(figures.kernel_count)} kernels of {units.format_ns(figures.kernel_ns)}"
-    return (f"A step launches {kernels} on average, which take longer to launch than to run.",)
+    calls = f" by {units.format_count(figures.launch_count)} calls" * (figures.launch_count < figures.kernel_count)
+    return (f"A step launches {kernels}{calls} on average, which take longer to launch than to run.",)
 
 
 def tell_outside(figures: StepFigures) -> Sentences:

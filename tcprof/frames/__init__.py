@@ -46,7 +46,7 @@ from tcprof.frames.recorded import (
 )
 from tcprof.frames.schema import LARGEST_UNCOVERED_PCT, Column, Schema, plain_texts
 from tcprof.frames.steps import KINDS, STEP_SUMMARY, STEPS
-from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, OTHER_KINDS_PATH, WARM_UP_PATH
+from tcprof.frames.work import KERNEL_INSTANCES, KERNELS, SLOW_PATH, WARM_UP_PATH
 
 SCHEMAS = (
     *(GPUS, SAMPLES, NVTX_RANGES, API_CALLS, WAITS, ACTIVITIES, DIAGNOSTICS, UNPROFILED),

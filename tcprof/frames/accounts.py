@@ -5,6 +5,42 @@ from tcprof.frames.schema import GPU, SIGNED, Float, Int, Schema, Signed, Text
 
 _OVERLAPS = "where several run at once, the first of these columns has the time"
 
+TIMES = (
+    Float("window_ns", "Time from an instance's first activity to its last, over all instances.", title="GPU window"),
+    Float(
+        "tensor_kernel_ns",
+        "A kernel ran that executes instructions of the Tensor Cores, see *kernels*.",
+        title="Tensor kernel",
+    ),
+    Float(
+        "memory_bound_ns",
+        "Another kernel, at 60 % or more of the bandwidth of memory or of a cache; see bound of *kernels*.",
+        title="Memory-bound",
+    ),
+    Float(
+        "fp32_bound_ns",
+        "Another kernel that multiplies float32 matrices on CUDA cores, by its name, or uses 60 % or more of their "
+        "float32 arithmetic; see bound of *kernels*.",
+        title="FP32 on CUDA cores",
+    ),
+    Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),
+    Float("small_grid_ns", "Another kernel, for which 40 % of the SMs or more had nothing to do.", title="Small grid"),
+    Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
+    Float(
+        "unresolved_kernel_ns",
+        "A kernel whose name and samples do not show whether it is a tensor kernel.",
+        title="Unresolved",
+    ),
+    Float(
+        "graph_ns",
+        "A CUDA graph that was recorded as a whole, so that its kernels are not known.",
+        title="CUDA graph",
+    ),
+    Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="NCCL"),
+    Float("copy_ns", "Only copies and memsets.", title="Copy or memset"),
+    Float("idle_ns", "Nothing ran on the GPU.", title="Idle"),
+)
+
 TIMELINE = Schema(
     "timeline",
     "Where the time went, for each GPU and path without warm-up, and one row with an empty path for the whole capture: "
@@ -14,43 +50,7 @@ TIMELINE = Schema(
         GPU,
         *PLACE,
         Int("instance_count", COUNTED),
-        Float(
-            "window_ns", "Time from an instance's first activity to its last, over all instances.", title="GPU window"
-        ),
-        Float(
-            "tensor_kernel_ns",
-            "A kernel ran that executes instructions of the Tensor Cores, see *kernels*.",
-            title="Tensor kernel",
-        ),
-        Float(
-            "memory_bound_ns",
-            "Another kernel, at 60 % or more of the bandwidth of memory or of a cache; see bound of *kernels*.",
-            title="Memory-bound",
-        ),
-        Float(
-            "fp32_bound_ns",
-            "Another kernel that multiplies float32 matrices on CUDA cores, by its name, or uses 60 % or more of their "
-            "float32 arithmetic; see bound of *kernels*.",
-            title="FP32 on CUDA cores",
-        ),
-        Float("issue_bound_ns", "Another kernel, with 60 % or more of the issue slots used.", title="Issue-bound"),
-        Float(
-            "small_grid_ns", "Another kernel, for which 40 % of the SMs or more had nothing to do.", title="Small grid"
-        ),
-        Float("other_kernel_ns", "Another kernel: bound by none of these, or not known.", title="Other kernel"),
-        Float(
-            "unresolved_kernel_ns",
-            "A kernel whose name and samples do not show whether it is a tensor kernel.",
-            title="Unresolved",
-        ),
-        Float(
-            "graph_ns",
-            "A CUDA graph that was recorded as a whole, so that its kernels are not known.",
-            title="CUDA graph",
-        ),
-        Float("communication_ns", "Only NCCL's kernels, or copies beside them.", title="NCCL"),
-        Float("copy_ns", "Only copies and memsets.", title="Copy or memset"),
-        Float("idle_ns", "Nothing ran on the GPU.", title="Idle"),
+        *TIMES,
     ),
     key=("gpu", "path_id"),
 )

@@ -1,5 +1,6 @@
 """Frames of what repeats: the steps, what they take, and their kinds."""
 
+from tcprof.frames.accounts import TIMES
 from tcprof.frames.places import SUMS
 from tcprof.frames.schema import GPU, Bool, Float, FloatTime, Int, Schema, Text
 
@@ -15,19 +16,28 @@ MEAN_POWER = Float(
 STEPS = Schema(
     "steps",
     "The steps as the program marks them: the instances of one path, on each GPU. Where no range repeats, steps are "
-    "detected from the order of the kernels, in the domain *not NVTX*. Steps that do other work are of other kinds. "
-    "*step_summary* has the step time of the recording: the median over the first kind without warm-up.",
+    "detected from the order of the kernels, in the domain *not NVTX*. *step_summary* has the step time of the "
+    "recording: the median over the first role, without warm-up and slow steps.",
     (
         GPU,
         Int("number", "Number of the step, from 0."),
         Int("range", "Row of its range in *nvtx_ranges*."),
         Text("path", "Their path."),
-        Int("kind", "Number of its kind, see *kinds*."),
+        Int("kind", "Number of its role, see *kinds*."),
+        Text("role", "What it is for: see *kinds*."),
         Bool(
             "warm_up",
-            "Whether it is warm-up: by default one of the first of its kind, and longer than the others' 95 % band.",
+            "Whether it is warm-up: by default one of the first of its role, and longer than the others' 95 % band.",
         ),
-        Bool("counted", "Whether figures per step cover it: it is of the GPU's first kind, and not warm-up."),
+        Text(
+            "slow",
+            "Why it takes longer than its work explains: *compiles*, *loads kernels*, *allocates memory* or *tries "
+            "kernels*, if calls or kernels that few steps of its role have fill at least half of the excess; *stalls* "
+            "where it is beyond the 90th percentile and the GPU is idle for longer than a usual step takes. Empty for "
+            "all others, and for warm-up.",
+            title="Slow",
+        ),
+        Bool("counted", "Whether figures per step cover it: it is of the GPU's first role, not warm-up and not slow."),
         Int(
             "host_ns",
             "Duration of the range on the CPU; of a detected step, the time from its first launch to the next one's.",
@@ -56,10 +66,10 @@ STEPS = Schema(
 
 STEP_SUMMARY = Schema(
     "step_summary",
-    "The steps of each GPU that figures are over: of the first kind, without warm-up. Each reaches from its first "
-    "activity to that of the next step, or ends with its last activity where no step follows it: at the end; where the "
-    "next one takes over twice the median to come, and more other work than usual runs first, such as a test pass; and "
-    "where it takes over ten times the median.",
+    "The steps of each GPU that figures are over: of the first role, without warm-up and slow steps. Each reaches from "
+    "its first activity to that of the next step, or ends with its last activity where no step follows it: at the end, "
+    "and where the next one takes over twice the median to come, and more other work than usual runs first, such as a "
+    "test pass.",
     (
         GPU,
         Int("step_count", "Steps with work on the GPU.", title="Steps"),
@@ -90,28 +100,32 @@ STEP_SUMMARY = Schema(
 
 KINDS = Schema(
     "kinds",
-    "The kinds of steps on each GPU: those that launch other kernels, or the same in grids of another size, as "
-    "prefill and decode do, or training and evaluation. Figures per step and range are over the first kind, which "
-    "has most time of those that recur. Figures of a kind are without its warm-up.",
+    "The roles of steps on each GPU: what they are for, whatever their size. Figures per step are over the first role, "
+    "which has most time of those that recur. Figures of a role are without its warm-up and its slow steps.",
     (
         GPU,
-        Int("kind", "Number of the kind, from 0 for the first; 12 for all that fit no other kind."),
+        Int("kind", "Number of the role, from 0 for the first."),
         Text(
             "name",
-            "*prefill* or *decode* where a model calls itself again and again, else the innermost name of their path; "
-            "where several kinds have one, the path, or the name with a number.",
-            title="Kind",
+            "The innermost name of their path, numbers in it as \\*; the path where several end alike. *training* and "
+            "*evaluation* where steps of one name have a backward pass, or none; *prefill* and *decode* where a model "
+            "generates; with the model where the annotation saw several.",
+            title="Role",
         ),
-        Int("step_count", "Steps of the kind that are not warm-up.", title="Steps"),
-        Int("warm_up_count", "Those that are.", title="Warm-up"),
+        Int("step_count", "Steps of the role, without warm-up and slow ones.", title="Steps"),
+        Int("warm_up_count", "Those that are warm-up.", title="Warm-up"),
+        Int("slow_count", "Those that are slow, see *steps*.", title="Slow"),
+        Float("slow_ns", "What these take longer than the mean of the others, together.", title="Slow steps' excess"),
         Float("total_ns", "Length of these steps together, each up to the next one.", title="Time"),
-        Float("share_pct", "Its share of the time of all kinds.", title="Share"),
+        Float("share_pct", "Its share of the time of all roles.", title="Share"),
         Float(
             "step_time_ns",
-            "Median time from a step's start on the GPU to the next one's, of whatever kind, see *steps*; of "
+            "Median time from a step's start on the GPU to the next one's, of whatever role, see *steps*; of "
             "prefill about the time to the first token.",
             title="Step time",
         ),
+        Float("step_p10_ns", "10th percentile of this time: a tenth of the steps take less.", title="p10"),
+        Float("step_p90_ns", "90th percentile of this time.", title="p90"),
         Float("tensor_active_mean_pct", "Mean Tensor Active over the steps.", title="Tensor Active"),
         Float("gpu_idle_pct", "Share of the steps in which nothing was traced on the GPU.", title="GPU idle"),
         Float(
@@ -139,6 +153,7 @@ KINDS = Schema(
             "Arithmetic intensity: FLOP on the Tensor Cores for each byte of device memory read or written.",
             title="FLOP per byte",
         ),
+        *TIMES,
     ),
     key=("gpu", "kind"),
 )

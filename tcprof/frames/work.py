@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tcprof.frames.schema import GPU, Bool, Column, Float, Int, Number, Schema, Text
 
 WARM_UP_PATH = "(warm-up)"
-OTHER_KINDS_PATH = "(other kinds of steps)"
+SLOW_PATH = "(slow steps)"
 
 KERNEL_INSTANCES = Schema(
     "kernel_instances",
@@ -86,8 +86,8 @@ KERNELS = Schema(
         Text(
             "path",
             "The path in which it spent most of its time; empty outside of all ranges. Where each path has a row, "
-            f"launches in warm-up have one of their own, {WARM_UP_PATH}, and so have those left out of the figures "
-            f"as another kind of step: {OTHER_KINDS_PATH}.",
+            f"launches in warm-up have one of their own, {WARM_UP_PATH}, and so have those in {SLOW_PATH[1:-1]}: "
+            f"{SLOW_PATH}.",
             title="Mostly in",
         ),
         Int("total_ns", "Sum of its durations.", title="Kernel time"),

@@ -10,7 +10,7 @@ from tcprof.analysis.modules.tree import ALL
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, Centers, bootstrap_interval, find_medians
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
-from tcprof.analysis.steps.kind_figures import NUMBERED
+from tcprof.analysis.steps.marked_steps import are_steady
 from tcprof.comparison.matching.sides import KEYS, Renaming, list_path_keys
 from tcprof.comparison.modules import fold_layers, measure_modules
 from tcprof.comparison.statistics.rows import MEDIAN, measure
@@ -60,11 +60,12 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
     kinds = analysis.kinds
     if kinds.empty:
         return []
-    # Whether a recording has steps of other kinds as well must not change what those of the first are called.
-    plain = [name.rpartition(SEPARATOR)[2].removesuffix(f"{NUMBERED}1") for name in kinds["name"]]
+    # Whether a recording has steps of other roles as well must not change what those of the first are called.
+    path = analysis.steps.groupby(["gpu", "kind"], as_index=False)["path"].first()
+    plain = kinds.merge(path)["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
     kinds = kinds.assign(subject=kinds["name"].where(kinds["kind"] > 0, plain))
     steps = analysis.steps
-    steps = steps[~steps["warm_up"] & steps["step_ns"].notna()]
+    steps = steps[are_steady(steps) & steps["step_ns"].notna()]
     index = pd.MultiIndex.from_frame(kinds[["gpu", "kind"]])
     at = index.get_indexer(pd.MultiIndex.from_frame(steps[["gpu", "kind"]])).astype(np.int64)
     length, size = steps["step_ns"].to_numpy(), len(kinds)

@@ -13,6 +13,7 @@ from tcprof.analysis.kernels.patterns import read_traits
 from tcprof.analysis.kernels.untraced import find_busy_beyond
 from tcprof.analysis.mean_step import measure_mean_step
 from tcprof.analysis.ranges.projection import launches_of
+from tcprof.analysis.steps.marked_steps import are_steady
 from tcprof.analysis.time.account import TIME_CLASSES, classes_of_activities, compute_timeline
 from tcprof.analysis.time.range_metrics import rate_useful, useful_of_launches
 from tcprof.arrays import Floats, Ints, rows_of_gpu
@@ -75,7 +76,7 @@ def reduce_analysis(analysis: Analysis) -> list[ReducedRank]:
     reduced = []
     for gpu in sorted(analysis.steps["gpu"].unique().tolist()):
         whole = rows_of_gpu(analysis.steps, gpu)
-        whole = whole[whole["step_ns"].notna() & ~whole["warm_up"]]
+        whole = whole[whole["step_ns"].notna() & are_steady(whole)]
         if whole.empty:
             continue
         activities = rows_of_gpu(analysis.activities, gpu)

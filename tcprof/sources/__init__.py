@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import pandas as pd
 
-from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED
+from tcprof.frames import DIAGNOSTICS, MARKS, POWER, SAMPLES, UNPROFILED, WAITS
 from tcprof.identity import VERSION, Identity
 from tcprof.sources.remedies import REMEDIES, Recorder, Remedies
 
@@ -98,6 +98,10 @@ class Source(Protocol):
 
     def waits(self) -> pd.DataFrame:
         """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+
+    def setup_calls(self) -> pd.DataFrame:
+        """The API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        return WAITS.empty()
 
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""

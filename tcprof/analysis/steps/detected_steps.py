@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
 from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
 from tcprof.analysis.steps.periods import Sequence, find_repetitions
 from tcprof.arrays import Bools, Floats, Ints
-from tcprof.frames import KERNEL_KINDS, NVTX_RANGES, PATHS
+from tcprof.frames import DEVICE_TO_HOST, HOST_TO_DEVICE, KERNEL_KINDS, NVTX_RANGES, PATHS
 from tcprof.frames.schema import CATEGORY
 
 KERNEL_ORDER = "step (detected)"  # what the steps are called
 KERNEL_ORDER_DOMAIN = "not NVTX"
 _TEXTS = tuple(column.name for column in NVTX_RANGES.columns if column.dtype == CATEGORY)
-_TO_DEVICE = "host to device"
 _MUCH_LONGER = 1.1
 
 
@@ -42,7 +42,7 @@ class DetectedSteps:
         return instances.assign(gpu_start_ns=start, gpu_end_ns=end)
 
 
-def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame) -> DetectedSteps | None:
+def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame, waits: pd.DataFrame) -> DetectedSteps | None:
     """Detect the steps in the kernels' order on each GPU, of the process with most kernel time, by geometry too."""
     launch = launches_of(launches, activities)
     launched = np.append(launches["start_ns"].to_numpy(), 0)[launch]
@@ -56,7 +56,8 @@ def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame) -> Det
         has_launches = (launch[rows] >= 0).mean() > 0.5
         start = activities["start_ns"].to_numpy()[rows]
         time = np.where(launch[rows] >= 0, launched[rows], start) if has_launches else start
-        one = _detect(activities.iloc[rows], time, thread[rows])
+        waited = waits["end_ns"].to_numpy()[(waits["process"] == process).to_numpy()]
+        one = _detect(activities.iloc[rows], time, thread[rows], waited if has_launches else waited[:0])
         if one is not None:
             before = sum(len(part.ranges) for part in parts)
             parts.append(replace(one, activity=rows[one.activity], step=one.step + before))
@@ -66,14 +67,13 @@ def find_detected_steps(launches: pd.DataFrame, activities: pd.DataFrame) -> Det
     return DetectedSteps(NVTX_RANGES.concat(part.ranges for part in parts), *map(np.concatenate, columns))
 
 
-def _detect(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedSteps | None:
+def _detect(activities: pd.DataFrame, time: Ints, thread: Ints, waits: Ints) -> DetectedSteps | None:
     start, end = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     order = np.lexsort((start, time))
     kernels, other_rows = order[is_kernel[order]], np.flatnonzero(~is_kernel)
-    copies = np.sort(time[(activities["name"] == _TO_DEVICE).to_numpy() & ~is_kernel])
-    after_copy = np.diff(np.searchsorted(copies, time[kernels], side="right"), prepend=0) > 0
-    first, stop = _find_steps(activities.iloc[kernels], (end - start)[kernels].astype(np.float64), after_copy)
+    begins, ends = _find_borders(activities[~is_kernel], time[~is_kernel], waits, time[kernels])
+    first, stop = _find_steps(activities.iloc[kernels], (end - start)[kernels].astype(np.float64), begins, ends)
     if not len(first):
         return None
     follows = np.append(stop[:-1] == first[1:], False)
@@ -108,13 +108,27 @@ def _detect(activities: pd.DataFrame, time: Ints, thread: Ints) -> DetectedSteps
     )
 
 
-def _find_steps(kernels: pd.DataFrame, weight: Floats, starting: Bools) -> tuple[Ints, Ints]:
+def _find_borders(copies: pd.DataFrame, time: Ints, waits: Ints, launched: Ints) -> tuple[Bools, Bools]:
+    """Find the launches that follow a copy to the GPU, and those that follow any copy to or from it, or a wait."""
+    to_gpu, from_gpu = ((copies["name"] == name).to_numpy() for name in (HOST_TO_DEVICE, DEVICE_TO_HOST))
+    either = np.sort(np.append(time[to_gpu | from_gpu], waits))
+    return _follow(np.sort(time[to_gpu]), launched), _follow(either, launched)
+
+
+def _follow(times: Ints, launched: Ints) -> Bools:
+    """Find the launches that are the first after one of some times."""
+    return np.asarray(np.diff(np.searchsorted(times, launched, side="right"), prepend=0) > 0)
+
+
+def _find_steps(kernels: pd.DataFrame, weight: Floats, begins: Bools, ends: Bools) -> tuple[Ints, Ints]:
     names = kernels["name"].cat.codes.to_numpy(np.int64)
     geometry = kernels["launch_geometry"].cat.codes.to_numpy(np.int64)
     classes = pd.factorize(names << 32 | geometry & 0xFFFFFFFF)[0].astype(np.int64)
     total = np.append(0, np.cumsum(weight))
     is_graph = (kernels["kind"] == "graph").to_numpy()
-    both = [find_repetitions(Sequence(codes, names, weight, starting, is_graph)) for codes in (classes, names)]
+    optimizes = [parse_name(text).work == OPTIMIZER for text in kernels["name"].cat.categories]
+    whole = ends | np.array(optimizes, dtype=bool)[names]
+    both = [find_repetitions(Sequence(codes, names, weight, begins, is_graph, whole)) for codes in (classes, names)]
     length = [float(np.median(stop - first)) if len(first) else 0.0 for first, stop in both]
     held_ns = [float((total[stop] - total[first]).sum()) for first, stop in both]
     by_name = length[1] > _MUCH_LONGER * length[0] or (held_ns[1] > held_ns[0] and _MUCH_LONGER * length[1] > length[0])

@@ -10,16 +10,20 @@ from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.arrays import Bools, Floats, Ints, union
+from tcprof.annotate.steps import DOMAIN
+from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu, union
 from tcprof.errors import UsageError
 from tcprof.frames import OPS_DOMAIN, STEPS
 from tcprof.sources import UNNAMED_DOMAIN
-from tcprof.sources.xla import MODULE
+from tcprof.sources.xla import COMPILATION, MODULE
 
 FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
+_FEWEST_NAMED = 3  # instances, where the name says that they are steps
+_STEP = re.compile(r"(?:.*[\W_])?(?:Profiler)?(?:step|iter|iteration)", re.IGNORECASE)
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
 _LEAST_OF_MAIN = 0.02  # of the kernel time of what iterates most, that others have which take turns with it
+_MOSTLY_RANGED = 0.9  # of the GPU's busy time since the first program of XLA: less, and nsys lost ranges
 LEAST_SHARE = 0.5  # of the GPU's busy time between the first and the last instance, that these have to hold
 # Domains that libraries and recorders open ranges in by themselves, and those of which the recording has no name. CCCL
 # (CUB and Thrust), TSL (XLA's runtime, so JAX and TensorFlow), TensorRT and MPI stand in recordings that were read;
@@ -59,37 +63,28 @@ def find_marked_steps(
         host_ns=host,
         gpu_window_ns=window,
         window_active_pct=ordered["tensor_active_mean_pct"],
+        kind=0,
+        role="",
+        slow="",
     )
-    return set_kinds(frame, np.zeros(len(frame), dtype=np.int64))
+    return set_warm_up(frame.reset_index(drop=True), None)
 
 
-def set_kinds(steps: pd.DataFrame, kinds: Ints) -> pd.DataFrame:
-    """Set the kind of each step, and find warm-up among the first ones of each kind."""
-    frame = steps.assign(kind=kinds).reset_index(drop=True)
-    warm_up = np.zeros(len(frame), dtype=bool)
-    for rows in frame.groupby(["gpu", "kind"]).indices.values():
-        for column in ("host_ns", "gpu_window_ns"):
-            warm_up[rows] |= _is_warm_up(frame[column].to_numpy(np.float64)[rows])
-    return _set_warm_up(frame, warm_up)
+def find_step_of_ranges(hierarchy: Hierarchy, steps: pd.DataFrame) -> Ints:
+    """Find the step of one GPU that each range is, or lies in, by its position; of several the last; -1 for none."""
+    inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
+    inside[steps["range"].to_numpy()] = np.arange(len(steps))
+    for rows in hierarchy.levels[1:]:
+        inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
+    return inside
 
 
-def _set_warm_up(steps: pd.DataFrame, warm_up: Bools) -> pd.DataFrame:
-    kind = steps["kind"]
-    counted = (kind == kind.groupby(steps["gpu"]).transform("min")) & ~warm_up
-    return steps.assign(warm_up=warm_up, counted=counted)
-
-
-def steps_of_activities(hierarchy: Hierarchy, attribution: Attribution, gpu: Ints, steps: pd.DataFrame) -> Ints:
-    """Find for each activity the row of the step that it belongs to, of several the last; -1 for none."""
-    step_row = np.full(len(gpu), -1, dtype=np.int64)
-    for number, gpu_steps in steps.groupby("gpu"):
-        inside = np.full(len(hierarchy.ranges), -1, dtype=np.int64)
-        inside[gpu_steps["range"].to_numpy()] = gpu_steps.index
-        for rows in hierarchy.levels[1:]:
-            inside[rows] = np.maximum(inside[rows], inside[hierarchy.parent[rows]])
-        on_gpu = gpu[attribution.activity] == number
-        np.maximum.at(step_row, attribution.activity[on_gpu], inside[attribution.range[on_gpu]])
-    return step_row
+def find_step_of_activities(inside: Ints, attribution: Attribution, on_gpu: Bools) -> Ints:
+    """Find for each activity of a GPU the step that it belongs to, of several the last; -1 for none."""
+    step = np.full(len(on_gpu), -1, dtype=np.int64)
+    pairs = on_gpu[attribution.activity]
+    np.maximum.at(step, attribution.activity[pairs], inside[attribution.range[pairs]])
+    return step
 
 
 def set_outside_steps(
@@ -120,11 +115,11 @@ def _match_paths(paths: pd.DataFrame, name: str) -> list[int]:
 def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> list[int]:
     """Find the path that iterates, with its namesakes, and what takes turns with it; none where nothing does.
 
-    Of the outermost paths with at least 5 instances that hold most of what the GPU does from the first to the last of
-    them, it is that with most time on the GPU. Paths of the default domain come first, and those of programs that XLA
-    compiled last; others of libraries are none, nor are unlike names that were folded into one path; nor is one that
-    holds less than half of all that the GPU does, where another one holds more. Namesakes have the same name at the
-    same depth: steps of epochs that have names.
+    Of the outermost paths with at least 5 instances, or 3 that are called steps, that hold most of what the GPU does
+    from the first to the last of them, it is that with most time on the GPU. Paths of the default domain come first,
+    and those of programs that XLA compiled last, if no ranges of these were lost; others of libraries are none, nor are
+    unlike names that were folded into one path; nor is one that holds less than half of all that the GPU does, where
+    another one holds more. Namesakes have the same name at the same depth: steps of epochs that have names.
     """
     if instances.empty:
         return []
@@ -134,13 +129,18 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     count = instances.groupby([of_kin, "gpu"]).size().groupby(level=0).max()
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
     between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
-    repeated = count.index[(count >= FEWEST) & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     name = paths["name"].groupby(kin).first()
+    is_step = (domain == DOMAIN) | name.str.fullmatch(_STEP)
+    enough = count >= np.where(is_step[count.index], _FEWEST_NAMED, FEWEST)
+    repeated = count.index[enough & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
     most = min(LEAST_SHARE, max(share[programs], default=0.0))
     default = [number for number in programs if not domain[number] and share[number] >= most]
     named = [number for number in programs if domain[number] and share[number] >= most]
-    compiled = [number for number in repeated if name[number].startswith(MODULE)]
+    is_compiled = name.str.startswith(MODULE)
+    compiled = [number for number in repeated if is_compiled[number]]
+    if compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities):
+        compiled = []
     candidates = set(default or named or compiled)
     depths = paths["depth"].to_numpy()
     inside = _find_inner_kin(kin, depths, candidates)
@@ -151,6 +151,16 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHER]
     turns = [] if compiled and main in compiled else _find_turns(instances, of_kin, main, beside, kin, depths)
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
+
+
+def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
+    """Tell whether ranges of what XLA compiled are missing: since the first, the GPU did much that lies in none."""
+    work = rows_of_gpu(activities, int(compiled["gpu"].mode()[0]))
+    windows = rows_of_gpu(compiled, int(work["gpu"].iloc[0])).dropna(subset="gpu_start_ns")
+    start, end = (windows[name].to_numpy(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
+    busy, inside = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy()), open_times(start, end)
+    since = busy.integral(start.min(keepdims=True), busy.end[-1:]).sum()
+    return bool(busy.integral(inside.start, inside.end).sum() < _MOSTLY_RANGED * since)
 
 
 def _find_turns(
@@ -220,21 +230,35 @@ def _is_warm_up(duration: Floats) -> Bools:
     return warm_up
 
 
-def choose_warm_up(steps: pd.DataFrame, warm_up: int | str | None) -> pd.DataFrame:
-    """Set the number of warm-up steps on each GPU, none for ``all``; None keeps the detected ones.
+def set_warm_up(steps: pd.DataFrame, warm_up: int | str | None) -> pd.DataFrame:
+    """Set the warm-up: so many first steps of each GPU, none for ``all``; None finds them by role. Count the rest.
 
     Raises:
         UsageError: It is neither a number, as text or not, nor ``all`` nor None.
     """
     if warm_up is None:
-        return steps
+        is_warm_up = np.zeros(len(steps), dtype=bool)
+        for rows in steps.groupby(["gpu", "kind"]).indices.values():
+            for column in ("host_ns", "gpu_window_ns"):
+                is_warm_up[rows] |= _is_warm_up(steps[column].to_numpy(np.float64)[rows])
+        return count_steady(steps.assign(warm_up=is_warm_up))
     try:
         count = 0 if warm_up == ALL else int(warm_up)
     except ValueError:
         count = -1
     if count < 0:
         raise UsageError(f"there is no warm-up of {warm_up!r}", f"Give a number of steps, 0 or more, or {ALL!r}.")
-    return _set_warm_up(steps, (steps["number"] < count).to_numpy())
+    return count_steady(steps.assign(warm_up=(steps["number"] < count).to_numpy()))
+
+
+def count_steady(steps: pd.DataFrame) -> pd.DataFrame:
+    """Count the steady steps of the first role."""
+    return steps.assign(counted=are_steady(steps) & (steps["kind"] == 0))
+
+
+def are_steady(steps: pd.DataFrame) -> Bools:
+    """Find the steps that figures of their role are over: neither warm-up nor slow."""
+    return np.asarray(~steps["warm_up"].to_numpy(bool) & (steps["slow"] == "").to_numpy(bool))
 
 
 def counted_paths(steps: pd.DataFrame) -> list[str]:
@@ -243,18 +267,9 @@ def counted_paths(steps: pd.DataFrame) -> list[str]:
     return sorted((steps if counted.empty else counted)["path"].astype(str).unique())
 
 
-def name_kin(steps: pd.DataFrame) -> "pd.Series[str]":
-    """Return the innermost name of each step's path: steps of named epochs are kin."""
-    return steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1]
-
-
 def find_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
-    """Find the instances that are, or lie by CPU time in, a step that does not count.
-
-    These are warm-up steps, and steps of another kind than the first one of their path.
-    """
-    first_kind = steps.groupby(["gpu", "path"])["kind"].transform("min")
-    is_out = (steps["warm_up"] | (steps["kind"] != first_kind)).to_numpy()
+    """Find the instances that are, or lie by CPU time in, a warm-up or slow step: no figure of their path has them."""
+    is_out = ~are_steady(steps)
     is_left_out = np.zeros(len(instances), dtype=bool)
     names = ("gpu", "range", "host_start_ns", "host_end_ns")
     gpu, range_row, start, end = (instances[name].to_numpy() for name in names)
@@ -269,8 +284,8 @@ def find_left_out(instances: pd.DataFrame, steps: pd.DataFrame) -> Bools:
 
 
 def are_counted(launched: pd.DataFrame, steps: pd.DataFrame) -> Bools:
-    """Find the launches in counted steps; all, where nothing iterates."""
-    if steps.empty:
+    """Find the launches in counted steps; all, where none counts."""
+    if not steps["counted"].any():
         return np.ones(len(launched), dtype=bool)
     is_counted = np.append(steps["counted"].to_numpy(bool), False)  # -1, for none, is the last
     return np.asarray(is_counted[launched["step"].to_numpy()])

@@ -38,6 +38,7 @@ class Sequence:
     weight: Floats
     starting: Bools  # elements that may begin a repetition
     several: Bools  # elements that stand for several unknown things
+    whole: Bools  # elements that a step has, and its layers have not: an optimizer, or what follows a copy or a wait
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,29 @@ def _is_mixed(sequence: Sequence, period: _Period) -> bool:
 
 
 def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
-    """Tell whether the longer period repeats most of what the shorter one does not, and that is something else."""
+    """Tell whether the longer period repeats most of what the shorter one does not, and that is something else.
+
+    Where nothing shows that the shorter one is a whole step, anything more will do.
+    """
     if long.length < 2 * short.length:
         return long.cover > short.cover
     repeated, weight = _find_repeated(short), sequence.weight
     added = _find_repeated(long) & ~repeated
     gain, missing = weight[added].sum(), weight[~repeated].sum()
+    if not _is_whole(sequence, short):
+        return bool(gain > 0 and long.cover >= short.cover)
     if gain < max(_LEAST_GAIN * weight.sum(), _HALF * missing):
         return False
     is_repeated = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
     is_repeated[sequence.elements[repeated]] = True
     return short.cover < _STANDS_ALONE or bool(weight[added & is_repeated[sequence.elements]].sum() < _HALF * gain)
+
+
+def _is_whole(sequence: Sequence, period: _Period) -> bool:
+    """Tell whether most repetitions hold what a step has once: see ``Sequence.whole``."""
+    first = _find_anchors(period)
+    total = np.append(0, np.cumsum(sequence.whole))
+    return bool((total[np.minimum(first + period.length, len(sequence.whole))] > total[first]).mean() >= _HALF)
 
 
 def _list_periods(sequence: Sequence) -> Iterator[_Period]:

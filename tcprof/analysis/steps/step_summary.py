@@ -12,7 +12,7 @@ from tcprof.frames import STEP_SUMMARY, STEPS
 from tcprof.sources import Samples
 
 _RENEWED_NS = 100_000_000  # how long NVML keeps a value of power, as measured on H200s
-_LONG, _VERY_LONG = 2.0, 10.0  # times the median from one step to the next
+_LONG = 2.0  # times the median from one step to the next
 
 
 def measure_steps(steps: pd.DataFrame, activities: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -55,9 +55,7 @@ def time_followed_steps(steps: pd.DataFrame, activities: pd.DataFrame, gpu: int)
 
 
 def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Ints) -> Bools:
-    """Tell whether the next step follows each interval on a GPU, without something else between.
-
-    Something else is other work, such as a test pass, or nothing for very long, such as the start of a loader.
+    """Tell whether the next step follows each interval on a GPU, without other work between, such as a test pass.
 
     Args:
         number: Numbers of the steps; intervals are in order.
@@ -74,8 +72,7 @@ def are_followed(number: Ints, kind: Ints, start: Floats, end: Floats, work: Int
         usual[rows] = np.nanmedian(np.append(period[rows], end[rows[-1]] - start[rows[-1]]))
         usually_between[rows] = np.median(between[rows])  # such as the copy of each batch
     has_other_work = between > usually_between
-    is_long = (period > _VERY_LONG * usual) | ((period > _LONG * usual) & has_other_work)
-    return np.asarray((period > 0) & ~is_long)
+    return np.asarray((period > 0) & ~((period > _LONG * usual) & has_other_work))
 
 
 def _mean_active(samples: pd.DataFrame, start: Ints, end: Ints) -> Floats:

@@ -104,30 +104,41 @@ def compute_timeline(start: Ints, end: Ints, time_class: Ints) -> StepFunction:
     return StepFunction(begin, np.append(begin[1:], times[-1:]), value[first].astype(np.float64))
 
 
-def account_for_time(
-    activities: pd.DataFrame, time_class: Ints, instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
-) -> pd.DataFrame:
-    """Sum time by class over the whole capture, and in each path without warm-up; ``windows`` are of the GPU."""
+def classify_time(activities: pd.DataFrame, time_class: Ints) -> dict[int, StepFunction]:
+    """Classify every moment of each GPU, see ``compute_timeline``."""
     gpu_of, start, end = (activities[name].to_numpy() for name in ("gpu", "start_ns", "end_ns"))
     timelines = {}
     for gpu in np.unique(gpu_of).tolist():
         is_on_gpu = gpu_of == gpu
         rows = slice(None) if is_on_gpu.all() else is_on_gpu  # all without a copy
         timelines[gpu] = compute_timeline(start[rows], end[rows], time_class[rows])
+    return timelines
+
+
+def account_for_time(
+    timelines: dict[int, StepFunction], instances: pd.DataFrame, paths: pd.DataFrame, windows: Windows
+) -> pd.DataFrame:
+    """Sum time by class over the whole capture, and in each path without what is left out.
+
+    Args:
+        timelines: See ``classify_time``.
+        windows: Those of the instances on the GPU.
+    """
     gpus = np.array(list(timelines), dtype=np.int64)
     first = np.array([timeline.start[0] for timeline in timelines.values()], dtype=np.int64)
     last = np.array([timeline.end[-1] for timeline in timelines.values()], dtype=np.int64)
-    sums = _sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
+    sums = sum_classes(Windows(np.arange(len(gpus)), gpus, first, last), len(gpus), timelines)
     capture = pd.DataFrame({"gpu": gpus, "instance_count": 1, **WHOLE_CAPTURE, **sums})
     group, groups = group_by_path(instances, paths)
-    sums = _sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
+    sums = sum_classes(united_windows(group, groups["gpu"].to_numpy(), windows), len(groups), timelines)
     count = np.bincount(group[group >= 0], minlength=len(groups))
     per_path = pd.DataFrame({**groups, "instance_count": count, **sums}, groups.index)
     rows = TIMELINE.concat([TIMELINE.conform(capture), TIMELINE.conform(per_path)])
     return rows.sort_values("gpu", kind="stable", ignore_index=True)
 
 
-def _sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
+def sum_classes(windows: Windows, groups: int, timelines: dict[int, StepFunction]) -> dict[str, Floats]:
+    """Sum time by class in each group of windows, over all GPUs."""
     sums = {name: np.zeros(groups) for name in TIME_CLASSES}
     for gpu, timeline in timelines.items():
         rows = np.flatnonzero(windows.gpu == gpu)

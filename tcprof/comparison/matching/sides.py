@@ -14,7 +14,7 @@ from tcprof.analysis.kernels.untraced import hide_idle
 from tcprof.analysis.observed import is_same_recording
 from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.sampling import tensor_functions
-from tcprof.analysis.steps.marked_steps import counted_paths, find_left_out, find_marked_steps
+from tcprof.analysis.steps.marked_steps import are_steady, counted_paths, find_left_out, find_marked_steps
 from tcprof.analysis.steps.step_summary import measure_steps, summarize_steps
 from tcprof.errors import UsageError
 from tcprof.frames import KINDS
@@ -229,8 +229,8 @@ def join_kinds(side: Side) -> Side:
 def _join_kinds(analysis: Analysis) -> Analysis:
     steps = analysis.steps
     is_step = steps["path"].isin(counted_paths(steps))
-    counted = is_step & ~steps["warm_up"]
-    if (counted == steps["counted"]).all():
+    counted = is_step & are_steady(steps)
+    if (counted == steps["counted"]).all() or not steps["counted"].any():
         return analysis
     steps = steps.assign(counted=counted, kind=steps["kind"].where(~is_step, 0))
     left_out = find_left_out(analysis.instances, steps)

@@ -45,7 +45,6 @@ from tcprof.sources.xla import DOMAIN as XLA
 _DOMAINS = ["", OPS_DOMAIN, XLA]
 _OF_XLA = _DOMAINS.index(XLA)
 _OF_AMD = re.compile(r"hip[A-Z]|Cijk_|.*\.kd$")  # calls of ROCm, kernels of its BLAS, and as its tracer names them
-_WAIT = "Synchronize"
 _WINDOW_END = "Record Window End"
 _COPY = re.compile(r"Memcpy (?P<way>[HDP]to[HDP])(?: \((?P<source>\w+) -> (?P<target>\w+)\))?")
 _WAYS = {"HtoD": HOST_TO_DEVICE, "DtoH": DEVICE_TO_HOST, "DtoD": DEVICE_TO_DEVICE, "PtoP": "peer to peer"}
@@ -269,13 +268,19 @@ class KinetoTrace(Source):
 
     def waits(self) -> pd.DataFrame:
         """The calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+        return self._list_calls("Synchronize")
+
+    def setup_calls(self) -> pd.DataFrame:
+        """The calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        return self._list_calls("Load", "Malloc", "Alloc", "Free")
+
+    def _list_calls(self, *parts: str) -> pd.DataFrame:
         calls = self._events.calls
         columns = {name: calls[name] for name in ("process", "thread")}
         columns["name"] = self._events.names.categorical(calls["name"])
         frame = self._conform(WAITS, columns, calls["start"], end_ns=calls["end"])
-        return WAITS.conform(
-            frame[frame["name"].isin([name for name in frame["name"].cat.categories if _WAIT in name])]
-        )
+        called = [name for name in frame["name"].cat.categories if any(part in name for part in parts)]
+        return WAITS.conform(frame[frame["name"].isin(called)])
 
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the trace; None where this is unknown."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
-from sqlalchemy import ColumnElement, Select, Table, func, select, union_all
+from sqlalchemy import ColumnElement, Select, Table, func, or_, select, union_all
 
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
@@ -150,13 +150,13 @@ def read_launches(database: Database) -> pd.DataFrame:
     return API_CALLS.conform(pd.DataFrame(columns, copy=False))
 
 
-def read_waits(database: Database) -> pd.DataFrame:
-    """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
+def read_calls(database: Database, *patterns: str) -> pd.DataFrame:
+    """The API calls of such names, with the columns of ``tcprof.frames.WAITS``."""
     calls = schema.API_CALLS
     if not database.has_column(calls, "nameId"):
         return WAITS.empty()
     columns = ("start", "end", "globalTid", "nameId")
-    found = database.read(Query(calls, required=columns, where=_is_called("%Synchronize%")))
+    found = database.read(Query(calls, required=columns, where=or_(*map(_is_called, patterns))))
     codes, ids = pd.factorize(found["nameId"])
     texts = database.strings(ids)
     order = np.argsort(found["start"], kind="stable")

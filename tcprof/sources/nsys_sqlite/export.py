@@ -23,7 +23,7 @@ from tcprof.identity import Identity, alias_of, identify_launch
 from tcprof.nsys import schema
 from tcprof.sources import Clean, InvalidValues, Recording, Samples
 from tcprof.sources.nsys_sqlite.database import Columns, Database, texts
-from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_launches, read_waits
+from tcprof.sources.nsys_sqlite.events import count_lost_launches, read_activities, read_calls, read_launches
 from tcprof.sources.nsys_sqlite.nvtx import read_marks, read_ranges
 from tcprof.sources.nsys_sqlite.power import read_power
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
@@ -34,6 +34,7 @@ LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
 _GPU_TEXTS = ("name", "chipName", "uuid", "busLocation")
 _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
+_SETUP_CALLS = ("cu%Load%", "cu%Malloc%", "cu%Alloc%", "cu%Free%", "cuMemCreate%", "cuMemMap%")
 _UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
 
@@ -116,7 +117,11 @@ class NsysExport:
 
     def waits(self) -> pd.DataFrame:
         """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
-        return read_waits(self._database)
+        return read_calls(self._database, "%Synchronize%")
+
+    def setup_calls(self) -> pd.DataFrame:
+        """The API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
+        return read_calls(self._database, *_SETUP_CALLS)
 
     def lost_launches(self) -> int | None:
         """Launches of kernels whose kernels are not in the recording; None where this is unknown."""

@@ -281,12 +281,13 @@ def _mark_warm_up(figure: PlotlyFigure, steps: pd.DataFrame) -> None:
 # The most important first: where a terminal is narrow, the last of these leaves first.
 _KIND_COLUMNS = (
     *("share_pct", "step_time_ns", "step_count", "tokens_per_second", "tensor_active_mean_pct", "gpu_idle_pct"),
-    *("kernel_count", "tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "warm_up_count"),
+    *("kernel_count", "tensor_kernel_share_pct", "kernel_ns", "dram_pct", "flop_per_byte", "step_p10_ns"),
+    *("step_p90_ns", "slow_count", "warm_up_count"),
 )
 
 
 def list_kind_tables(analysis: Analysis) -> list[Table]:
-    """List the kinds of each GPU, the one that figures are of first; only figures that are known."""
+    """List the roles of each GPU, the one that figures are of first; only figures that are known."""
     tables = []
     for gpu in analysis.kinds["gpu"].unique().tolist():
         rows = list_kinds(analysis, gpu)
@@ -297,5 +298,5 @@ def list_kind_tables(analysis: Analysis) -> list[Table]:
             for row in rows.to_dict("records")
         ]
         if listed:
-            tables.append(make_table(analysis, gpu, "Kinds of steps on", "Kind", headings, listed))
+            tables.append(make_table(analysis, gpu, "Roles of steps on", "Role", headings, listed))
     return tables

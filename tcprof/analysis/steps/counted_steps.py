@@ -1,0 +1,104 @@
+"""The steps of a recording, with the role of each, and which of them figures are over."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.ranges.projection import Attribution, Hierarchy, launches_of
+from tcprof.analysis.steps.detected_steps import KERNEL_ORDER
+from tcprof.analysis.steps.marked_steps import (
+    ALL,
+    LEAST_SHARE,
+    count_steady,
+    find_marked_steps,
+    find_step_of_activities,
+    find_step_of_ranges,
+    set_warm_up,
+)
+from tcprof.analysis.steps.roles import StepContents
+from tcprof.analysis.steps.slow_steps import find_slow_steps
+from tcprof.analysis.steps.step_summary import measure_steps, time_followed_steps
+from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu
+from tcprof.frames import KERNEL_KINDS
+from tcprof.sources.xla import COMPILATION
+
+
+def count_steps(
+    instances: pd.DataFrame,
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    activities: pd.DataFrame,
+    samples: pd.DataFrame,
+    api_calls: pd.DataFrame,
+    setup_calls: pd.DataFrame,
+    step: str | list[int],
+    warm_up: int | str | None,
+) -> tuple[pd.DataFrame, Ints]:
+    """Count steps, with role, warm-up and slowness of each; and find each activity's row of its step, -1 for none.
+
+    On each GPU the role with most time is the first, those that occur but once follow the others.
+
+    Args:
+        setup_calls: See ``Source.setup_calls``.
+        step: The path, or rows of paths, see ``find_marked_steps``.
+        warm_up: See ``set_warm_up``.
+    """
+    steps = measure_steps(find_marked_steps(instances, hierarchy.paths, activities, step), activities, samples)
+    step_of, contents = _find_contents(steps, hierarchy, attribution, activities, api_calls)
+    for held in contents:
+        roles, rows = held.name_roles(), held.steps.index
+        steps.loc[rows, "role"] = roles
+        steps.loc[rows, "kind"] = _rank_roles(roles, held.steps["gpu_window_ns"].fillna(0).to_numpy(np.float64))
+    steps = set_warm_up(steps, warm_up)
+    compiling = hierarchy.ranges[(hierarchy.ranges["name"] == COMPILATION).to_numpy()]
+    calls = pd.concat([setup_calls, compiling[["name", "start_ns", "end_ns"]]]).astype({"name": "category"})
+    for held in contents if warm_up != ALL else ():
+        of_gpu = steps.loc[held.steps.index]
+        gpu = int(of_gpu["gpu"].iloc[0])
+        followed = time_followed_steps(steps, activities, gpu).set_index("number")
+        lengths = followed["step_ns"].fillna(followed["gpu_window_ns"]).reindex(of_gpu["number"]).to_numpy()
+        slow = find_slow_steps(replace(held, steps=of_gpu), lengths, rows_of_gpu(activities, gpu), calls)
+        steps.loc[of_gpu.index, "slow"] = slow
+    steps = count_steady(steps)
+    return steps.assign(counted=steps["counted"] & ~_are_sparse(steps, activities)), step_of
+
+
+def _are_sparse(steps: pd.DataFrame, activities: pd.DataFrame) -> Bools:
+    """Find detected steps of GPUs that do something else, or nothing, most of the time: no figure covers these."""
+    times = activities.groupby("gpu")
+    span = times["end_ns"].max() - times["start_ns"].min()
+    share = steps["gpu"].map(steps.groupby("gpu")["gpu_window_ns"].sum() / span)
+    return np.asarray((steps["path"] == KERNEL_ORDER) & (share < LEAST_SHARE))
+
+
+def _find_contents(
+    steps: pd.DataFrame,
+    hierarchy: Hierarchy,
+    attribution: Attribution,
+    activities: pd.DataFrame,
+    api_calls: pd.DataFrame,
+) -> tuple[Ints, list[StepContents]]:
+    """Find the step that each activity belongs to, and what the steps of each GPU hold."""
+    step_of = np.full(len(activities), -1, dtype=np.int64)
+    is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
+    thread = np.append(api_calls["thread"].to_numpy(), -1)[launches_of(api_calls, activities)]
+    contents = []
+    for gpu, of_gpu in steps.groupby("gpu"):
+        inside = find_step_of_ranges(hierarchy, of_gpu)
+        step = find_step_of_activities(inside, attribution, (activities["gpu"] == gpu).to_numpy())
+        step_of = np.where(step >= 0, of_gpu.index.to_numpy()[step], step_of)
+        rows = np.flatnonzero((step >= 0) & is_kernel)
+        contents.append(StepContents(of_gpu, activities.iloc[rows], step[rows], thread[rows], hierarchy, inside))
+    return step_of, contents
+
+
+def _rank_roles(roles: npt.NDArray[np.object_], window: Floats) -> Ints:
+    """Number roles in order of their time, those that occur once behind the others."""
+    names, group = np.unique(roles.astype(str), return_inverse=True)
+    often = np.bincount(group)
+    order = np.lexsort((-np.bincount(group, window), often == 1))
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    return rank[group]

@@ -1,0 +1,156 @@
+"""Roles of steps: what a step is for, never what size it has, which kernels a library picked, or how long it took.
+
+A role is the name of a range, the model that the annotation saw called in it, and the phase: training, which has a
+backward pass or an optimizer, or evaluation, which has neither; prefill and decode where a model generates.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tcprof.analysis.kernels.names import OPTIMIZER, parse_name
+from tcprof.analysis.kernels.patterns import count_threads
+from tcprof.analysis.ranges.nesting import SEPARATOR
+from tcprof.analysis.ranges.projection import Hierarchy
+from tcprof.annotate.steps import DOMAIN, FORWARD, INFERENCE, NAMES
+from tcprof.arrays import Bools, Ints
+from tcprof.frames import OPS_DOMAIN
+
+TRAINING, EVALUATION, PREFILL, DECODE = "training", "evaluation", "prefill", "decode"
+_BACKWARD = re.compile(r"backward|bwd|bprop|dgrad|wgrad|_grad\b|Grad", re.IGNORECASE)  # in names of kernels and ranges
+_OF_SEQUENCES = ("attention", "softmax")  # work of models that generate; its size grows with the cache
+_LOSS = re.compile(r"Loss\d*$")  # modules that several models may be trained with
+_NUMBER = re.compile(r"\d+")
+_Texts = npt.NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class StepContents:
+    """The steps of one GPU, in order, with what each holds."""
+
+    steps: pd.DataFrame
+    kernels: pd.DataFrame  # those in steps, see ``tcprof.frames.ACTIVITIES``
+    step: Ints  # the step of each of these
+    thread: Ints  # the thread that launched each of these, -1 where that is unknown
+    hierarchy: Hierarchy
+    step_of_range: Ints  # the step that each range lies in, or is; -1 for none
+
+    def name_roles(self) -> _Texts:
+        """Name the role of each step."""
+        path = self.steps["path"].astype(str)
+        kin = path.str.replace(_NUMBER, "*", regex=True)
+        last = path.str.rsplit(SEPARATOR, n=1).str[-1]
+        is_ambiguous = kin.groupby(last).transform("nunique") > 1
+        role, models = np.where(is_ambiguous, kin, last).astype(object), self._models
+        for index in kin.groupby(kin).indices.values():
+            role[index] = self._name_phases(index, role[index])
+            if len(pd.unique(models[index])) > 1:
+                role[index] += " of " + models[index]
+        return np.asarray(role, dtype=object)
+
+    def _name_phases(self, index: Ints, names: _Texts) -> _Texts:
+        """Name the phases of steps of one name, where there are several."""
+        trains = (self._has_backward | self._has_optimizer)[index]
+        phase, has_work = self._phases_of_generation[index], self._launch_count[index] > 0
+        if trains.any():
+            # Without a backward pass that shows, steps that lack the optimizer may accumulate gradients.
+            is_mixed = self._has_backward[index].any() and (~trains & has_work).any()
+            return np.where(trains | ~has_work, TRAINING, EVALUATION).astype(object) if is_mixed else names
+        is_known = phase != ""
+        return np.where(is_known, phase, names) if is_known.any() else self._split_by_queries(index, names)
+
+    def _split_by_queries(self, index: Ints, names: _Texts) -> _Texts:
+        """Name prefill and decode: many queries, each time followed by several steps of one."""
+        threads, kernel_ns = self._sums[index].T
+        if not self._has(self.works_on(_OF_SEQUENCES))[index].all():
+            return names
+        many = threads >= 2 * threads.min()
+        if not many.any() or (many[1:] & many[:-1]).any() or 2 * many.sum() > (~many).sum():
+            return names
+        is_more = kernel_ns[many].min() > np.median(kernel_ns[~many])
+        return np.where(many, PREFILL, DECODE).astype(object) if is_more else names
+
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.float64]:
+        """Threads of all work that does not grow with a cache, and kernel time, of each step."""
+        geometry = self.kernels["launch_geometry"].cat
+        per_category = np.array([count_threads(str(text)) for text in geometry.categories], dtype=np.float64)
+        threads = np.nan_to_num(np.append(per_category, np.nan)[geometry.codes])
+        threads[self.works_on((*_OF_SEQUENCES, "copies and casts"))] = 0
+        length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
+        return np.stack([np.bincount(self.step, each, len(self.steps)) for each in (threads, length)], axis=1)
+
+    @cached_property
+    def _launch_count(self) -> Ints:
+        return np.bincount(self.step, minlength=len(self.steps))
+
+    def _has(self, chosen: Bools) -> Bools:
+        has: Bools = np.bincount(self.step, chosen, minlength=len(self.steps)) > 0
+        return has
+
+    def works_on(self, works: tuple[str, ...]) -> Bools:
+        """Find the kernels that do such work, see ``parse_name``."""
+        names = self.kernels["name"].cat
+        return np.array([parse_name(text).work in works for text in names.categories], dtype=bool)[names.codes]
+
+    @cached_property
+    def _has_optimizer(self) -> Bools:
+        return self._has(self.works_on((OPTIMIZER,)))
+
+    @cached_property
+    def _has_backward(self) -> Bools:
+        """Find the steps with a range or kernels of a backward pass, or launches of a second thread, as autograd's."""
+        names, ranges = self.kernels["name"].cat, self.hierarchy.ranges
+        is_backward = np.array([bool(_BACKWARD.search(text)) for text in names.categories], dtype=bool)[names.codes]
+        first = np.full(len(self.steps), np.iinfo(np.int64).max)
+        np.minimum.at(first, self.step, self.thread)
+        by_kernels = self._has(is_backward | ((first[self.step] >= 0) & (self.thread > first[self.step])))
+        texts = ranges["name"].cat
+        is_named = np.array([bool(_BACKWARD.search(str(text))) for text in texts.categories], dtype=bool)[texts.codes]
+        rows = np.flatnonzero(is_named & (ranges["domain"] != OPS_DOMAIN).to_numpy() & (self.step_of_range >= 0))
+        return np.asarray(by_kernels | (np.bincount(self.step_of_range[rows], minlength=len(self.steps)) > 0))
+
+    @cached_property
+    def _children(self) -> tuple[Ints, Ints, _Texts]:
+        """List the annotation's ranges in steps: row, whether it lies in the step itself, and name."""
+        is_ours = (self.hierarchy.ranges["domain"] == DOMAIN).to_numpy() & (self.step_of_range >= 0)
+        rows = np.flatnonzero(is_ours)
+        own = self.steps["range"].to_numpy()[self.step_of_range[rows]]
+        names = self.hierarchy.ranges["name"].astype(str).to_numpy(dtype=object)
+        return rows, self.hierarchy.parent[rows] == own, names[rows]
+
+    @property
+    def _models(self) -> _Texts:
+        """Name the model that the annotation saw called in each step: steps that share one have one name."""
+        rows, is_child, names = self._children
+        above = np.append(self.hierarchy.ranges["name"].astype(str).to_numpy(dtype=object), "")
+        is_called = is_child | (above[self.hierarchy.parent[rows]] == FORWARD)
+        is_model = np.array([name not in NAMES and not _LOSS.search(name) for name in names], dtype=bool)
+        called = pd.DataFrame({"step": self.step_of_range[rows], "model": names})[is_called & is_model]
+        group = {model: model for model in called["model"].unique()}
+        for together in {tuple(dict.fromkeys(models)) for _, models in called.groupby("step")["model"]}:
+            joined = {group[model] for model in together}
+            group = {model: min(joined) if name in joined else name for model, name in group.items()}
+        found = np.full(len(self.steps), "", dtype=object)
+        found[called["step"].to_numpy()] = called["model"].map(group).to_numpy()
+        return np.where(found == "", min(group.values(), default=""), found)
+
+    @cached_property
+    def _phases_of_generation(self) -> _Texts:
+        """Name prefill and decode of models that the annotation saw calling themselves again and again.
+
+        Between its calls such a model has a range of its own; the first of its steps begins with one.
+        """
+        rows, is_child, names = self._children
+        begin = np.full((2, len(self.steps)), np.inf)
+        model = self.steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1].str.removeprefix(f"{INFERENCE} ")
+        own = model.to_numpy(dtype=object)[self.step_of_range[rows]]
+        start = self.hierarchy.ranges["start_ns"].to_numpy()[rows]
+        for number, chosen in enumerate((names == own, names == FORWARD)):
+            np.minimum.at(begin[number], self.step_of_range[rows[is_child & chosen]], start[is_child & chosen])
+        phase = np.where(begin[0] < begin[1], PREFILL, DECODE).astype(object)
+        return np.where(np.isfinite(begin[0]), phase, "")

@@ -1,0 +1,246 @@
+"""Roles of steps: what a step is for, never its size or kernels; figures are of one, without its slow steps."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import TraceBuilder
+
+import tcprof
+from tcprof.annotate.steps import DOMAIN
+from tcprof.findings import judge
+from tcprof.frames import HISTORY_RUNS, SLOW_PATH
+from tcprof.history.figures import list_points
+from tcprof.views.history import view_run
+
+DECODE = {"gemv": (400, 8), "attention": (100, 4), "norm": (100, 2)}  # of each kernel its time in ns and its blocks
+PREFILL = {"gemm": (3_000, 64), "attention": (500, 256), "norm": (500, 128)}
+TRAIN = {"gemm": (900, 64), "backward": (1_800, 64), "adam": (400, 32)}
+ACCUMULATE = {name: TRAIN[name] for name in ("gemm", "backward")}
+EVALUATE = {"gemm": (900, 64)}
+TUNE = {**TRAIN, **{f"gemm candidate {number}": (2_000, 64) for number in range(9)}}
+GENERATE = ([PREFILL] + [DECODE] * 9) * 3
+
+
+def loop(steps, trace=None, slow=(), name="step", calls=None, gap=100):
+    """Ranges of one name, each with the kernels given, one after the other; those of some numbers take longer.
+
+    ``calls`` has the name of the API call that each of some steps makes in a gap of 20 µs amid its kernels.
+    """
+    trace, start = trace or TraceBuilder().gpu(), 0
+    for number, kernels in enumerate(steps):
+        first, factor = start, 5 if number in slow else 1
+        start += 50
+        for kernel, (length, blocks) in kernels.items():
+            trace.kernel(kernel, start, start + factor * length, launched=first + 1, gridX=blocks)
+            start += factor * length
+            if number in (calls or {}) and kernel == next(iter(kernels)):
+                if calls[number]:
+                    trace.launch(start + 100, 10_000 + number, returned=start + 300, name=calls[number])
+                start += 20_000
+        trace.range(name, first, start)
+        start += gap
+    return trace
+
+
+def sized(steps, factors):
+    """The same steps, each with so much more work."""
+    scale = zip(steps, factors, strict=True)
+    return [{name: (int(f * ns), int(f * size)) for name, (ns, size) in step.items()} for step, f in scale]
+
+
+LENGTHS = 1 + np.arange(40) * 17 % 41 / 41
+
+
+@pytest.fixture
+def read(tmp_path):
+    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options})
+
+
+@pytest.mark.parametrize(
+    ("steps", "counts"),
+    [
+        pytest.param(sized([TRAIN] * 40, LENGTHS), {"step": 40}, id="padded text"),
+        pytest.param([TRAIN] * 20 + sized([TRAIN], [0.2]), {"step": 21}, id="smaller last batch"),
+        pytest.param(sized([EVALUATE] * 40, [1, 1, 1, 4] * 10), {"step": 40}, id="buckets"),
+        pytest.param(sized([DECODE] * 40, LENGTHS), {"step": 40}, id="encoder"),
+        pytest.param([TRAIN, {"sm80 gemm": (800, 32), "backward": (1_500, 9)}] * 9, {"step": 18}, id="algorithms"),
+        pytest.param([TRAIN] * 5 + [ACCUMULATE] + [TRAIN] * 5, {"step": 11}, id="optimizer left out once"),
+        pytest.param([*[ACCUMULATE] * 3, TRAIN] * 5, {"step": 20}, id="gradient accumulation"),
+        pytest.param([{"gemm": (900, 9), "adam": (9, 9)}, EVALUATE] * 9, {"step": 18}, id="no backward to see"),
+        pytest.param([TRAIN, *[{**TRAIN, "log": (50, 1)}] * 2] * 6, {"step": 18}, id="logged value"),
+        pytest.param(([TRAIN] * 10 + [EVALUATE] * 2) * 4, {"training": 40, "evaluation": 8}, id="evaluation"),
+        pytest.param(GENERATE, {"decode": 27, "prefill": 3}, id="generation"),
+        pytest.param(([EVALUATE] * 9 + [{"softmax": (100, 8)}]) * 4, {"step": 40}, id="last batch of an evaluation"),
+    ],
+)
+def test_a_role_is_what_a_step_is_for(read, steps, counts):
+    analysis = read(loop(steps), warm_up="all")
+    assert analysis.kinds.set_index("name")["step_count"].to_dict() == counts
+    assert analysis.kinds["share_pct"].sum() == pytest.approx(100)
+    assert analysis.ranges.set_index("path").loc["step", "instance_count"] == len(steps)
+
+
+def test_figures_of_roles(read):
+    kinds = read(loop(GENERATE)).kinds.set_index("name")
+    assert kinds["kernel_ns"].to_dict() == {"decode": 600, "prefill": 4_000}
+    assert kinds["step_time_ns"].tolist() == kinds["step_p90_ns"].tolist() == [750, 4_150]
+    # 50 ns before the first kernel, and 100 after the last one, of each but the last, which nothing follows.
+    all_steps_ns = 27 * 750 - 150
+    assert kinds["gpu_idle_pct"].tolist() == pytest.approx([100 * 26 * 150 / all_steps_ns, 100 * 150 / 4_150])
+    assert kinds["tokens_per_second"].tolist() == pytest.approx([27e9 / all_steps_ns, float("nan")], nan_ok=True)
+
+
+def test_the_spread_of_a_role_is_known(read):
+    kinds = read(loop(sized([TRAIN] * 40, LENGTHS)), warm_up="all").kinds
+    assert kinds["step_p10_ns"].item() < 0.8 * kinds["step_time_ns"].item()
+    assert kinds["step_p90_ns"].item() > 1.2 * kinds["step_time_ns"].item()
+
+
+def annotated(models, generates=False):
+    """Steps of the annotation, each with the call of a model; before some of them the model's own range."""
+    trace = TraceBuilder().gpu()
+    for number, model in enumerate(models):
+        start = 1_000 * number
+        name = f"inference {model}" if generates else "step"
+        trace.range(name, start, start + 990, domain=DOMAIN, start_end=True)
+        called = start + 100
+        trace.range("forward", called, start + 800, domain=DOMAIN, start_end=True)
+        trace.range(model, called + 1, start + 790, domain=DOMAIN)
+        if generates:  # what it does between its calls, after each, and before the first of each generation
+            trace.range(model, start + 810, start + 980, domain=DOMAIN)
+            if number % 10 == 0:
+                trace.range(model, start + 10, start + 90, domain=DOMAIN)
+        trace.kernel("gemm", start + 200, start + 700, launched=called + 50)
+    return trace
+
+
+def test_the_annotation_tells_prefill_from_decode(read):
+    analysis = read(annotated(["Llama"] * 30, generates=True))
+    assert analysis.steps["role"].tolist() == (["prefill"] + ["decode"] * 9) * 3
+
+
+@pytest.mark.parametrize(
+    ("models", "roles"),
+    [
+        (["A"] * 9 + ["B"] * 6, {"step of A": 9, "step of B": 6}),
+        (["A"] * 9 + ["CrossEntropyLoss"] * 6, {"step": 15}),
+    ],
+)
+def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles, read):
+    assert read(annotated(models), warm_up="all").steps["role"].value_counts().to_dict() == roles
+
+
+def test_a_gan_has_one_role(read):
+    trace = annotated(["Generator"] * 12)
+    for number in range(12):
+        trace.range("Discriminator", 1_000 * number + 801, 1_000 * number + 850, domain=DOMAIN)
+    assert read(trace).kinds["name"].tolist() == ["step"]
+
+
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        ("cuLibraryLoadData", "loads kernels"),
+        ("cudaMalloc_v3020", "allocates memory"),
+        ("cudaFree_v3020", "allocates memory"),
+        ("cudaStreamIsCapturing_v10000", "stalls"),
+        (None, "stalls"),
+    ],
+)
+def test_a_slow_step_is_in_no_figure_and_its_cause_is_named(call, cause, read):
+    steps = sized([TRAIN] * 40, LENGTHS)
+    analysis = read(loop(steps, calls={17: call, 29: call}), kernels=True)
+    assert analysis.steps["slow"].tolist() == [cause if number in (17, 29) else "" for number in range(40)]
+    kinds, summary = analysis.kinds.iloc[0], analysis.step_summary.iloc[0]
+    assert kinds["slow_count"] == 2
+    assert kinds["slow_ns"] == pytest.approx(2 * 20_000, rel=0.2)
+    assert summary["total_ns"] / summary["step_count"] < 1.1 * summary["step_ns"]
+    assert analysis.ranges.set_index("path").loc["step", "instance_count"] == summary["step_count"]
+    by_path = analysis.kernels_by_path.groupby("path")["launch_count"].sum()
+    assert by_path[SLOW_PATH] == 6
+    assert by_path.sum() == 120
+    assert not (read(loop(steps, calls={17: call}), warm_up="all").steps["slow"] != "").any()
+
+
+def test_allocations_that_usual_steps_make_are_no_cause(read):
+    assert not (read(loop([TRAIN] * 12, calls=dict.fromkeys(range(12), "cudaMalloc"))).steps["slow"] != "").any()
+
+
+def test_a_wait_of_each_fourth_step_is_usual(read):
+    analysis = read(loop([TRAIN] * 40, calls=dict.fromkeys(range(3, 40, 4))))
+    assert analysis.steps["counted"].all()
+
+
+def test_a_step_that_tries_kernels_is_slow_wherever_it_is(read):
+    steps = [TUNE] + [TRAIN] * 14 + [TUNE] + [TRAIN] * 14
+    analysis = read(loop(steps))
+    assert analysis.steps.index[analysis.steps["warm_up"]].tolist() == [0]
+    assert analysis.steps.index[analysis.steps["slow"] == "tries kernels"].tolist() == [15]
+
+
+def test_a_long_batch_is_not_slow(read):
+    assert not (read(loop(sized([TRAIN] * 30, [1] * 29 + [5]))).steps["slow"] != "").any()
+
+
+def test_ranges_that_take_turns_are_roles(read):
+    """Of a program whose evaluation has ranges of its own; those of its phases, which are parts of a step, are none."""
+    trace, start = TraceBuilder().gpu(), 0
+    for _ in range(4):
+        for name, kernel, count in (("train", "gemm", 6), ("evaluate", "wmma", 3)):
+            for _ in range(count):
+                trace.range(name, start, start + 900).kernel(kernel, start + 10, start + 800, launched=start + 5)
+                trace.range("log", start + 900, start + 990).kernel(
+                    "log", start + 910, start + 950, launched=start + 905
+                )
+                start += 1_000
+    analysis = read(trace)
+    assert analysis.kinds["name"].tolist() == ["train", "evaluate"]
+    assert analysis.kinds["step_count"].tolist() == [24, 12]
+    counts = analysis.ranges.set_index("path")["instance_count"]
+    assert (counts["train"], counts["evaluate"]) == (24, 12)
+    assert set(read(trace, step="train").steps["path"]) == {"train"}
+
+
+def test_the_verdict_names_the_role_that_has_the_tensor_kernels(read):
+    trace, start = TraceBuilder().gpu(), 0
+    for name, length in (("naive", 60), ("wmma", 40)):
+        for _ in range(10):
+            trace.range(name, start, start + 100_000)
+            trace.kernel(name, start + 100, start + 1_000 * length, launched=start + 50)
+            start += 100_000
+    busy = [0] * 1_000 + [80 * (place % 100 < 40) for place in range(1_000)]
+    analysis = read(trace.samples(busy, period=1_000), kernels=True)
+    verdict = " ".join(judge(analysis).verdict)
+    assert "Figures cover “naive” (10 steps of" in verdict
+    assert re.search(r"“wmma” \(10 steps of [\d.]+ µs, 48.5 %, with tensor kernels\)", verdict)
+
+
+def test_warm_up_is_found_in_each_role(read):
+    order = ([TRAIN] * 10 + [EVALUATE] * 2) * 4
+    analysis = read(loop(order, slow=(0, 10)))
+    assert analysis.steps.index[analysis.steps["warm_up"]].tolist() == [0, 10]
+    assert analysis.kinds["warm_up_count"].tolist() == [1, 1]
+    assert read(loop(order, slow=(0, 10)), warm_up="all").kinds["warm_up_count"].tolist() == [0, 0]
+
+
+def test_each_gpu_has_its_own_first_role(read):
+    trace = loop([TRAIN] * 8).gpu(1)
+    for number in range(8):
+        start = 50 + number * 3_250
+        trace.kernel("other", start, start + 900, launched=start - 49, device=1)
+    analysis = read(trace)
+    assert analysis.steps.groupby("gpu")["counted"].sum().tolist() == [8, 8]
+
+
+@pytest.mark.parametrize("others", [[], [EVALUATE] * 3])
+def test_a_series_of_a_store_is_called_the_same_whether_a_few_steps_differ(read, others):
+    points = list_points(read(loop([TRAIN] * 20 + others)))
+    steps = points[points["scope"] == "step"]
+    assert steps["subject"].unique().tolist() == ["step", *(["evaluation"] if others else [])]
+    run = pd.Series(dict.fromkeys(HISTORY_RUNS.names, ""))
+    numbered = points.assign(series_id=range(len(points), 0, -1), fingerprint="")
+    columns = ["series_id", "value", "low", "high", "n"]
+    shown = view_run(run, numbered.drop(columns=columns[1:]), numbered[columns].sort_values("series_id"))
+    assert [shown.rows[name].iloc[0] for name in ("metric", "subject")] == ["step_ns", "step"]
