@@ -10,6 +10,7 @@ from builders import TraceBuilder
 import tcprof
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
+from tcprof.findings.advise import advise
 from tcprof.frames import HISTORY_RUNS, SLOW_PATH
 from tcprof.history.figures import list_points
 from tcprof.views.history import view_run
@@ -162,6 +163,18 @@ def test_a_slow_step_is_in_no_figure_and_its_cause_is_named(call, cause, read):
     assert by_path[SLOW_PATH] == 6
     assert by_path.sum() == 120
     assert not (read(loop(steps, calls={17: call}), warm_up="all").steps["slow"] != "").any()
+
+
+@pytest.mark.parametrize(("call", "steps", "advises"), [("cudaMalloc", (9, 17), True), ("cudaMalloc", (9,), False)])
+def test_slow_steps_that_recur_have_a_price(call, steps, advises, read):
+    analysis = read(loop([TRAIN] * 40, calls=dict.fromkeys(steps, call)), kernels=True)
+    found = [each for each in advise(analysis) if each.rule == "slow-steps"]
+    assert bool(found) == advises
+    for each in found:
+        whole_ns = 40 * 3_250 + 2 * 20_000
+        assert each.gain.shares_pct == pytest.approx(
+            [100 * part / whole_ns for part in (20_000, 40_000, 40_000)], rel=0.01
+        )
 
 
 def test_allocations_that_usual_steps_make_are_no_cause(read):

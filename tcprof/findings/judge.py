@@ -18,8 +18,14 @@ from tcprof.findings.faults import find_excess, find_faults
 from tcprof.findings.finding import Finding, Severity
 from tcprof.findings.judged import Findings, GpuFindings
 from tcprof.findings.pricing.advice import Advice
-from tcprof.findings.recording_cost import measure_cost
-from tcprof.findings.steps import StepFigures, from_kernel_order, measure_step_figures, pool_tensor_active
+from tcprof.findings.pricing.step import measure_step
+from tcprof.findings.steps import (
+    WAITING_PCT,
+    StepFigures,
+    from_kernel_order,
+    measure_step_figures,
+    pool_tensor_active,
+)
 from tcprof.findings.verdict import judge_capture, judge_steps
 from tcprof.frames import HEADLINE, OPS_DOMAIN, plain_texts
 from tcprof.untrusted import one_line
@@ -33,7 +39,7 @@ _MOST_RANGES = 4
 def judge(analysis: Analysis) -> Findings:
     """Judge a recording."""
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
-    figures_of = {int(gpu): measure_step_figures(analysis, int(gpu)) for gpu in captures["gpu"]}
+    figures_of = {int(gpu): _estimate(analysis, int(gpu)) for gpu in captures["gpu"]}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
     excess = find_excess(analysis, [each for each in figures_of.values() if each])
     faults, found = (*find_faults(analysis, untraced), *excess), []
@@ -48,6 +54,19 @@ def judge(analysis: Analysis) -> Findings:
         checks = list_checks(analysis, row, figures, bool(faults))
         found.append(GpuFindings(number, headline, details, checks, figures, is_idle_known))
     return Findings(tuple(found), (*faults, *find_cautions(analysis)))
+
+
+def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
+    """The steps of a GPU; where it waits, and no unprofiled step was measured, with an estimate of that."""
+    figures = measure_step_figures(analysis, gpu)
+    if figures is None or analysis.kernel_instances.empty or not figures.idle_pct >= WAITING_PCT:
+        return figures
+    step = None if figures.unprofiled_ns > 0 else measure_step(analysis, gpu)
+    if step is None or not step.remedies.unprofiled:
+        return figures
+    alone_ns = min(step.alone_ns[step.tracing[1]], step.length_ns)
+    idle_pct = 100 * max(0.0, 1 - step.busy_ns / alone_ns)
+    return replace(figures, idle_alone_pct=idle_pct, unprofiled_ns=alone_ns, is_estimated=True)
 
 
 def keep_busiest(
@@ -96,15 +115,29 @@ def say_first_line(analysis: Analysis, found: GpuFindings) -> str:
         active, idle_pct = float(row[HEADLINE.name]), measure_idle(analysis, row)
         first, last = f"Whole capture {units.format_ns(row['window_ns'])}", "no steps"
     else:
-        active, idle_pct = figures.tensor_active_pct, figures.idle_pct
-        cost = measure_cost(analysis)
-        unprofiled = (
-            f" ({units.format_ns(cost.unprofiled.value)} unprofiled)" if cost and cost.unprofiled.value > 0 else ""
-        )
-        first = f"Step time {units.format_ns(figures.step_ns)}{unprofiled}"
         last = units.format_things(figures.count, f"{'detected ' * from_kernel_order(analysis)}step")
+        return " · ".join((*_say_step(figures, idle), last))
     parts = (first, f"Tensor Active {units.format_pct(active)}", f"{idle} {units.format_pct(idle_pct)}", last)
     return " · ".join(parts)
+
+
+def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
+    """Step time, Tensor Active and idle share: without recording first where that was measured, else as recorded."""
+    shorter = figures.step_ns / figures.unprofiled_ns if figures.unprofiled_ns > 0 else 1.0
+    recorded = (figures.step_ns, figures.tensor_active_pct, figures.idle_pct)
+    unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * max(shorter, 1.0), figures.idle_alone_pct)
+    names, formats = ("Step time", "Tensor Active", idle), (units.format_ns, units.format_pct, units.format_pct)
+    if not figures.idle_alone_pct < figures.idle_pct:
+        known = f" ({units.format_ns(figures.unprofiled_ns)} unprofiled)" * (figures.unprofiled_ns > 0)
+        parts = (f"{name} {each(value)}" for name, each, value in zip(names, formats, recorded, strict=True))
+        return tuple(f"{part}{known * (number == 0)}" for number, part in enumerate(parts))
+    texts = [
+        [each(value) for each, value in zip(formats, values, strict=True)]
+        for values in ((recorded, unprofiled) if figures.is_estimated else (unprofiled, recorded))
+    ]
+    first, *rest = (f"{name} {one}{{}} ({{}}{other}{{}})" for name, one, other in zip(names, *texts, strict=True))
+    words = ("", "about ", " unprofiled") if figures.is_estimated else (" unprofiled", "", " recorded")
+    return (first.format(*words), *(each.format("", "", "") for each in rest))
 
 
 def measure_idle(analysis: Analysis, row: pd.Series) -> float:

@@ -123,6 +123,8 @@ class StepFigures:
     tensor_kernel_share_pct: float  # share of their kernel time that tensor kernels have
     idle_pct: float  # share in which nothing runs on the GPU
     idle_alone_pct: float  # the same without what recording adds; as recorded where that is unknown
+    unprofiled_ns: float  # the step time without it: measured, or else the mean, estimated where that decides; NaN
+    is_estimated: bool
     window_ns: float  # mean time from first activity to last
     # Mean time of a step on the CPU; unknown of those from the kernels' order, which reach from one to the next
     host_ns: float
@@ -154,6 +156,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)].assign(depth=1)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])
     outside, outside_tensor, outside_graphs = measure_outside(analysis, gpu)
+    cost = measure_cost(analysis)
     return StepFigures(
         name=name_kind(analysis, gpu) or one_line(paths["name"].iloc[0], 40),
         rows=rows,
@@ -165,7 +168,9 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
         high_pct=float(step[HEADLINE_INTERVAL[1]]),
         tensor_kernel_share_pct=_average_tensor_share(kinds if len(kinds) else rows),
         idle_pct=idle,
-        idle_alone_pct=idle_alone(idle, measure_cost(analysis)),
+        idle_alone_pct=idle_alone(idle, cost),
+        unprofiled_ns=cost.unprofiled.value if cost else math.nan,
+        is_estimated=False,
         window_ns=float((counted["gpu_end_ns"] - counted["gpu_start_ns"]).sum()) / count,
         host_ns=math.nan if from_kernel_order(analysis) else float(steps["host_ns"].sum()) / count,
         kernel_count=kernels / count,

@@ -105,7 +105,8 @@ def _say_why(analysis: Analysis, figures: StepFigures) -> str:
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
         return waits + _SLOWED * (measure_cost(analysis) is None)
     if figures.idle_alone_pct < WAITING_PCT <= figures.idle_pct:
-        return f"; in an unprofiled run about {units.format_pct(figures.idle_alone_pct)}"
+        how = ", by estimate" * figures.is_estimated
+        return f"; in an unprofiled run about {units.format_pct(figures.idle_alone_pct)}{how}"
     return ""
 
 
