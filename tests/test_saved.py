@@ -148,6 +148,14 @@ def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: t
     pd.testing.assert_frame_equal(again.kernels_by_path, given.kernels_by_path, check_column_type=False)
 
 
+def test_what_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
+    analysis = tcprof.read(FIXTURES / "polynomial.sqlite")
+    wrong = analysis.replace(kernels=analysis.kernels.assign(lost_ns=-1.0))
+    with pytest.raises(ValueError, match="kernels: lost_ns is out of range"):
+        wrong.save(tmp_path / "wrong.tcprof")
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_analysis_can_be_pickled() -> None:
     given = tcprof.read(FIXTURES / "mlp_fp16.sqlite")
     again = pickle.loads(pickle.dumps(given))

@@ -60,7 +60,7 @@ class Cache:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             save(analysis, entry, judged)
             self._make_room()
-        except (OSError, OutputError) as error:
+        except (OSError, OutputError, ValueError) as error:
             self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache: without this note)")
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:

@@ -27,12 +27,17 @@ def save(analysis: Analysis, path: Path, judged: Mapping[str, Any] | None = None
     Args:
         path: The file to write, which may replace another saved analysis.
         judged: What its figures say, for the cache. It holds code to paste, so a file for others has none.
+
+    Raises:
+        ValueError: A frame holds what its Schema does not.
     """
     with replace_file(path, for_recording=True) as made, zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         about = json.dumps(_describe(analysis), indent=1, ensure_ascii=False)
         archive.writestr(zipfile.ZipInfo(ABOUT, _MEMBER_TIME), about)
-        for name in FRAMES:
+        for name, schema in FRAMES.items():
             frame = frame_of(analysis, name)
+            if wrong := schema.find_invalid(frame):  # a defect of its maker: nothing could read the file
+                raise ValueError(f"{name}: {wrong}")
             content = as_parquet(_name_gpus(frame) if name == "gpus" else frame)
             archive.writestr(zipfile.ZipInfo(f"{name}.parquet", _MEMBER_TIME), content)
         if judged is not None:

@@ -184,7 +184,7 @@ def _measure(
         "tensor_flop": flop,
         "tensor_tflops": flop / total * 1e-3,
         "tensor_peak_pct": 100 * ideal / total,
-        "lost_ns": np.where(flop == 0, total, total - ideal),
+        "lost_ns": np.where(flop == 0, total, np.maximum(total - ideal, 0)),
         "pooled": by["pooled"].mean().to_numpy(),
     }
 

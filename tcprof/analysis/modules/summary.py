@@ -138,7 +138,7 @@ def _measure(sums: pd.DataFrame, modules: pd.DataFrame) -> pd.DataFrame:
         tensor_cycles=rates["fitted_cycles"].to_numpy(),
         **useful,
         useful_pct=(100 * sums["useful_tensor_flop"] / executed).where(useful["useful_flop"].notna()),
-        lost_ns=(time - sums["ideal_ns"]).where(is_whole),
+        lost_ns=(time - sums["ideal_ns"]).clip(lower=0).where(is_whole),
         **{name: column.to_numpy() for name, column in rates.items() if not name.startswith("fitted")},
     )
     return MODULES.conform(frame)
