@@ -95,7 +95,8 @@ class StepContents:
     def works_on(self, works: tuple[str, ...]) -> Bools:
         """Find the kernels that do such work, see ``parse_name``."""
         names = self.kernels["name"].cat
-        return np.array([parse_name(text).work in works for text in names.categories], dtype=bool)[names.codes]
+        chosen = np.array([parse_name(text).work in works for text in names.categories], dtype=bool)
+        return np.asarray(chosen[names.codes])
 
     @cached_property
     def _has_optimizer(self) -> Bools:
