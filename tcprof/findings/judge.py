@@ -57,7 +57,7 @@ def judge(analysis: Analysis) -> Findings:
 
 
 def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
-    """The steps of a GPU; where it waits, and no unprofiled step was measured, with an estimate of that."""
+    """The steps of a GPU; with an estimate of the unprofiled step if it would not wait, and none was measured."""
     figures = measure_step_figures(analysis, gpu)
     if figures is None or analysis.kernel_instances.empty or not figures.idle_pct >= WAITING_PCT:
         return figures
@@ -66,6 +66,8 @@ def _estimate(analysis: Analysis, gpu: int) -> StepFigures | None:
         return figures
     alone_ns = min(step.alone_ns[step.tracing[1]], step.length_ns)
     idle_pct = 100 * max(0.0, 1 - step.busy_ns / alone_ns)
+    if idle_pct >= WAITING_PCT:  # the GPU waits either way
+        return figures
     return replace(figures, idle_alone_pct=idle_pct, unprofiled_ns=alone_ns, is_estimated=True)
 
 
@@ -126,18 +128,18 @@ def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     shorter = figures.step_ns / figures.unprofiled_ns if figures.unprofiled_ns > 0 else 1.0
     recorded = (figures.step_ns, figures.tensor_active_pct, figures.idle_pct)
     unprofiled = (figures.unprofiled_ns, figures.tensor_active_pct * max(shorter, 1.0), figures.idle_alone_pct)
-    names, formats = ("Step time", "Tensor Active", idle), (units.format_ns, units.format_pct, units.format_pct)
-    if not figures.idle_alone_pct < figures.idle_pct:
-        known = f" ({units.format_ns(figures.unprofiled_ns)} unprofiled)" * (figures.unprofiled_ns > 0)
-        parts = (f"{name} {each(value)}" for name, each, value in zip(names, formats, recorded, strict=True))
-        return tuple(f"{part}{known * (number == 0)}" for number, part in enumerate(parts))
-    texts = [
-        [each(value) for each, value in zip(formats, values, strict=True)]
-        for values in ((recorded, unprofiled) if figures.is_estimated else (unprofiled, recorded))
-    ]
-    first, *rest = (f"{name} {one}{{}} ({{}}{other}{{}})" for name, one, other in zip(names, *texts, strict=True))
-    words = ("", "about ", " unprofiled") if figures.is_estimated else (" unprofiled", "", " recorded")
-    return (first.format(*words), *(each.format("", "", "") for each in rest))
+    formats = {"Step time": units.format_ns, "Tensor Active": units.format_pct, idle: units.format_pct}
+    is_changed = figures.idle_alone_pct < figures.idle_pct
+    about, words = "", (" unprofiled", " recorded")
+    if figures.is_estimated or not is_changed:
+        about, words = "about " * figures.is_estimated, ("", " unprofiled")
+        recorded, unprofiled = unprofiled, recorded
+    parts: list[str] = []
+    for (name, as_text), one, other in zip(formats.items(), unprofiled, recorded, strict=True):
+        word, other_word = words if not parts else ("", "")
+        is_told = (is_changed or not parts) and figures.unprofiled_ns > 0
+        parts.append(f"{name} {as_text(one)}{word}" + f" ({about}{as_text(other)}{other_word})" * is_told)
+    return tuple(parts)
 
 
 def measure_idle(analysis: Analysis, row: pd.Series) -> float:

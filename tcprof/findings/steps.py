@@ -150,8 +150,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     rows = _rows_of(analysis.ranges, gpu, paths)
     if rows.empty:
         return None
-    step = summary.iloc[0]
-    counted = instances.iloc[row]
+    step, counted = summary.iloc[0], instances.iloc[row]
     count, kernels, kernel_ns = len(counted), float(counted["kernel_count"].sum()), float(counted["kernel_ns"].sum())
     kinds = analysis.kinds[(analysis.kinds["gpu"] == gpu) & (analysis.kinds["kind"] == 0)].assign(depth=1)
     idle = 100 * _ratio(step["idle_ns"], step["total_ns"])

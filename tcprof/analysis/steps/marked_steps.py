@@ -10,7 +10,7 @@ from tcprof.analysis.intervals import open_times
 from tcprof.analysis.ranges.nesting import OTHER, SEPARATOR
 from tcprof.analysis.ranges.projection import AFTER_STEPS, BEFORE_STEPS, CAUSES, NO_RANGE, Attribution, Hierarchy
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.annotate.steps import DOMAIN
+from tcprof.annotate.steps import DOMAIN, INFERENCE, STEP
 from tcprof.arrays import Bools, Floats, Ints, rows_of_gpu, union
 from tcprof.errors import UsageError
 from tcprof.frames import OPS_DOMAIN, STEPS
@@ -19,6 +19,7 @@ from tcprof.sources.xla import COMPILATION, MODULE
 
 FEWEST = 5  # instances of a path that iterates; and instances that show what is usual
 _FEWEST_NAMED = 3  # instances, where the name says that they are steps
+_OTHER_STEP = re.compile(r"eval|valid|test|infer|predict|generat|rollout|sampl", re.IGNORECASE)
 _STEP = re.compile(r"(?:.*[\W_])?(?:Profiler)?(?:step|iter|iteration)", re.IGNORECASE)
 MOST_WARM_UP = 100
 MAD_TO_DEVIATION = 1.4826
@@ -149,7 +150,10 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
         return []
     main = outermost.idxmax()
     beside = [number for number in count.index[count > 1] if domain[number] == domain[main] and name[number] != OTHER]
-    turns = [] if compiled and main in compiled else _find_turns(instances, of_kin, main, beside, kin, depths)
+    steps = {number for number in beside if _is_other_step(domain[number], str(name[number]))}
+    if domain[main] == DOMAIN:
+        beside = sorted(steps)
+    turns = [] if main in compiled else _find_turns(instances, of_kin, main, beside, steps, kin, depths)
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
 
 
@@ -163,12 +167,24 @@ def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
     return bool(busy.integral(inside.start, inside.end).sum() < _MOSTLY_RANGED * since)
 
 
+def _is_other_step(domain: str, name: str) -> bool:
+    """Tell whether a range is a step by its name, although there is one between every two of another name."""
+    return name == STEP or name.startswith(f"{INFERENCE} ") if domain == DOMAIN else bool(_OTHER_STEP.search(name))
+
+
 def _find_turns(
-    instances: pd.DataFrame, of_kin: "pd.Series[int]", main: int, beside: list[int], kin: Ints, depth: Ints
+    instances: pd.DataFrame,
+    of_kin: "pd.Series[int]",
+    main: int,
+    beside: list[int],
+    steps: set[int],
+    kin: Ints,
+    depth: Ints,
 ) -> list[int]:
     """Find paths outside of the steps that take turns with the main path, such as an evaluation.
 
-    They hold some of the kernels, and none of theirs lies between most of the main path's instances.
+    They hold some of the kernels, and unless they are called steps, none of theirs lies between most of the main path's
+    instances.
     """
     kernel_ns = instances["kernel_ns"].groupby(of_kin).sum()
     large = {number for number in beside if number != main and kernel_ns[number] >= _LEAST_OF_MAIN * kernel_ns[main]}
@@ -180,7 +196,7 @@ def _find_turns(
     for number in outermost:
         pair = ordered["kin"][ordered["kin"].isin([main, number])].to_numpy()
         follows = pair[1:][pair[:-1] == main] == main
-        if follows.mean() >= LEAST_SHARE:
+        if number in steps or follows.mean() >= LEAST_SHARE:
             turns.append(number)
     return turns
 
