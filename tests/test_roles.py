@@ -56,7 +56,7 @@ LENGTHS = 1 + np.arange(40) * 17 % 41 / 41
 
 @pytest.fixture
 def read(tmp_path):
-    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options})
+    return lambda trace, **options: tcprof.read(trace.write(tmp_path), **{"kernels": False, **options}).analysis
 
 
 @pytest.mark.parametrize(

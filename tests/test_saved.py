@@ -24,6 +24,7 @@ import tcprof
 from tcprof.analysis.deferred import Deferred
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
+from tcprof.saved.writing import save
 
 NAMES = ["mlp_fp16"]
 COMMANDS = (
@@ -149,10 +150,10 @@ def test_all_frames_come_back_and_only_those_that_are_asked_for_are_read(both: t
 
 
 def test_what_could_not_be_read_back_is_not_written(tmp_path: Path) -> None:
-    analysis = tcprof.read(FIXTURES / "polynomial.sqlite")
+    analysis = tcprof.read(FIXTURES / "polynomial.sqlite").analysis
     wrong = analysis.replace(kernels=analysis.kernels.assign(lost_ns=-1.0))
     with pytest.raises(ValueError, match="kernels: lost_ns is out of range"):
-        wrong.save(tmp_path / "wrong.tcprof")
+        save(wrong, tmp_path / "wrong.tcprof")
     assert not list(tmp_path.iterdir())
 
 

@@ -55,12 +55,12 @@ def count_steps(
     compiling = hierarchy.ranges[(hierarchy.ranges["name"] == COMPILATION).to_numpy()]
     calls = pd.concat([setup_calls, compiling[["name", "start_ns", "end_ns"]]]).astype({"name": "category"})
     for held in contents if warm_up != ALL else ():
-        of_gpu = steps.loc[held.steps.index]
-        gpu = int(of_gpu["gpu"].iloc[0])
+        gpu_steps = steps.loc[held.steps.index]
+        gpu = int(gpu_steps["gpu"].iloc[0])
         followed = time_followed_steps(steps, activities, gpu).set_index("number")
-        lengths = followed["step_ns"].fillna(followed["gpu_window_ns"]).reindex(of_gpu["number"]).to_numpy()
-        slow = find_slow_steps(replace(held, steps=of_gpu), lengths, rows_of_gpu(activities, gpu), calls)
-        steps.loc[of_gpu.index, "slow"] = slow
+        lengths = followed["step_ns"].fillna(followed["gpu_window_ns"]).reindex(gpu_steps["number"]).to_numpy()
+        slow = find_slow_steps(replace(held, steps=gpu_steps), lengths, rows_of_gpu(activities, gpu), calls)
+        steps.loc[gpu_steps.index, "slow"] = slow
     steps = count_steady(steps)
     return steps.assign(counted=steps["counted"] & ~_are_sparse(steps, activities)), step_of
 
@@ -85,12 +85,12 @@ def _find_contents(
     is_kernel = activities["kind"].isin(KERNEL_KINDS).to_numpy()
     thread = np.append(api_calls["thread"].to_numpy(), -1)[launches_of(api_calls, activities)]
     contents = []
-    for gpu, of_gpu in steps.groupby("gpu"):
-        inside = find_step_of_ranges(hierarchy, of_gpu)
+    for gpu, gpu_steps in steps.groupby("gpu"):
+        inside = find_step_of_ranges(hierarchy, gpu_steps)
         step = find_step_of_activities(inside, attribution, (activities["gpu"] == gpu).to_numpy())
-        step_of = np.where(step >= 0, of_gpu.index.to_numpy()[step], step_of)
+        step_of = np.where(step >= 0, gpu_steps.index.to_numpy()[step], step_of)
         rows = np.flatnonzero((step >= 0) & is_kernel)
-        contents.append(StepContents(of_gpu, activities.iloc[rows], step[rows], thread[rows], hierarchy, inside))
+        contents.append(StepContents(gpu_steps, activities.iloc[rows], step[rows], thread[rows], hierarchy, inside))
     return step_of, contents
 
 

@@ -82,7 +82,7 @@ class StepContents:
         threads = np.nan_to_num(np.append(per_category, np.nan)[geometry.codes])
         threads[self.works_on((*_OF_SEQUENCES, "copies and casts"))] = 0
         length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
-        return np.stack([np.bincount(self.step, each, len(self.steps)) for each in (threads, length)], axis=1)
+        return np.stack([np.bincount(self.step, values, len(self.steps)) for values in (threads, length)], axis=1)
 
     @cached_property
     def _launch_count(self) -> Ints:
@@ -120,9 +120,9 @@ class StepContents:
         """List the annotation's ranges in steps: row, whether it lies in the step itself, and name."""
         is_ours = (self.hierarchy.ranges["domain"] == DOMAIN).to_numpy() & (self.step_of_range >= 0)
         rows = np.flatnonzero(is_ours)
-        own = self.steps["range"].to_numpy()[self.step_of_range[rows]]
+        step_range = self.steps["range"].to_numpy()[self.step_of_range[rows]]
         names = self.hierarchy.ranges["name"].astype(str).to_numpy(dtype=object)
-        return rows, self.hierarchy.parent[rows] == own, names[rows]
+        return rows, self.hierarchy.parent[rows] == step_range, names[rows]
 
     @property
     def _models(self) -> _Texts:
@@ -136,9 +136,9 @@ class StepContents:
         for together in {tuple(dict.fromkeys(models)) for _, models in called.groupby("step")["model"]}:
             joined = {group[model] for model in together}
             group = {model: min(joined) if name in joined else name for model, name in group.items()}
-        found = np.full(len(self.steps), "", dtype=object)
-        found[called["step"].to_numpy()] = called["model"].map(group).to_numpy()
-        return np.where(found == "", min(group.values(), default=""), found)
+        called_model = np.full(len(self.steps), "", dtype=object)
+        called_model[called["step"].to_numpy()] = called["model"].map(group).to_numpy()
+        return np.where(called_model == "", min(group.values(), default=""), called_model)
 
     @cached_property
     def _phases_of_generation(self) -> _Texts:
@@ -149,9 +149,9 @@ class StepContents:
         rows, is_child, names = self._children
         begin = np.full((2, len(self.steps)), np.inf)
         model = self.steps["path"].astype(str).str.rsplit(SEPARATOR, n=1).str[-1].str.removeprefix(f"{INFERENCE} ")
-        own = model.to_numpy(dtype=object)[self.step_of_range[rows]]
+        own_model = model.to_numpy(dtype=object)[self.step_of_range[rows]]
         start = self.hierarchy.ranges["start_ns"].to_numpy()[rows]
-        for number, chosen in enumerate((names == own, names == FORWARD)):
+        for number, chosen in enumerate((names == own_model, names == FORWARD)):
             np.minimum.at(begin[number], self.step_of_range[rows[is_child & chosen]], start[is_child & chosen])
         phase = np.where(begin[0] < begin[1], PREFILL, DECODE).astype(object)
         return np.where(np.isfinite(begin[0]), phase, "")

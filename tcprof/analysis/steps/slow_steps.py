@@ -63,7 +63,7 @@ def _list_gaps(busy: StepFunction, begin: Ints, lengths: Floats, calls: pd.DataF
     """Sum by cause, for each step, the gaps of the GPU in which such calls are made, and count these calls."""
     gap_start, gap_end = busy.end[:-1], busy.start[1:]
     order = np.argsort(begin, kind="stable")
-    found = {}
+    sums_of_cause = {}
     for cause, pattern in _CALLS:
         chosen = np.array([bool(pattern.match(str(name))) for name in calls["name"].cat.categories], dtype=bool)
         rows = calls[np.append(chosen, False)[calls["name"].cat.codes]]
@@ -79,8 +79,8 @@ def _list_gaps(busy: StepFunction, begin: Ints, lengths: Floats, calls: pd.DataF
             row = np.append(-1, order)[np.searchsorted(begin[order], times, side="right")]
             inside = (row >= 0) & (times < (begin + np.nan_to_num(lengths))[row])
             np.add.at(sums, row[inside], values[inside])
-        found[cause] = ns, count
-    return found
+        sums_of_cause[cause] = ns, count
+    return sums_of_cause
 
 
 def _exceed(gap_ns: Floats, count: Ints) -> Floats:

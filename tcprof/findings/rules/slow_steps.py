@@ -37,7 +37,7 @@ def slow_steps(step: Step) -> list[Advice]:
     steps = steps[(steps["kind"] == 0) & ~steps["warm_up"]]
     mean_ns = step.length_ns
     whole_ns = mean_ns * step.count + float(steps["step_ns"].where(steps["slow"] != "", 0.0).sum())
-    found = []
+    findings = []
     for cause, (action, title, code) in _REMEDIES.items():
         rows = steps[(steps["slow"] == cause) & steps["step_ns"].notna()]
         excess_ns = float((rows["step_ns"] - mean_ns).clip(lower=0).sum())
@@ -45,12 +45,14 @@ def slow_steps(step: Step) -> list[Advice]:
         if len(rows) < _FEWEST or share < NOTABLE_PCT:
             continue
         gain = Gain(_CERTAIN * share, share, share, whole_ns / len(steps), of="all steps, slow ones included")
-        each = f"{units.format_count(len(rows))} of {units.format_things(len(steps), 'step')}"
+        count = f"{units.format_count(len(rows))} of {units.format_things(len(steps), 'step')}"
         why = "they try kernels for a new size" if cause == TRIES else f"the GPU waits while the program {cause}"
-        said = (
+        texts = (
             action,
-            f"{each} take {units.format_ns(excess_ns)} more than the others: {why}",
+            f"{count} take {units.format_ns(excess_ns)} more than the others: {why}",
             "These steps are in no other figure. Over a longer run this matters less if no new sizes come.",
         )
-        found.append(make_advice(step, "slow-steps", said, [Option(title, code, gain)], about_step(step), (), MEDIUM))
-    return found
+        findings.append(
+            make_advice(step, "slow-steps", texts, [Option(title, code, gain)], about_step(step), (), MEDIUM)
+        )
+    return findings
