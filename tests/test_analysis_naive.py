@@ -16,7 +16,8 @@ from builders import TraceBuilder
 from slow import first
 
 from tcprof.analysis import WINDOWS, analyze
-from tcprof.analysis.steps import kinds
+from tcprof.analysis.steps import counted_steps
+from tcprof.analysis.steps.roles import StepContents
 
 END = 400
 KEY = ["gpu", "domain", "path"]
@@ -26,10 +27,11 @@ SEEDS = first(1, range(30))
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_kind():
-    """Steps of other kernels are of one kind here: in random recordings each is of its own."""
+def one_role():
+    """All steps have one role here, and none is slow: random recordings have no order."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "_find_kinds", lambda steps, *_: np.zeros(len(steps), dtype=np.int64))
+        patch.setattr(StepContents, "name_roles", lambda self: np.full(len(self.steps), "step", dtype=object))
+        patch.setattr(counted_steps, "find_slow_steps", lambda held, *_: np.full(len(held.steps), "", dtype=object))
         yield
 
 
