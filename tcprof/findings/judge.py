@@ -137,7 +137,7 @@ def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     parts: list[str] = []
     for (name, as_text), one, other in zip(formats.items(), unprofiled, recorded, strict=True):
         word, other_word = words if not parts else ("", "")
-        is_told = (is_changed or not parts) and figures.unprofiled_ns > 0
+        is_told = bool((is_changed or not parts) and figures.unprofiled_ns > 0)
         parts.append(f"{name} {as_text(one)}{word}" + f" ({about}{as_text(other)}{other_word})" * is_told)
     return tuple(parts)
 
