@@ -57,8 +57,7 @@ def summarize_fit(
     def by_path() -> pd.DataFrame:
         return summarize_kernels(apart, activities, apart_paths, peaks, by_path=True)[0]
 
-    classes = classes_of_activities(activities, launches, kernels)
-    timelines = classify_time(activities, classes)
+    timelines = classify_time(activities, classes_of_activities(activities, launches, kernels))
     windows = instance_windows(evidence.instances, evidence.work, "gpu")
     account = {
         "kernel_instances": launches,

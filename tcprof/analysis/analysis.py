@@ -156,8 +156,8 @@ def analyze(
     tensor = tensor_functions(samples, rate_launches(activities, fit))
     windows = instance_windows(instances, work, window)
     instances = summary.measure_instances(instances, windows, tensor)
-    of_steps = instances, hierarchy, attribution, activities, samples, recorded.api_calls, recorded.setup_calls
-    steps, step_of = count_steps(*of_steps, chosen, warm_up)
+    calls = recorded.api_calls, recorded.setup_calls
+    steps, step_of = count_steps(instances, hierarchy, attribution, activities, samples, *calls, chosen, warm_up)
     instances = instances.assign(left_out=find_left_out(instances, steps))
     attribution = set_outside_steps(attribution, activities, instances, steps)
     parts = [summary.summarize_capture(used, activities, attribution, samples, duration_ns, tensor)]
@@ -170,14 +170,18 @@ def analyze(
     evidence = Evidence(activities, samples, gpus, *of_ranges, peak_tflops, window)
     frames |= _account(evidence, fit, parts, steps, step_of, kinds)
     frames |= hide_idle(frames, find_hardly_traced(samples, activities))
-    read = recorded.recording, recorded.samples, recorded.hierarchy, recorded.kernel_count
     return Analysis(
         window=window,
         options={**options, "step": step, "peak_tflops": peak_tflops},
         **{"nvtx_ranges": hierarchy.ranges, "gpus": gpus, "samples": samples, "paths": hierarchy.paths, **frames},
         **{name: getattr(recorded, name) for name in _AS_READ},
-        observed=observe(source, *read, activities, attribution),
+        observed=_observe(source, recorded, attribution),
     )
+
+
+def _observe(source: Source, recorded: "_Recorded", attribution: Attribution) -> Observed:
+    read = recorded.recording, recorded.samples, recorded.hierarchy, recorded.kernel_count
+    return observe(source, *read, recorded.activities, attribution)
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,7 @@ def measure_step_figures(analysis: Analysis, gpu: int) -> StepFigures | None:
     instances = rows_of_gpu(analysis.instances, gpu)
     row = pd.Index(instances["range"]).get_indexer(steps.sort_values("number")["range"])
     paths = analysis.paths.loc[instances["path_id"].iloc[row].unique(), ["domain", "path", "name"]]
-    rows = _rows_of(analysis.ranges, gpu, paths)
-    if rows.empty:
+    if (rows := _rows_of(analysis.ranges, gpu, paths)).empty:
         return None
     step, counted = summary.iloc[0], instances.iloc[row]
     count, kernels, kernel_ns = len(counted), float(counted["kernel_count"].sum()), float(counted["kernel_ns"].sum())

@@ -131,8 +131,7 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     spent = (instances["gpu_end_ns"] - instances["gpu_start_ns"]).fillna(0).groupby(of_kin).sum()
     between, share = _shares(instances, of_kin.to_numpy(), len(domain), activities)
     name = paths["name"].groupby(kin).first()
-    is_step = (domain == DOMAIN) | name.str.fullmatch(_STEP)
-    enough = count >= np.where(is_step[count.index], _FEWEST_NAMED, FEWEST)
+    enough = count >= np.where((domain == DOMAIN) | name.str.fullmatch(_STEP), _FEWEST_NAMED, FEWEST)[count.index]
     repeated = count.index[enough & (spent > 0) & (between[count.index] >= LEAST_SHARE)]
     programs = [number for number in repeated if not _LIBRARY.fullmatch(domain[number]) and name[number] != OTHER]
     most = min(LEAST_SHARE, max(share[programs], default=0.0))
@@ -140,9 +139,8 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     named = [number for number in programs if domain[number] and share[number] >= most]
     is_compiled = name.str.startswith(MODULE)
     compiled = [number for number in repeated if is_compiled[number]]
-    if compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities):
-        compiled = []
-    candidates = set(default or named or compiled)
+    are_lost = compiled and _are_lost(instances[(is_compiled | (name == COMPILATION))[of_kin].to_numpy()], activities)
+    candidates = set(default or named or ([] if are_lost else compiled))
     depths = paths["depth"].to_numpy()
     inside = _find_inner_kin(kin, depths, candidates)
     outermost = spent[[number for number in sorted(candidates) if number not in inside]]
@@ -161,6 +159,8 @@ def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
     """Tell whether ranges of what XLA compiled are missing: since the first, the GPU did much that lies in none."""
     work = rows_of_gpu(activities, int(compiled["gpu"].mode()[0]))
     windows = rows_of_gpu(compiled, int(work["gpu"].iloc[0])).dropna(subset="gpu_start_ns")
+    if windows.empty:
+        return False
     start, end = (windows[name].to_numpy(np.int64) for name in ("gpu_start_ns", "gpu_end_ns"))
     busy, inside = open_times(work["start_ns"].to_numpy(), work["end_ns"].to_numpy()), open_times(start, end)
     since = busy.integral(start.min(keepdims=True), busy.end[-1:]).sum()
