@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tcprof.annotate.inlining import surround
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import FunctionType
 
     from torch.nn import Module
@@ -39,13 +39,20 @@ class Calls:
         self._is_compiling, self._guard = is_compiling, guard
         self._detach: list[Callable[[], None]] = []
 
-    def attach(self, modules: Any) -> None:
-        """Follow calls from now on; ``modules`` is ``torch.nn.modules.module``."""
+    def attach(self, modules: Any, classes: Iterable[type] = ()) -> None:
+        """Follow calls from now on.
+
+        Args:
+            modules: ``torch.nn.modules.module``.
+            classes: Those of the modules that are followed; all if there are none, or one has a way of its own.
+        """
         if not self._detach:
             module = modules.Module
             own = vars(module).get(OWN)
+            chosen = [each for each in classes if getattr(each, METHOD, None) is own]
             if own is not None and vars(module).get(METHOD) is own:
-                self._detach += self._wrap(module, own)
+                for each in chosen if chosen and len(chosen) == len(list(classes)) else [module]:
+                    self._detach += self._wrap(each, own)
             self._detach += [] if self._detach else self._hook(modules)
 
     def detach(self) -> None:
@@ -64,13 +71,16 @@ class Calls:
                 leave_to_python(each, with_calls=True)
         except Exception:  # of a PyTorch that has no such thing, or no source
             return []
+        is_inherited = OWN not in vars(module)
         for name in (METHOD, OWN):  # it is pickled by the latter
             setattr(module, name, followed)
 
         def detach() -> None:
             is_wanted.clear()
             for name in (METHOD, OWN):
-                if vars(module).get(name) is followed:
+                if vars(module).get(name) is followed and is_inherited:
+                    delattr(module, name)
+                elif vars(module).get(name) is followed:
                     setattr(module, name, own)
 
         return [detach]

@@ -17,7 +17,7 @@ from tcprof.annotate.inlining import surround
 from tcprof.annotate.names import Names, is_replica, own
 from tcprof.annotate.ops import OFF
 from tcprof.annotate.steps import NAMES, RECOMPUTE, Optimizers, Steps, is_exhausted
-from tcprof.annotate.window import OVER, RECORDED
+from tcprof.annotate.window import OVER, RECORDED, TIMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class _Thread(threading.local):
         steps: The step and its phases.
     """
 
-    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[], object]) -> None:
+    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[bool], object]) -> None:
         self.calls: list[tuple[Module | None, str, bool]] = []
         self.recomputes = False
         self.generations = Generations(ranges)
@@ -60,6 +60,7 @@ class Hooks:
         self._torch, self._window, self._guard, self._ops = torch, window, guard, ops
         self._push, self._pop, self._note_groups = window.push, window.pop, note_groups
         self._level = OFF
+        self._has_calls = True  # whether calls of modules are followed; else steps end with their optimizers
         self._undo: list[Callable[[], object]] = []  # what takes away what is attached
         self._is_compiling: Any = getattr(getattr(torch, "compiler", None), "is_compiling", None)
         begin, end = (guard.protect(each) for each in (self._begin_generation, self._end_generation))
@@ -74,6 +75,7 @@ class Hooks:
         self._optimizers = Optimizers()
         self._names = Names(NAMES)
         self._trained: set[str] = set()
+        self._models: set[type] = set()  # classes of those that the program calls itself
         self._last_model_trains = True
         self._thread = _Thread(self._window, self._optimizers, self._follow_window)
 
@@ -81,16 +83,23 @@ class Hooks:
         """Have ranges for ops, too, or not, from now on."""
         self._level = level
         if self._is_compiling is not None and self._window.phase != OVER:
-            self._calls.attach(self._torch.nn.modules.module)
+            if self._has_calls:
+                models = self._models if self._window.phase == TIMED else set()
+                self._calls.attach(self._torch.nn.modules.module, models)
             self._ops.want(level if self._window.phase == RECORDED else OFF)
             self._generators.add_all(self._torch.nn.Module)
 
-    def _follow_window(self) -> None:
-        """A step has ended: go on as the phase wants it, and leave the program once it is over."""
+    def _follow_window(self, trained: bool) -> None:
+        """A step has ended: go on as the phase wants it, and leave the program once it is over.
+
+        Steps that are timed have as few hooks as may be: none for calls in training, else those of the models alone.
+        """
         if not self._window.follow():
             return
         self._push, self._pop = self._window.push, self._window.pop
         self._backward = Backward(self._window.mark)
+        self._has_calls = not (self._window.phase == TIMED and trained)
+        self._calls.detach()
         self.want(self._level)
         if self._window.phase == OVER:
             self.remove()
@@ -224,6 +233,7 @@ class Hooks:
             self._backward.is_on = False  # threads number their nodes alike
             return name
         if self._names.is_model(name):
+            self._models.add(type(module))
             generations = self._thread.generations
             generations.end_between()
             self._last_model_trains = _is_training(module)
@@ -348,6 +358,7 @@ class Hooks:
         self._backward.end(goes_on=is_within)
         if not is_within:
             self._thread.steps.end_backward(for_training=accumulate_grad and self._last_model_trains)
+            self._end_with_optimizers()
 
     def _begin_optimizer(self, *_: Any, **__: Any) -> None:
         self._unwind()
@@ -356,11 +367,17 @@ class Hooks:
     def _end_optimizer(self, optimizer: Any) -> None:
         self._thread.steps.end_phase()
         self._thread.steps.count_optimizer(id(optimizer))
+        self._end_with_optimizers()
+
+    def _end_with_optimizers(self) -> None:
+        if not self._has_calls:
+            self._thread.steps.end_with_optimizers()
 
     def _end_scaled(self, _scaler: Any = None, optimizer: Any = None, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()
         if optimizer is not None:  # else the call was wrong
             self._thread.steps.count_scaled(id(optimizer))
+            self._end_with_optimizers()
 
     def _end_phase(self, *_: Any, **__: Any) -> None:
         self._thread.steps.end_phase()

@@ -155,10 +155,10 @@ class Steps:
     """The open step and phase of one thread; the optimizers, by identity, are shared by all threads.
 
     Args:
-        ended: Called when a step has ended, with nothing open.
+        ended: Called when a step has ended, with nothing open; with whether it trained.
     """
 
-    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[], object]) -> None:
+    def __init__(self, ranges: Ranges, optimizers: Optimizers, ended: Callable[[bool], object]) -> None:
         self._ranges, self._optimizers, self._ended = ranges, optimizers, ended
         self._process = os.getpid()
         self._stepped: set[int] = set()  # the optimizers that stepped in this step
@@ -238,6 +238,13 @@ class Steps:
         if optimizer not in self._stepped:
             self.count_optimizer(optimizer)
 
+    def end_with_optimizers(self) -> None:
+        """End the step with the last optimizer that it is expected to hold, where no calls are followed."""
+        if BY_HAND in self._stepped or (self._stepped and self._stepped >= self._optimizers.expected):
+            self._end_step()
+            self._stepped = set()
+            self._begin_step(STEP, trains=True)
+
     def close(self) -> None:
         """End what is open."""
         self._end_forward()
@@ -265,7 +272,7 @@ class Steps:
             return
         self._ranges.end(self._step)
         self._step, self._stepped, self._has_called = None, set(), False
-        self._ended()
+        self._ended(self._trains)
 
     def _begin_forward(self) -> None:
         if self._forward is None:

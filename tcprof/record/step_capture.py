@@ -34,8 +34,8 @@ _FIRST_S, _OWN_RANGES_S = 3.0, 30.0  # of the first capture, after its first ste
 _ENOUGH_TIMED = ((10, 2.0), (3, 20.0))  # unprofiled steps, and seconds that they take at least; either will do
 _LEAST_S, _MOST_S = 3.0, 30.0  # of the second capture
 _FEWEST_STEPS = 5  # for which the second capture is the report, unless the first has fewer
-_LEAVE_S = 0.2  # for ranges that are open when the annotation ends
 _PATIENCE_S = 120.0  # nsys takes 1 to 5 s to write a report
+_END_S = 30.0  # the same after the program's end
 _RETRY_S = 10.0  # another nsys may hold the GPU for a moment
 
 
@@ -67,6 +67,7 @@ class StepCapture(threading.Thread):
         self._unprofiled_to: dict[int, int] | None = None
         self._first_steps = 0  # in the first capture
         self._has_second = False
+        self._before_second = 0  # recorded steps
         self.is_ready = threading.Event()  # the report is written, though the program may go on
         self._is_shown = False
         self.has_stopped = False  # the program
@@ -149,11 +150,12 @@ class StepCapture(threading.Thread):
 
     def _capture_again(self) -> bool:
         """Record steps, and have them for the report; return false where the program ended meanwhile."""
+        self._enter(_RECORDED, RECORDING)  # before the capture, so that few of its steps are without ranges
+        began = time.monotonic()
         if not self._begin_capture():
             return True
-        self._has_second = True
-        self._enter(_RECORDED, RECORDING)
-        began = time.monotonic()
+        self._read_logs()
+        self._has_second, self._before_second = True, len(self._lead().recorded)
 
         def is_over() -> bool:
             age, count = time.monotonic() - began, self._count_second()
@@ -163,7 +165,6 @@ class StepCapture(threading.Thread):
         if not self._wait_until(is_over):
             return False
         self._enter(_OVER, RUNNING)
-        self._has_ended.wait(_LEAVE_S)
         return self._end_capture() and self._choose()
 
     def _begin_capture(self) -> bool:
@@ -184,7 +185,7 @@ class StepCapture(threading.Thread):
             done = run_quietly(self._commands.stop, timeout_s=_PATIENCE_S, in_own_group=True)
             if done.status == 0:
                 return not self._has_ended.is_set()
-            if not self._has_ended.is_set():
+            if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
                 self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
         return False
 
@@ -209,7 +210,7 @@ class StepCapture(threading.Thread):
         return True
 
     def _count_second(self) -> int:
-        return len(self._lead().recorded) - self._first_steps
+        return len(self._lead().recorded) - self._before_second
 
     def _lead(self) -> _StepLog:
         """The process whose steps count: the first of this host's ranks, else the one with most steps."""
