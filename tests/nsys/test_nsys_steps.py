@@ -33,7 +33,8 @@ def train_until(phase):
     while open(os.environ["TCPROF_PROCESSES"] + "/phase").read() != phase and time.monotonic() < until:
         train(1)
 """
-WHOLE = f"{TRAIN}\ntrain_until('o'); train(2); print('over', torch.nn.Module.__call__.__closure__)\ntrain(100)"
+TELL = "print(phase, torch.nn.Module.__call__.__closure__, '__call__' in vars(torch.nn.Linear))"
+WHOLE = f"{TRAIN}\nfor phase in 't', 'o': train_until(phase); train(2); {TELL}\ntrain(100)"
 
 
 @pytest.fixture
@@ -67,7 +68,8 @@ def profile(run, folder: Path, program: str, *options: str) -> int:
 def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Path, captures, capfd) -> None:
     assert profile(run, machine, WHOLE, "--steps", "6") == 0
     shown = capfd.readouterr().out
-    assert "over None" in shown
+    assert "t None False" in shown  # steps are timed by the optimizer alone
+    assert "o None False" in shown
     assert shown.count("Step time ") == 1
     assert captures[0]._count_second() >= 6
     assert sorted(path.name for path in machine.iterdir()) == [
@@ -80,6 +82,16 @@ def test_a_program_is_shown_while_it_goes_on_and_keeps_no_hook(run, machine: Pat
     assert (steps["end_ns"] - steps["start_ns"] >= 5e6).all()
     (machine / "train.sqlite").unlink()  # a copy of the report and the steps beside it has them, too
     assert tcprof.read("train.nsys-rep").unprofiled.equals(steps)
+
+
+def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine: Path, capfd) -> None:
+    program = WHOLE.replace("        optimizer.step()\n", "").replace(".sum().backward()", "")
+    program = program.replace("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)", "net.eval()")
+    assert profile(run, machine, program, "--steps", "6") == 0
+    shown = capfd.readouterr().out
+    assert "t None True" in shown
+    assert "o None False" in shown
+    assert not tcprof.read("train.tcprof").unprofiled["training"].any()
 
 
 @pytest.mark.parametrize(
