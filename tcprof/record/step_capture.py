@@ -93,9 +93,20 @@ class StepCapture(threading.Thread):
 
     def run(self) -> None:
         """Make the captures, one after the other, until the program has ended."""
+        try:
+            self._make_captures()
+        except (NsysError, OSError, ValueError) as error:  # the report has what was recorded until then
+            self.notes.append(f"tcprof could not begin and end captures: {error}")
+
+    def _make_captures(self) -> None:
         if not self._wait_until(self._is_first_over):
             return
         self._first_steps = len(self._lead().recorded)
+        if not self._first_steps and not self._options.whole:
+            self.notes.append(
+                f"the first {self._options.longest_s:g} s are recorded: tcprof saw no step end in them. --duration "
+                "changes that, --whole records all of the program."
+            )
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
         goes_on = not self._options.whole and any(self._folder.glob("[0-9]*"))  # processes that use PyTorch
         self._enter(_TIMED if goes_on else _OVER, RUNNING)
@@ -168,6 +179,7 @@ class StepCapture(threading.Thread):
         return self._end_capture() and self._choose()
 
     def _begin_capture(self) -> bool:
+        """Have nsys record again; return whether it does."""
         until = time.monotonic() + _RETRY_S
         while not self._has_ended.is_set():
             with one_at_a_time():
@@ -181,12 +193,12 @@ class StepCapture(threading.Thread):
         return False
 
     def _end_capture(self) -> bool:
-        with suppress(NsysError):
-            done = run_quietly(self._commands.stop, timeout_s=_PATIENCE_S, in_own_group=True)
-            if done.status == 0:
-                return not self._has_ended.is_set()
-            if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
-                self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
+        """Have nsys write what it recorded; return whether it did before the program ended."""
+        done = run_quietly(self._commands.stop, timeout_s=_PATIENCE_S, in_own_group=True)
+        if done.status == 0:
+            return not self._has_ended.is_set()
+        if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
+            self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
         return False
 
     def finish(self) -> None:
@@ -195,7 +207,8 @@ class StepCapture(threading.Thread):
         if self.ident is not None:
             self.join(_PATIENCE_S)
         if not self.is_ready.is_set():
-            self._read_logs()
+            with suppress(OSError, ValueError):
+                self._read_logs()
             self._choose()
 
     def _choose(self) -> bool:

@@ -125,7 +125,9 @@ def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path,
     program = "import time; time.sleep(2); print('the end')"
     assert profile(run, machine, program, "--duration", "0.2") == 0
     assert captures[0].is_ready.is_set()
-    assert "the end" in capfd.readouterr().out
+    shown = capfd.readouterr()
+    assert "the end" in shown.out
+    assert "the first 0.2 s are recorded" in shown.err
 
 
 def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, capfd) -> None:
