@@ -61,13 +61,10 @@ MODULES = sorted((ROOT / "tcprof").rglob("*.py"))
 EMPTY_NAMES = {"found", "told", "said", "known", "shown", "won", "lacking", "each", "own", "mine", "others", "of_gpu"}
 NOT_YET_CLEAN = {
     "annotate",
-    "api",
     "findings",
-    "frames",
     "nsys",
     "record",
     "redaction",
-    "saved",
     "sources",
     "sources/kineto",
     "sources/nsys_sqlite",

@@ -89,11 +89,11 @@ class _Room:
         return code
 
     def _take_some(self, values: Sequence[Any]) -> Iterator[Any]:
-        for number, each in enumerate(values):
+        for number, value in enumerate(values):
             if self.left <= 0:
                 self.left_out += len(values) - number
                 return
-            yield self.take(each)
+            yield self.take(value)
 
 
 def _answer(
@@ -103,8 +103,8 @@ def _answer(
     room, table = _Room(), None
     taken = room.take(plain(data))
     if frame is not None and schema is not None:
-        known = [column for column in schema.columns if column.name in frame]
-        columns = [{"name": each.name, "unit": each.unit, "meaning": each.meaning} for each in known]
+        present = [column for column in schema.columns if column.name in frame]
+        columns = [{"name": column.name, "unit": column.unit, "meaning": column.meaning} for column in present]
         rows = room.take(plain(frame.head(limit)))
         room.left_out += max(len(frame) - limit, 0)
         table = Table(name=schema.name, meaning=schema.meaning, columns=columns, rows=rows, row_count=len(frame))
@@ -124,7 +124,7 @@ class Folders:
         """Resolve a path in one of the folders; the error does not tell whether there is anything elsewhere."""
         for root in () if "\0" in str(given) else self._roots:
             path = os.path.realpath(root / given)
-            if any(Path(path).is_relative_to(each) for each in self._roots) and os.path.exists(path):  # noqa: PTH110
+            if any(Path(path).is_relative_to(folder) for folder in self._roots) and os.path.exists(path):  # noqa: PTH110
                 return Path(path)
         raise InputError(f"{given} is not in any folder of this server.", "Ask for the list of recordings.")
 
@@ -140,22 +140,22 @@ class Folders:
         return read(self._file(self._confine(given)), cache=user_cache(lambda note: None))
 
     def _side(self, given: Sequence[str]) -> list[Report]:
-        return [self._read(file) for each in given for file in find_recordings(self._confine(each))]
+        return [self._read(file) for name in given for file in find_recordings(self._confine(name))]
 
     def list_recordings(self, contains: str = "", limit: Limit = FEW_ROWS) -> Answer:
         """List recordings and saved analyses, newest first, by the paths that the other tools take."""
-        found: list[dict[str, Any]] = []
+        recordings: list[dict[str, Any]] = []
         unprintable = 0
         for root in self._roots:
             for file in choose_recordings(islice(_walk(root), MOST_FILES)):
                 name = str(file.relative_to(root) if len(self._roots) == 1 else file)
                 unprintable += not name.isprintable()
                 if name.isprintable() and contains in name and Path(os.path.realpath(file)).is_relative_to(root):
-                    known = file.stat()
-                    found.append({"recording": name, "bytes": known.st_size, "modified": int(known.st_mtime)})
-        found.sort(key=lambda each: (-each["modified"], each["recording"]))
-        answer = _answer({"recordings": found[:limit], "count": len(found), "names_not_shown": unprintable})
-        answer.left_out += max(len(found) - limit, 0)
+                    status = file.stat()
+                    recordings.append({"recording": name, "bytes": status.st_size, "modified": int(status.st_mtime)})
+        recordings.sort(key=lambda row: (-row["modified"], row["recording"]))
+        answer = _answer({"recordings": recordings[:limit], "count": len(recordings), "names_not_shown": unprintable})
+        answer.left_out += max(len(recordings) - limit, 0)
         return answer
 
     def show(self, recording: str) -> Answer:
@@ -164,10 +164,10 @@ class Folders:
 
         report = self._read(recording)
         data = view_recording(report.analysis, report.findings, report.advice).data
-        best = [{"rule": each.rule, "action": each.action, **each.gain.figures} for each in report.advice]
+        best = [{"rule": item.rule, "action": item.action, **item.gain.figures} for item in report.advice]
         tables = {name: len(frame_of(report.analysis, name)) for name in FRAMES}
-        shown = {name: each for name, each in data.items() if name not in ("ranges", "kernels")}
-        return _answer({**shown, "advice": best, "rows_of_tables": tables})
+        answer = {name: item for name, item in data.items() if name not in ("ranges", "kernels")}
+        return _answer({**answer, "advice": best, "rows_of_tables": tables})
 
     def advise(self, recording: str) -> Answer:
         """Say what to do first and what it saves of a step, with evidence and code; best first."""
@@ -175,10 +175,10 @@ class Folders:
 
         report = self._read(recording)
         data = view_advice(report.analysis, report.findings, report.advice).data
-        for each in data["advice"]:
-            each["about"] = {name: names[:5] for name, names in each["about"].items()}
-        told = {name: data[name] for name in ("advice", "first_lines", "faults")}
-        return _answer({**told, "savings": describe_savings(report.analysis, report.advice)})
+        for item in data["advice"]:
+            item["about"] = {name: names[:5] for name, names in item["about"].items()}
+        answer = {name: data[name] for name in ("advice", "first_lines", "faults")}
+        return _answer({**answer, "savings": describe_savings(report.analysis, report.advice)})
 
     def table(
         self,
@@ -199,7 +199,7 @@ class Folders:
         frame = frame_of(report.analysis, table)
         _check([*(columns or []), *filter(None, [sort_by])], schema.names, f"column of {table}")
         if contains:
-            texts = [frame[each.name].astype(str) for each in schema.columns if each.is_text]
+            texts = [frame[column.name].astype(str) for column in schema.columns if column.is_text]
             matches = [text.str.contains(contains, regex=False).to_numpy(bool) for text in texts]
             frame = frame[np.logical_or.reduce(matches)] if matches else frame.iloc[:0]
         if sort_by:
@@ -223,9 +223,9 @@ class Folders:
         comparison = compare(self._side(base), self._side(new))
         gate = comparison.gate(conditions) if conditions else None
         data = view_comparison([comparison.findings], gate=gate).data
-        told = {name: each for name, each in data.items() if name not in (*_COMPARED, "recordings")}
-        told |= {"gate_verdict": gate.verdict} if gate else {}
-        return _answer(told, data[table], _COMPARED[table], limit)
+        answer = {name: value for name, value in data.items() if name not in (*_COMPARED, "recordings")}
+        answer |= {"gate_verdict": gate.verdict} if gate else {}
+        return _answer(answer, data[table], _COMPARED[table], limit)
 
     def ranks(self, recordings: Recordings, limit: Limit = FEW_ROWS) -> Answer:
         """Say which rank of a job holds the others up, and why; of recordings or folders of them."""
@@ -234,19 +234,19 @@ class Folders:
         from tcprof.ranks.store import read_job
         from tcprof.views.job import view_job
 
-        given = [self._confine(each) for each in recordings]
-        known = [each for each in given if is_job(each) and all(map(self._confine, each.iterdir()))]
-        stored = [rank for each in known for rank in read_job(each)]
-        found = find_files(each for each in given if each not in known)
-        files = [self._file(self._confine(file)) for file in found]
+        given = [self._confine(path) for path in recordings]
+        jobs_given = [path for path in given if is_job(path) and all(map(self._confine, path.iterdir()))]
+        stored = [rank for path in jobs_given for rank in read_job(path)]
+        files_given = find_files(path for path in given if path not in jobs_given)
+        files = [self._file(self._confine(file)) for file in files_given]
         check_ranks(files)
         jobs = max(1, min(os.cpu_count() or 1, len(files)))
         reduced, failures = gather(files, start_processes(jobs), jobs)
         job = join_ranks([*stored, *reduced], failures)
         data = view_job(job).data
-        told = {name: data[name] for name in ("verdict", "world_size", "failures", "warnings")}
+        answer = {name: data[name] for name in ("verdict", "world_size", "failures", "warnings")}
         slowest = job.ranks.sort_values("excess_ns", ascending=False, kind="stable")
-        return _answer(told, slowest, RANKS, limit)
+        return _answer(answer, slowest, RANKS, limit)
 
 
 def make_server(roots: Sequence[Path]) -> MCPServer:
@@ -258,7 +258,7 @@ def make_server(roots: Sequence[Path]) -> MCPServer:
     folders = Folders(roots)
     server = MCPServer("tcprof", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     tools = (folders.show, folders.advise, folders.table, folders.compare, folders.ranks)
-    for name, tool in {"list": folders.list_recordings, **{each.__name__: each for each in tools}}.items():
+    for name, tool in {"list": folders.list_recordings, **{tool.__name__: tool for tool in tools}}.items():
         hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
         server.add_tool(_explained(tool), name, annotations=hints, structured_output=True)
     return server
@@ -270,7 +270,7 @@ def _explained(tool: Callable[..., Answer]) -> Callable[..., Answer]:
     @wraps(tool)
     def call(**arguments: Any) -> Answer:
         try:
-            return tool(**{name: _encodable(each) for name, each in arguments.items()})
+            return tool(**{name: _encodable(value) for name, value in arguments.items()})
         except TcprofError as error:
             raise ToolError(one_line(str(error), LONGEST_TEXT)) from error
 
@@ -279,20 +279,20 @@ def _explained(tool: Callable[..., Answer]) -> Callable[..., Answer]:
 
 def _encodable(argument: Any) -> Any:
     if isinstance(argument, list):
-        return [_encodable(each) for each in argument]
+        return [_encodable(item) for item in argument]
     return without_surrogates(argument) if isinstance(argument, str) else argument
 
 
 def _walk(root: Path) -> Iterator[Path]:
     """List the files below a folder, without those in hidden folders and behind links to folders."""
     for folder, folders, names in os.walk(root):
-        folders[:] = [each for each in folders if not each.startswith(".")]
+        folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(folder, name) for name in names)
 
 
-def _check(given: Sequence[str], known: Sequence[str], what: str) -> None:
-    if wrong := [name for name in given if name not in known]:
-        raise UsageError(f"{wrong[0]!r} is not a {what}.", f"There are: {', '.join(known)}.")
+def _check(given: Sequence[str], choices: Sequence[str], what: str) -> None:
+    if wrong := [name for name in given if name not in choices]:
+        raise UsageError(f"{wrong[0]!r} is not a {what}.", f"There are: {', '.join(choices)}.")
 
 
 def _refuse() -> Nsys:

@@ -114,6 +114,8 @@ def compare(
     sides = []
     for name, given in zip(labels, (base, new), strict=True):
         several = [given] if isinstance(given, str | PathLike | Report) else given
-        reports = (each if isinstance(each, Report) else read(each, window, warm_up=warm_up) for each in several)
-        sides.append(Side(name, tuple(each.analysis for each in reports)))
+        reports = (
+            report if isinstance(report, Report) else read(report, window, warm_up=warm_up) for report in several
+        )
+        sides.append(Side(name, tuple(report.analysis for report in reports)))
     return ComparisonReport(compare_sides(sides[0], sides[1], mapping or {}, allow_mismatch))

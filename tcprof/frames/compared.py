@@ -214,12 +214,12 @@ COMPARISON = Schema(
         *OF_MEDIANS,
         *(
             Column(
-                f"mean_{each.name}",
-                f"The same as `{each.name}`, of means over the instances.",
-                dtype=each.dtype,
-                limits=each.limits,
+                f"mean_{column.name}",
+                f"The same as `{column.name}`, of means over the instances.",
+                dtype=column.dtype,
+                limits=column.limits,
             )
-            for each in OF_MEDIANS
+            for column in OF_MEDIANS
         ),
         Text(
             "not_judged",

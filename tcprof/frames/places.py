@@ -75,7 +75,7 @@ MFU_MEANING = "Model FLOP utilization: the time that the useful FLOP would take 
 NO_PEAK = "Unknown where over 1 % of the FLOP ran in kernels without a peak."
 _NOT_HOST = "Unknown for host windows of ranges that end before the work does."
 _UTILIZATION = (
-    Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", lacking=UNCOVERED.name),
+    Float("hfu_pct", f"{HFU_MEANING} window. {_NOT_HOST} {NO_PEAK}", title="HFU", missing=UNCOVERED.name),
     UNCOVERED,
     Float(
         "useful_flop",
@@ -121,7 +121,7 @@ INSTANCES = Schema(
             "Time of its kernels whose names and samples do not show whether they are tensor kernels; unknown "
             "likewise.",
         ),
-        Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        Float("tensor_flop", f"FLOP of its kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         *_UTILIZATION,
         Bool(
             "left_out",
@@ -174,7 +174,7 @@ RANGES = Schema(
             "Share of the kernel time that tensor kernels have, see *kernels*; without samples, from kernel names. "
             "Unknown where there are no kernels, or whole graphs, or they were not fitted.",
             title="Tensor kernel share",
-            lacking=UNRESOLVED_SHARE.name,
+            missing=UNRESOLVED_SHARE.name,
         ),
         UNRESOLVED_SHARE,
         Float("fitted_active_s", "Tensor-active time of the kernels launched in them, from the fit."),
@@ -183,18 +183,18 @@ RANGES = Schema(
             "Tensor cycles of the kernels launched in them, from the fit: what those of kernels and modules add up to. "
             "The cycles in the window are of all that ran in it, and part of a sample where its border cuts one.",
         ),
-        Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", lacking=UNCOVERED.name),
+        Float("tensor_flop", f"FLOP of their kernels, {KNOWN_FLOP}.", missing=UNCOVERED.name),
         Float(
             "tensor_tflops",
             f"FLOP on the Tensor Cores per second of the window, in 10^12. {_NOT_HOST}",
             title="Tensor FLOP/s",
-            lacking=UNCOVERED.name,
+            missing=UNCOVERED.name,
         ),
         Float(
             "tensor_peak_pct",
             f"Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock. {_NOT_HOST}",
             title="Of the peak",
-            lacking=UNCOVERED.name,
+            missing=UNCOVERED.name,
         ),
         *_UTILIZATION,
         Float(

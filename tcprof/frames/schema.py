@@ -42,7 +42,7 @@ class Column:
     unit: str = ""
     # The column of the same row with the share, in percent, of what is not in a value: if that is over 1 %, the value
     # is a lower bound. Empty for values that hold everything.
-    lacking: str = ""
+    missing: str = ""
     # Of a sum over samples, the column of the same row with the share, in percent, of the time that was sampled: what
     # is left of 100 % is not in the value. Empty for everything else.
     covered: str = ""
@@ -83,7 +83,7 @@ class Column:
 
     def missing_pct(self, row: Mapping[Any, Any]) -> Any:
         """Return the share, in percent, that the row's value lacks; of a frame, for each row."""
-        return 100 - row[self.covered] if self.covered else row[self.lacking] if self.lacking else 0.0
+        return 100 - row[self.covered] if self.covered else row[self.missing] if self.missing else 0.0
 
     def is_lower_bound(self, row: Mapping[Any, Any]) -> bool:
         """Tell whether the row's value lacks more than counts as the whole, see ``missing_pct``."""

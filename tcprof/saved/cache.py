@@ -64,17 +64,17 @@ class Cache:
             self._note(f"the analysis cannot be cached: {_reason(error)} (--no-cache: without this note)")
 
     def _entry(self, content: str, options: Mapping[str, Any]) -> Path:
-        known = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
-        return self._folder / f"{hashlib.sha256(known.encode()).hexdigest()[:40]}{SAVED_SUFFIX}"
+        facts = json.dumps([FORMAT, hash_own_code(), content, sorted(options.items())], default=str)
+        return self._folder / f"{hashlib.sha256(facts.encode()).hexdigest()[:40]}{SAVED_SUFFIX}"
 
     def _make_room(self) -> None:
         entries = [(path.stat(), path) for path in self._folder.glob(f"*{SAVED_SUFFIX}")]
-        total = sum(found.st_size for found, _ in entries)
-        for found, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
+        total = sum(status.st_size for status, _ in entries)
+        for status, path in sorted(entries, key=lambda entry: entry[0].st_mtime_ns):
             if total <= MOST_BYTES:
                 return
             path.unlink(missing_ok=True)
-            total -= found.st_size
+            total -= status.st_size
 
 
 def _reason(error: Exception) -> str:

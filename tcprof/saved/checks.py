@@ -49,21 +49,21 @@ def find_unfit(value: object, kind: Any, name: str) -> str:
     if origin is Literal:
         return "" if value in parts else name
     if origin is UnionType:
-        return "" if any(not find_unfit(value, each, name) for each in parts) else name
+        return "" if any(not find_unfit(value, item, name) for item in parts) else name
     if origin in (list, tuple):
-        found = (find_unfit(each, parts[0], name) for each in value) if isinstance(value, list) else iter([name])
+        unfit = (find_unfit(item, parts[0], name) for item in value) if isinstance(value, list) else iter([name])
     elif not isinstance(value, dict):
         return name
     elif origin is dict:
         if not all(key.isascii() and key.isdigit() and len(key) < _MOST_DIGITS for key in value):
             return name
-        found = (find_unfit(each, parts[1], name) for each in value.values())
+        unfit = (find_unfit(item, parts[1], name) for item in value.values())
     else:
-        hints = {each: hint for each, hint in get_type_hints(kind).items() if hint is not pd.DataFrame}
+        hints = {item: hint for item, hint in get_type_hints(kind).items() if hint is not pd.DataFrame}
         if value.keys() != hints.keys():
             return name
-        found = (find_unfit(value[each], hint, f"{name}.{each}") for each, hint in hints.items())
-    return next(filter(None, found), "")
+        unfit = (find_unfit(value[item], hint, f"{name}.{item}") for item, hint in hints.items())
+    return next(filter(None, unfit), "")
 
 
 class Columns(Protocol):
@@ -82,7 +82,7 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
     Raises:
         OSError: The file is damaged.
     """
-    metadata, found = file.metadata, file.schema_arrow
+    metadata, arrow = file.metadata, file.schema_arrow
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     if wrong := _find_too_large(metadata, sum(group.total_byte_size for group in groups), size):
         return wrong
@@ -94,10 +94,10 @@ def find_unreadable(file: Any, schema: Schema, size: int) -> str:
     if not {encoding for chunk in chunks for encoding in chunk.encodings} <= _ENCODINGS:
         return "its columns have an encoding that tcprof does not write"
     for column in schema.columns:
-        places = found.get_all_field_indices(column.name)
+        places = arrow.get_all_field_indices(column.name)
         if len(places) > 1:
             return f"it has two columns {column.name}"
-        kinds = {_type(found.field(place).type) for place in places}
+        kinds = {_type(arrow.field(place).type) for place in places}
         if not kinds <= _TYPES[column.dtype] | ({"null"} if metadata.num_rows == 0 else set()):
             return f"{column.name} is of type {kinds.pop()}"
     return ""
@@ -115,8 +115,8 @@ def _type(kind: Any) -> str:
 
 def find_nulls(table: Any, schema: Schema) -> str:
     """Name the column of an Arrow table that lacks a value that a frame of a kind always has; empty for none."""
-    known = (column.name for column in schema.columns if column.dtype != FLOAT and column.name in table.column_names)
-    return next((f"{name} is not known in each row" for name in known if table[name].null_count), "")
+    complete = (column.name for column in schema.columns if column.dtype != FLOAT and column.name in table.column_names)
+    return next((f"{name} is not known in each row" for name in complete if table[name].null_count), "")
 
 
 def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:
@@ -130,7 +130,7 @@ def is_consistent(name: str, frame: pd.DataFrame, columns: Columns) -> bool:
         if not has_rows(name, column, rows, columns):
             return False
         named = rows >= 0
-        if any((columns.column(other, each)[rows[named]] != frame[each].to_numpy()[named]).any() for each in shared):
+        if any((columns.column(other, key)[rows[named]] != frame[key].to_numpy()[named]).any() for key in shared):
             return False
     return name not in _FURTHER or bool(_FURTHER[name](frame, columns))
 
@@ -189,8 +189,8 @@ def _is_tree(number: npt.NDArray[Any], parent: npt.NDArray[Any], depth: npt.NDAr
 def _check_steps(frame: pd.DataFrame, columns: Columns) -> bool:
     """Check that each step's kind is among those of its GPU, unless there are none: then all are of one."""
     kinds = pd.MultiIndex.from_arrays([columns.column("kinds", name) for name in ("gpu", "kind")])
-    own = pd.MultiIndex.from_frame(frame[["gpu", "kind"]])
-    return own.isin(kinds).all() or not (len(kinds) or frame["kind"].any())
+    keys = pd.MultiIndex.from_frame(frame[["gpu", "kind"]])
+    return keys.isin(kinds).all() or not (len(kinds) or frame["kind"].any())
 
 
 _FURTHER: dict[str, Callable[[pd.DataFrame, Columns], bool]] = {

@@ -108,8 +108,8 @@ class About(TypedDict):
 
 def frame_of(analysis: Analysis, name: str) -> pd.DataFrame:
     """Return a frame of an analysis by its name in the file."""
-    found: Any = getattr(analysis.observed if name in OBSERVED else analysis, name)
-    return found
+    frame: Any = getattr(analysis.observed if name in OBSERVED else analysis, name)
+    return frame
 
 
 def options_of(analysis: Analysis) -> dict[str, Any]:

@@ -77,16 +77,16 @@ class SavedFile:
             name: What the file is called that it stands for; None: as it was when it was saved.
         """
         about, observed = self.about, dict(self.about["observed"])
-        unattributed = tuple(Unattributed(**each) for each in observed.pop("unattributed"))
-        wrong = tuple(InvalidValues(**each) for each in observed.pop("wrong"))
-        frames = {each: Deferred(partial(self.frame, each), partial(self.column, each)) for each in FRAMES}
-        known = {each: frames.pop(each).make() for each in OBSERVED}
+        unattributed = tuple(Unattributed(**item) for item in observed.pop("unattributed"))
+        wrong = tuple(InvalidValues(**item) for item in observed.pop("wrong"))
+        frames = {item: Deferred(partial(self.frame, item), partial(self.column, item)) for item in FRAMES}
+        observed_frames = {item: frames.pop(item).make() for item in OBSERVED}
         analysis = Analysis(
             recording=_recording(about["recording"], name),
             window=about["window"],
             tensor_source=about["tensor_source"],
             options=about["options"],
-            observed=Observed(**observed, unattributed=unattributed, wrong=wrong, **known),
+            observed=Observed(**observed, unattributed=unattributed, wrong=wrong, **observed_frames),
             **frames,
         )
         # A copy with other frames has none.
@@ -191,5 +191,5 @@ def load(path: Path) -> Analysis:
 
 
 def _recording(about: Mapping[str, Any], name: str | None) -> Recording:
-    known = {**about, "identity": Identity.from_facts(dict(about["identity"]))}
-    return Recording(**(known if name is None else {**known, "file": name}))
+    facts = {**about, "identity": Identity.from_facts(dict(about["identity"]))}
+    return Recording(**(facts if name is None else {**facts, "file": name}))

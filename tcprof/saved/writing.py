@@ -48,9 +48,11 @@ def _name_gpus(gpus: pd.DataFrame) -> pd.DataFrame:
     """Keep only vendors' own names of GPUs, as ``tcprof redact`` does."""
     from tcprof.redaction.gpu_names import is_gpu_name  # here, since what reads a saved analysis does without
 
-    own = {name: [is_gpu_name(text) for text in gpus[name]] for name in ("name", "chip")}
+    is_vendors = {name: [is_gpu_name(text) for text in gpus[name]] for name in ("name", "chip")}
     unnamed = [f"GPU {gpu}" for gpu in gpus["gpu"]]
-    return gpus.assign(name=gpus["name"].where(own["name"], unnamed), chip=gpus["chip"].where(own["chip"], ""))
+    return gpus.assign(
+        name=gpus["name"].where(is_vendors["name"], unnamed), chip=gpus["chip"].where(is_vendors["chip"], "")
+    )
 
 
 def _describe(analysis: Analysis) -> dict[str, Any]:

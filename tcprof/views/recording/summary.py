@@ -159,8 +159,8 @@ def _rates(analysis: Analysis, rows: pd.DataFrame, over: str) -> list[MetricTile
 
 def _measure_missing(rows: pd.DataFrame, column: Column, weight: pd.Series) -> float:
     """Measure the percentage that the values of a column miss, of some rows together; 0 where nothing is missing."""
-    weight = weight.astype(float).where(rows[column.lacking].notna(), 0)
-    return float((rows[column.lacking] * weight).sum() / weight.sum()) if weight.sum() > 0 else 0.0
+    weight = weight.astype(float).where(rows[column.missing].notna(), 0)
+    return float((rows[column.missing] * weight).sum() / weight.sum()) if weight.sum() > 0 else 0.0
 
 
 def _share_text(rows: pd.DataFrame, share: float) -> str:
