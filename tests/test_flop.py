@@ -13,7 +13,7 @@ from report_inputs import summarize
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.flop.formulas import (
+from tcprof.analysis.flop import (
     WHOLE,
     WRAPPERS,
     count_flop,

@@ -11,9 +11,9 @@ from builders import TraceBuilder, assert_rows, count_at
 
 import tcprof
 from tcprof.analysis import Analysis
-from tcprof.analysis.deferred import Deferred
 from tcprof.analysis.kernels import classes
 from tcprof.frames import KERNEL_INSTANCES, KERNELS
+from tcprof.frames.schema import Deferred
 
 PERIOD = 50_000
 SM_CYCLES_NS = 132 * 1.98  # of all SMs, each with four tensor pipes
@@ -349,6 +349,6 @@ def test_what_bounds_a_kernel_is_fitted_from_the_other_metrics(tmp_path: Path) -
 
 def test_kernels_by_path_are_made_when_they_are_asked_for() -> None:
     report = tcprof.read(Path(__file__).parent.parent / "fixtures" / "mlp_tf32.sqlite")
-    for each in (report, report.analysis.replace(window="host")):
+    for each in (report.analysis, report.analysis.replace(window="host")):
         assert isinstance(vars(each)["kernels_by_path"], Deferred)
     assert len(report.kernels_by_path) >= len(report.kernels)

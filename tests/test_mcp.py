@@ -194,7 +194,7 @@ def test_a_folder_that_is_none_and_an_absent_sdk_are_said(
 ) -> None:
     done = run("mcp", "--root", tmp_path / "none")
     assert (done.status, done.err.splitlines()[0].endswith("none is not a folder.")) == (3, True)
-    ours = ("tcprof.api.agents", "tcprof.api.serving")
+    ours = ("tcprof.api.agents",)
     for name in [name for name in sys.modules if name.partition(".")[0] == "mcp" or name in ours]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)

@@ -21,7 +21,7 @@ from test_redact import OF_EACH_KIND, PRIVATE_WORDS, SECRETS, recording, recordi
 from test_redact_canaries import CANARY, FORMS, holds, text_cells, with_every_table
 
 import tcprof
-from tcprof.analysis.deferred import Deferred
+from tcprof.frames.schema import Deferred
 from tcprof.nsys import schema
 from tcprof.saved.contents import FRAMES, JUDGED, frame_of
 from tcprof.saved.writing import save

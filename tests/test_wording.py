@@ -82,7 +82,6 @@ BEGIN_WITH_A_VERB = {
     *(
         ".",
         "analysis",
-        "analysis/flop",
         "analysis/kernels",
         "analysis/modules",
         "analysis/ranges",

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tcprof.analysis.deferred import Deferred
-from tcprof.analysis.flop.ops import count_useful_flop
+from tcprof.analysis.flop import count_useful_flop
 from tcprof.analysis.kernels.launches import KernelFit
 from tcprof.analysis.kernels.roofline import find_peaks
 from tcprof.analysis.kernels.summary import summarize_kernels
@@ -25,6 +24,7 @@ from tcprof.analysis.time.account import (
 )
 from tcprof.arrays import Ints, return_freed_memory
 from tcprof.frames import KERNEL_INSTANCES, SLOW_PATH, WARM_UP_PATH
+from tcprof.frames.schema import Deferred
 
 MOST_KEPT = 100_000  # launches of which the fit is kept, for what may still be asked of it
 

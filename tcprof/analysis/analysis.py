@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tcprof.analysis.deferred import Deferred, Frame
 from tcprof.analysis.kernels.folding import fold_kernels
 from tcprof.analysis.kernels.launch_rates import rate_launches
 from tcprof.analysis.kernels.untraced import find_hardly_traced, hide_idle
@@ -46,6 +45,7 @@ from tcprof.frames import (
     WORK,
     plain_texts,
 )
+from tcprof.frames.schema import Deferred, Frame
 from tcprof.sources import Recording, Samples, Source
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tcprof.analysis.analysis import Analysis
-from tcprof.analysis.deferred import Deferred
+from tcprof.frames.schema import Deferred
 
 _KEYS = {"activity": "activities", "kernel": "kernels", "step": "steps", "module": "modules"}  # of launches
 

@@ -76,7 +76,7 @@ def mcp(
     advise, table, compare and ranks. They read only below the given folders, start no program and change no recording.
     """
     try:
-        from tcprof.api.serving import serve
+        from tcprof.api.agents import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise

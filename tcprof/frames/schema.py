@@ -1,6 +1,6 @@
 """What a kind of frame promises: its columns, each with a dtype, a unit and a meaning."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -209,3 +209,30 @@ def plain_texts() -> Iterator[None]:
             before = _text_users.pop()
             if not _text_users:
                 pd.set_option(_TEXT_STORAGE, before)
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """A frame that is made, or read from a file, when it is first asked for."""
+
+    make: Callable[[], pd.DataFrame]
+    column: Callable[[str], npt.NDArray[Any]] | None = None  # reads one without the others
+
+
+class Frame:
+    """A field of ``Analysis``: a frame, or a ``Deferred`` one."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, analysis: object, owner: type | None = None) -> pd.DataFrame:
+        if analysis is None:
+            raise AttributeError(self._name)  # by which a dataclass knows that it has no default
+        frame = vars(analysis)[self._name]
+        if isinstance(frame, Deferred):
+            with plain_texts():
+                frame = vars(analysis)[self._name] = frame.make()
+        return frame
+
+    def __set__(self, analysis: object, frame: pd.DataFrame | Deferred) -> None:
+        vars(analysis)[self._name] = frame

@@ -13,11 +13,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.analysis import Analysis
-from tcprof.analysis.deferred import Deferred
 from tcprof.analysis.observed import Observed, Unattributed
 from tcprof.errors import InputError
 from tcprof.frames import plain_texts
-from tcprof.frames.schema import FLOAT
+from tcprof.frames.schema import FLOAT, Deferred
 from tcprof.identity import Identity
 from tcprof.saved.checks import find_nulls, find_unfit, find_unreadable, has_rows, is_consistent
 from tcprof.saved.contents import FORMAT, FRAMES, JUDGED, OBSERVED, About
