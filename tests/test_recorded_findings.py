@@ -42,6 +42,7 @@ NEEDS = {
     ),
     "copies-on-gpu": "a program that copies its caches",
     "no-tensor-cores": "a GPU from before Volta, or a GTX 16",
+    "slow-steps": "a program whose shapes change",
     "uneven-gpus": "several GPUs",
 }
 

@@ -193,6 +193,11 @@ def test_a_step_that_tries_kernels_is_slow_wherever_it_is(read):
     assert analysis.steps.index[analysis.steps["slow"] == "tries kernels"].tolist() == [15]
 
 
+def test_one_of_four_calls_that_loads_kernels_is_slow(read):
+    analysis = read(loop([EVALUATE] * 4, calls={0: "cuLibraryLoadData"}))
+    assert analysis.steps["slow"].tolist() == ["loads kernels", "", "", ""]
+
+
 def test_a_long_batch_is_not_slow(read):
     assert not (read(loop(sized([TRAIN] * 30, [1] * 29 + [5]))).steps["slow"] != "").any()
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tcprof.analysis.intervals import StepFunction, open_times
 from tcprof.analysis.kernels.names import PRODUCT
 from tcprof.analysis.samples.sampling import NORMAL_95
-from tcprof.analysis.steps.marked_steps import FEWEST, MAD_TO_DEVIATION, NARROWEST_BAND
+from tcprof.analysis.steps.marked_steps import MAD_TO_DEVIATION, NARROWEST_BAND
 from tcprof.analysis.steps.roles import StepContents
 from tcprof.arrays import Floats, Ints
 from tcprof.sources.xla import COMPILATION
@@ -20,6 +20,7 @@ _CALLS = (
     (LOADS, re.compile(r"cu(?:da)?(?:Module|Library)Load")),
     (ALLOCATES, re.compile(r"cu(?:da)?(?:Malloc|Free|Mem(?:Alloc|Free|Create|Map)|HostAlloc)(?!.*Async)")),
 )
+_FEWEST = 3  # steps of a role that show what is usual
 _USUAL_PERCENTILE = 90  # that the spread of a role reaches to: a stall lies beyond it
 
 
@@ -42,7 +43,7 @@ def find_slow_steps(
     is_judged = ~steps["warm_up"].to_numpy(bool) & (lengths > 0)
     for rows in steps.groupby("kind").indices.values():
         rows = rows[is_judged[rows]]
-        if len(rows) < FEWEST:
+        if len(rows) < _FEWEST:
             continue
         by_cause = {name: _exceed(ns[rows], count[rows]) for name, (ns, count) in gaps.items()}
         by_cause[TRIES] = _time_trials(contents, rows)
