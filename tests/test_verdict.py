@@ -330,7 +330,7 @@ class TestChecks:
         return {check.name: check.state for check in summarize(analysis)[0].checks}
 
     def test_all_in_order(self):
-        assert set(self.states(tcprof.read(FIXTURES / "mnist_amp.sqlite")).values()) == {"good"}
+        assert set(self.states(tcprof.read(FIXTURES / "mnist_amp.sqlite").analysis).values()) == {"good"}
 
     def test_faults_and_rounding_are_poor(self):
         lost = replace(make_analysis().observed, lost_ns=1000)
@@ -347,7 +347,7 @@ class TestChecks:
 
     def test_work_outside_of_ranges(self, tmp_path):
         trace = step_trace().kernel("lonely", 100 * US, 500 * US)
-        assert self.states(tcprof.read(trace.write(tmp_path)))["Work in ranges"] == "poor"
+        assert self.states(tcprof.read(trace.write(tmp_path)).analysis)["Work in ranges"] == "poor"
 
     def test_a_gpu_without_work_has_none_outside_of_ranges(self, tmp_path):
         trace = step_trace(active=20).gpu(1).samples([0] * 50, gpu=1)
