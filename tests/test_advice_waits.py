@@ -116,8 +116,9 @@ def copying(direction: str, *, later: int = 5 * US, wait: str = SYNCHRONIZE, **m
         (copying("host to device", later=25 * US, srcKind=0, dstKind=2), KEEP, "cudaStreamSynchronize"),
         (copying("host to device", wait="cudaDeviceSynchronize", srcKind=0), OF_DEVICE, "cudaDeviceSynchronize"),
         (copying("host to device"), PIN, "copies to the GPU"),
+        (copying("host to device", wait="cudaFree_v3020", srcKind=1), "memory that stays allocated", "cudaFree"),
     ],
-    ids=("pageable", "pinned", "item", "cpu", "on the GPU", "long after", "asked for", "not recorded"),
+    ids=("pageable", "pinned", "item", "cpu", "on the GPU", "long after", "asked for", "not recorded", "freed"),
 )
 def test_a_call_that_waits_for_a_copy_is_that_copys(
     builder: TraceBuilder, title: str, waited: str, tmp_path: Path

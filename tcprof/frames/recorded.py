@@ -172,7 +172,8 @@ API_CALLS = Schema(
 
 WAITS = Schema(
     "waits",
-    "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize.",
+    "CUDA API calls that do nothing but wait for a GPU, such as cudaStreamSynchronize, or that allocate and free its "
+    "memory.",
     (
         Owner("process", "Process that made the call."),
         Owner("thread", "Thread that made the call, within its process."),

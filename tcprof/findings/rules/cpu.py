@@ -188,6 +188,11 @@ _PINNED = (
 _SCALER = ("optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # or SGD",)
 _NO_SCALER = ("# or bfloat16, which needs no scaler:", 'with torch.autocast("cuda", dtype=torch.bfloat16): ...')
 _OF_DEVICE = ("# no torch.cuda.synchronize() in each step: only around what is timed",)
+_NO_FREE = (
+    "# no torch.cuda.empty_cache() in each step: cudaFree waits for the GPU, and cudaMalloc follows",
+    "os.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'expandable_segments:True'  # before CUDA is used",
+)
+_OF_MEMORY, _ALLOCATED = "Malloc|Alloc|Free", "memory that stays allocated"
 _KEEP, _UNSCALED = "keep results on the GPU", "a fused optimizer, or bfloat16"
 _FIND_THEM = "Find the calls with torch.cuda.set_sync_debug_mode('warn')."
 _LOOP = 10  # calls one after another that are a loop
@@ -204,17 +209,20 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     is_pageable = not are_pinned(step)  # waits for these are in the price of pageable-copies
     of_copies = [TO_GPU, FROM_MEMORY[PAGEABLE]] if is_pageable else []
     waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE, *of_copies])]
-    gain = _price(step, idle, is_pageable)
-    if step.replay is None or not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
+    of_memory = waits["time_ns"][waits.index.str.contains(_OF_MEMORY)].sum()
+    # Without a replay only memory has a price: these calls wait whatever else the CPU does.
+    most = step.host.idle_ns[WAITS] if 2 * of_memory > waits["time_ns"].sum() else 0.0
+    gain = _price(step, idle, is_pageable) if step.replay else step.price_idle(MEASURED["assumed"]["waits"] * most)
+    if not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
         return []
-    lost = _lost(step, 1.0, is_pageable)
+    waits = waits[waits["time_ns"] >= min(_NOTABLE_WAIT * waits["time_ns"].sum(), waits["time_ns"].max())]
+    options = _list_options(step, waits, gain)
+    lost = _lost(step, 1.0, is_pageable) if step.replay else most
     text = (
-        "Synchronize less",
+        "Keep GPU memory allocated" if options[0].title == _ALLOCATED else "Synchronize less",
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
         "No work is queued when they return, so the GPU waits for the next launches.",
     )
-    waits = waits[waits["time_ns"] >= min(_NOTABLE_WAIT * waits["time_ns"].sum(), waits["time_ns"].max())]
-    options = _list_options(step, waits, gain)
     confidence = MEDIUM if step.is_timed_alone else LOW
     surer = _FIND_THEM if step.is_of_framework and options[0].title == _KEEP else TRY
     about, evidence = about_ranges(step, waits["range"]), _list_waits(waits)
@@ -255,11 +263,13 @@ def _list_options(step: Step, waits: pd.DataFrame, gain: Gain) -> list[Option]:
     """What makes the calls needless, those first that wait longest; the gain is that of all."""
     of_copies = waits.index.isin([TO_GPU, *FROM_MEMORY.values()])
     of_scaler, of_device = waits.index == OF_SCALER, waits.index.str.startswith("cudaDeviceSynchronize")
-    of_results = ~of_scaler & ~of_device & ~of_copies
+    of_memory = waits.index.str.contains(_OF_MEMORY)
+    of_results = ~of_scaler & ~of_device & ~of_copies & ~of_memory
     fused = ("a fused optimizer", _SCALER) if lacks_precision(step, "bf16") else (_UNSCALED, _SCALER + _NO_SCALER)
     groups = [
         (of_scaler, *fused),
         (of_copies, "copies that do not block", _PINNED),
+        (of_memory, _ALLOCATED, _NO_FREE),
         (of_device, "no wait for the whole device", _OF_DEVICE),
         (of_results, _KEEP, _RESULTS),
     ]

@@ -34,6 +34,8 @@ LONGEST_MESSAGE = 4096  # bytes: what nsys says in one has some hundred
 LONGEST_VALUE = 4096  # bytes: what is read is short, and of the rest some is of any length
 _GPU_TEXTS = ("name", "chipName", "uuid", "busLocation")
 _GPU_FACTS = ("smCount", "clockRate", "totalMemory", "memoryBandwidth")
+# What allocates and frees waits for the GPU, too; what is called Async does not.
+_WAITS = ("%Synchronize%", "cudaMalloc_v%", "cudaFree_v%", "cudaMallocHost%", "cudaHostAlloc%", "cudaFreeHost%")
 _SETUP_CALLS = ("cu%Load%", "cu%Malloc%", "cu%Alloc%", "cu%Free%", "cuMemCreate%", "cuMemMap%")
 _UNPROFILED = {"process": "process", "training": "training", "start": "start_ns", "end": "end_ns"}
 _CUDA_GPU_FACTS = ("numMultiprocessors", "coreClockRate", "totalMemory", "globalMemoryBandwidth")
@@ -117,7 +119,7 @@ class NsysExport:
 
     def waits(self) -> pd.DataFrame:
         """The API calls that wait for a GPU, see ``tcprof.frames.WAITS``."""
-        return read_calls(self._database, "%Synchronize%")
+        return read_calls(self._database, *_WAITS)
 
     def setup_calls(self) -> pd.DataFrame:
         """The API calls that load code or manage memory, with the columns of ``tcprof.frames.WAITS``."""
