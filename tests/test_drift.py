@@ -51,7 +51,16 @@ def test_samples_need_the_names_of_their_metrics(tmp_path: Path) -> None:
 
 def test_tables_that_nsys_writes_are_no_renamed_ones() -> None:
     others = ["GENERIC_EVENT_SOURCES", "ENUM_NVTX_EVENTS", "NVTX_PAYLOAD_SCHEMAS", "TARGET_INFO_NVTX_CUDA_DEVICE"]
-    assert not find_drift({"StringIds": ("id", "value")}, [*others, "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API"])
+    others += ["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API"]  # this with all columns of API calls
+    columns = {"StringIds": ("id", "value")}
+    assert not find_drift(columns, dict.fromkeys(others, schema.ALWAYS["CUPTI_ACTIVITY_KIND_RUNTIME"]))
+
+
+@pytest.mark.parametrize("table", sorted(schema.UNIQUE - {schema.COPIES.name}))
+def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table: str, tmp_path: Path) -> None:
+    path = alter(sound().write(tmp_path), f"ALTER TABLE {table} RENAME TO SOMETHING_ELSE")
+    with pytest.raises(InputError, match=rf"a table SOMETHING_ELSE, .* in place of {table}\."):
+        tcprof.read(path)
 
 
 @pytest.mark.parametrize(("version", "is_noted"), [("3.25.9", False), ("3.26.0", True), ("4.2.0", True), ("x", False)])

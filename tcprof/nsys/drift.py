@@ -9,12 +9,12 @@ from tcprof.untrusted import one_line
 _CONSTANTS = "ENUM_"  # begins the names of nsys's tables of constants
 
 
-def find_drift(columns: Mapping[str, Collection[str]], others: Collection[str]) -> str:
+def find_drift(columns: Mapping[str, Collection[str]], others: Mapping[str, Collection[str]]) -> str:
     """Find a table or a column that is renamed or missing, in words; empty where there is none.
 
     Args:
         columns: Of the tables that tcprof knows, those that are there, with their columns.
-        others: The names of all other tables.
+        others: Of all other tables the columns, by name.
     """
     for table, always in schema.ALWAYS.items():
         if table in columns and (missing := sorted(always - {*columns[table]})):
@@ -29,10 +29,17 @@ def find_drift(columns: Mapping[str, Collection[str]], others: Collection[str]) 
         if table in columns and needed not in columns:
             return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"
     for table in schema.metadata.tables:
-        renamed = next((name for name in others if table not in columns and _is_like(name, table)), "")
+        if table in columns:
+            continue
+        renamed = next((name for name in others if _is_like(name, table) or _holds(others[name], table)), "")
         if renamed:
             return f"it has a table {one_line(renamed, 80)}, which tcprof does not know, in place of {table}"
     return ""
+
+
+def _holds(names: Collection[str], table: str) -> bool:
+    """Whether a table has the columns that no other table of Nsight Systems has together."""
+    return table in schema.UNIQUE and schema.ALWAYS[table] <= {*names}
 
 
 def _is_like(name: str, table: str) -> bool:

@@ -17,6 +17,10 @@ SECONDS = 60.0  # and another for each BYTES_A_SECOND, for what SQLite does with
 BYTES_A_SECOND = 5_000_000
 LONGEST_VALUE = 1 << 28  # bytes
 SMALLEST_ROW = 5  # bytes: its place on the page, its length, its number, its header, and a value
+_COLUMNS = (
+    "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
+    "WHERE tables.type = 'table' AND tables.rootpage"
+)
 _HINT = f"The file is damaged. {EXPORT_OR_COPY_AGAIN}"
 _FOREIGN = f"Nsight Systems writes no such file. {EXPORT_AGAIN}"
 
@@ -29,7 +33,7 @@ class OpenedExport:
 
     Attributes:
         columns: Of each table that will be read, the names of its columns.
-        others: The names of all other tables.
+        others: Of all other tables the columns, by name.
         is_small: Whether everything is checked that can be: the file is small, or not as long as it says.
 
     Raises:
@@ -127,7 +131,9 @@ class OpenedExport:
             found = connection.execute("SELECT name, type, rootpage FROM sqlite_master WHERE type IN ('table', 'view')")
             every = found.fetchall()
             tables = [(name, kind, page) for name, kind, page in every if name in names]
-            self.others = sorted(str(name) for name, _, _ in every if name not in names)
+            self.others: dict[str, set[str]] = {str(name): set() for name, _, _ in sorted(every) if name not in names}
+            for name, column in connection.execute(_COLUMNS):
+                self.others.get(str(name), set()).add(str(column))
             for name, kind, page in tables:
                 if kind != "table" or not page:
                     raise InputError(f"{self.path}: {name} is not a table, but computed ({kind}).", _FOREIGN)

@@ -99,6 +99,8 @@ ALWAYS: dict[str, frozenset[str]] = {
         for table in (KERNELS, COPIES, SETS)
     },
 }
+# Tables whose columns say what they are, by whatever name.
+UNIQUE = frozenset(table.name for table in (NVTX, KERNELS, COPIES))
 # A table and one that its rows point to.
 NEEDS = {METRICS.name: METRIC_NAMES.name}
 

@@ -82,14 +82,16 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
 
 def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "At the others' speed") -> str:
     low, high = (format_ns(row[f"{name}_{end}_ns"]) for end in ("low", "high"))
+    is_bounded = not np.isnan(row[f"{name}_high_ns"])
+    bounds = f"{low} to {high}" if is_bounded else f"at least {low}"
     if row["compute_excess_ns"] > 0:
-        return f"{when}, a step would take up to {high} less: how much of it the CPU's pace hides is not known."
+        return f"{when}, a step would take{f' up to {high}' * is_bounded} less: how much of it the CPU's pace hides is not known."
     if np.isnan(row[f"{name}_ns"]):
         return (
-            f"{when}, the saving is unresolved ({low} to {high}): how much of the CPU's time waiting hides, and how "
+            f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how "
             "much it slows kernels, is not known."
         )
-    return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({low} to {high})."
+    return f"{when}, a step would take {format_ns(row[f'{name}_ns'])} less ({bounds})."
 
 
 def _share(time_ns: float, rows: pd.DataFrame) -> str:
