@@ -85,7 +85,8 @@ def _describe_price(row: "pd.Series[float]", name: str = "saves", when: str = "A
     is_bounded = not np.isnan(row[f"{name}_high_ns"])
     bounds = f"{low} to {high}" if is_bounded else f"at least {low}"
     if row["compute_excess_ns"] > 0:
-        return f"{when}, a step would take{f' up to {high}' * is_bounded} less: how much of it the CPU's pace hides is not known."
+        most = f" up to {high}" * is_bounded
+        return f"{when}, a step would take{most} less: how much of it the CPU's pace hides is not known."
     if np.isnan(row[f"{name}_ns"]):
         return (
             f"{when}, the saving is unresolved ({bounds}): how much of the CPU's time waiting hides, and how "

@@ -190,7 +190,7 @@ def _list_sentences(findings: Sequence[ComparedFindings], everything: bool) -> l
     lines = []
     for judged in findings:
         for number, verdict in enumerate(judged.gpus):
-            title = gpu_title_of_several(judged.comparison.base.first, verdict.gpu)
+            title = gpu_title_of_several(verdict.gpu, judged.comparison.base.first, judged.comparison.new.first)
             sentences = verdict.sentences if everything or not number else verdict.sentences[:1]
             lines += [f"{title}: {sentences[0]}" if title else sentences[0], *sentences[1:]]
     return lines
@@ -229,7 +229,7 @@ def _list_all(comparison: Comparison, rows: pd.DataFrame) -> list[Table]:
     """List all tables of a comparison, GPU by GPU; one that was only sampled has its ranges alone."""
     tables, gpus = [], list_gpus(comparison)
     for gpu in sorted(rows["gpu"].unique()):
-        title = gpu_title_of_several(comparison.base.first, gpu)
+        title = gpu_title_of_several(gpu, comparison.base.first, comparison.new.first)
         ranges = list_range_changes(comparison, rows, gpu)
         if gpu in gpus:
             tables.append(list_quantities(comparison, gpu, title))
@@ -309,7 +309,7 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
     summaries = []
     for side, of_side in zip(sides[1:], findings, strict=True):
         for gpu_findings in of_side.gpus:
-            gpu = gpu_title_of_several(side.comparison.base.first, gpu_findings.gpu)
+            gpu = gpu_title_of_several(gpu_findings.gpu, side.comparison.base.first, side.comparison.new.first)
             title = ": ".join(filter(None, (side.name if len(sides) > 2 else "", gpu)))
             verdict = gpu_findings.verdict
             summaries.append(
@@ -319,13 +319,13 @@ def _summaries(sides: Sequence[ShownSide], findings: Sequence[ComparedFindings])
 
 
 def _view_times(comparisons: Sequence[Comparison], gpu: int) -> Section:
-    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    title = gpu_title_of_several(gpu, comparisons[0].base.first, comparisons[0].new.first)
     tables = tuple(table for table in list_sides(comparisons) if table.gpu == gpu)
     return Section(f"sides-of-{gpu}", f"{title}: Sides" if title else "Sides", tables)
 
 
 def _view_steps(comparisons: Sequence[Comparison], gpu: int) -> Section:
-    title = gpu_title_of_several(comparisons[0].base.first, gpu)
+    title = gpu_title_of_several(gpu, comparisons[0].base.first, comparisons[0].new.first)
     recordings = (recording for side in shown_sides(comparisons) for recording in side.side.recordings)
     has_blocks = any((recording.steps["gpu"] == gpu).sum() > MOST_POINTS for recording in recordings)
     caption = "Time and Tensor Active of each step, all sides overlaid"

@@ -92,7 +92,9 @@ def list_details(
         at = _GpuOfSide(comparison, gpu, number, f": {name}" if name else "")
         both = [steps[gpu]] if gpu in steps else []
         sections = (_view_icicles(at), *both, _view_quantities(at), *_view_parts(at), _view_tables(at))
-        parts.append(at.section("gpu", gpu_title_of_several(comparison.base.first, gpu), sections))
+        parts.append(
+            at.section("gpu", gpu_title_of_several(gpu, comparison.base.first, comparison.new.first), sections)
+        )
     return parts
 
 

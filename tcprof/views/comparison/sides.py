@@ -132,7 +132,10 @@ def list_sides(comparisons: Sequence[Comparison]) -> list[Table]:
             Heading("Steps", "Steps compared, without warm-up.", spare=2),
         )
         rows = (_side_row(side, gpu, quantity) for side in shown_sides(alike))
-        title, more = gpu_title_of_several(alike[0].base.first, gpu), sum(table.gpu == gpu for table in tables)
+        title, more = (
+            gpu_title_of_several(gpu, alike[0].base.first, alike[0].new.first),
+            sum(table.gpu == gpu for table in tables),
+        )
         name = f"sides-{gpu}-{more + 1}" if more else f"sides-{gpu}"
         tables.append(Table(name, title, what, headings, tuple(rows), gpu=gpu))
     return tables

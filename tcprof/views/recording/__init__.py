@@ -48,9 +48,10 @@ def gpu_title(analysis: Analysis, gpu: int) -> str:
     return f"GPU {gpu}" if name in ("", f"GPU {gpu}") else f"GPU {gpu}, {name}"
 
 
-def gpu_title_of_several(analysis: Analysis, gpu: int) -> str:
-    """Say which GPU something is about; empty where there is only one."""
-    return gpu_title(analysis, gpu) if analysis.ranges["gpu"].nunique() > 1 else ""
+def gpu_title_of_several(gpu: int, *analyses: Analysis) -> str:
+    """Say which GPU something is about; empty where each analysis has only one."""
+    several = [analysis for analysis in analyses if analysis.ranges["gpu"].nunique() > 1]
+    return gpu_title(several[0], gpu) if several else ""
 
 
 def describe_recording(analysis: Analysis) -> str:
@@ -157,7 +158,7 @@ def make_table(
 ) -> Table:
     """Make a table about one GPU of a recording; ``what`` it holds begins its caption; the first word is its name."""
     name, caption = what.split()[0].lower(), f"{what} {gpu_title(analysis, gpu)}"
-    title = gpu_title_of_several(analysis, gpu)
+    title = gpu_title_of_several(gpu, analysis)
     return Table(f"{name}-{gpu}", title, first, headings, tuple(rows), gpu=gpu, caption=caption, **further)
 
 

@@ -247,7 +247,7 @@ def _draw_icicle(analysis: Analysis, gpu: int, mean: MeanStep) -> Icicle:
     trees = [grow_tree(root, mean, chain, kernels, between_ns, leaves=True) for chain in chains.values()]
     return Icicle(
         name=f"icicle-{gpu}",
-        title=gpu_title_of_several(analysis, gpu),
+        title=gpu_title_of_several(gpu, analysis),
         caption=f"{'The mean step' if mean.count else 'All work'} on {gpu_title(analysis, gpu)}",
         gpu=gpu,
         trees=tuple(chains),
