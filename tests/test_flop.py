@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import US, TraceBuilder
+from builders import FIXTURES, US, TraceBuilder
 from recorded_ops import TENSOR_KERNEL
 from report_inputs import summarize
 
@@ -18,8 +18,10 @@ from tcprof.analysis.flop import (
     WRAPPERS,
     count_flop,
 )
+from tcprof.analysis.kernels.untraced import Quiet, Untraced
 from tcprof.annotate.steps import DOMAIN
 from tcprof.findings import judge
+from tcprof.findings.faults import _UNTRACED_WORK, find_excess
 from tcprof.findings.finding import Severity
 from tcprof.findings.notes import describe_useful
 from tcprof.render.formats import PLAIN
@@ -316,3 +318,12 @@ def test_cycles_that_contradict_the_precision_of_a_name_are_told(
     assert not any("masked" in text for text in describe_useful(analysis))
     if contradicts:
         assert "require 2048 FLOP per cycle, but FP16 allows 1024. Its FLOP, FLOP/s and HFU are too low." in warnings[0]
+
+
+@pytest.mark.parametrize("busy_ns", [0.0, 9e6])
+def test_an_excess_is_put_down_to_untraced_work_where_there_is_some(busy_ns: float) -> None:
+    analysis = tcprof.read(FIXTURES / "mlp_tf32.sqlite").analysis
+    too_high = analysis.replace(kernels=analysis.kernels.assign(hfu_pct=150.0))
+    work = Untraced(busy_ns, 1e7, 1e5, 1.01e7, 100, 1e6, Quiet(0.0, 0.0, 0, 0.0))
+    (fault,) = find_excess(too_high, [], {0: work})
+    assert (_UNTRACED_WORK in fault.consequence) == (busy_ns > 0)

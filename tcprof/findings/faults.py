@@ -7,6 +7,7 @@ words below, and numbers, are passed on.
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -52,6 +53,7 @@ _WHOLE_PCT = 100.5  # counters of cycles read a little above 100
 _TIMES = "times"
 _OF_PEAK = ("mfu_pct", "hfu_pct", "tensor_peak_pct", "fma_pct", "dram_pct", "l1_pct", "l2_pct")
 _PEAK_IS_WRONG = "The GPU's peak, or the work that its kernels are counted with, is not what tcprof assumes."
+_UNTRACED_WORK = "The counters hold work that the trace does not show, and kernels that it shows got some of it."
 _OVERLAP = "Work of several steps overlaps on the GPU, so their times count more than once."
 _IN_FILE = "The recording's times or counters contradict each other."
 
@@ -121,17 +123,29 @@ def _about_file(wrong: Sequence[InvalidValues], remedies: Remedies) -> list[Find
     return [_fault("damaged-file", sentence=sentence, consequence=consequence, remedy=remedies.file)]
 
 
-def find_excess(analysis: Analysis, steps: Sequence[StepFigures]) -> list[Finding]:
-    """Shares of more than the whole, whatever their source, with their cause: the one place that looks for them."""
-    most = {
-        column.name: (float(np.fmax.reduce(frame[column.name].to_numpy(), initial=0)), schema.name, column.title)
-        for schema in _WITH_SHARES
-        for column, frame in ((column, getattr(analysis, schema.name)) for column in schema.columns if column.is_share)
+def find_excess(
+    analysis: Analysis, steps: Sequence[StepFigures], untraced: Mapping[int, Untraced] = MappingProxyType({})
+) -> list[Finding]:
+    """Find shares of more than the whole, whatever their source, with their cause: the one place that looks for them.
+
+    Args:
+        untraced: What ``find_untraced_by_gpu`` finds.
+    """
+    other_work = any(work.is_notable for work in untraced.values())
+    most = {  # of one name the largest, in whichever frame: the last one stays
+        name: (share, frame, title)
+        for share, name, frame, title in sorted(
+            (float(np.fmax.reduce(values, initial=0)), column.name, schema.name, column.title)
+            for schema in _WITH_SHARES
+            for column in schema.columns
+            if column.is_share
+            for values in (getattr(analysis, schema.name)[column.name].to_numpy(),)
+        )
     }
     times = [sum(measure_shares(figures.time, figures.total_ns).values()) for figures in steps]
     most[_TIMES] = (max(times, default=0.0), "steps", "Time of all classes of work")
     beyond = {name: largest for name, largest in most.items() if largest[0] > _WHOLE_PCT}
-    causes = dict.fromkeys(_cause_of_excess(analysis, name) for name in beyond)
+    causes = dict.fromkeys(_cause_of_excess(analysis, name, other_work) for name in beyond)
     return [
         _fault(
             "excess-shares",
@@ -146,7 +160,9 @@ def find_excess(analysis: Analysis, steps: Sequence[StepFigures]) -> list[Findin
     ][: len(beyond)]
 
 
-def _cause_of_excess(analysis: Analysis, name: str) -> str:
+def _cause_of_excess(analysis: Analysis, name: str, other_work: bool) -> str:
+    if name in _OF_PEAK and other_work:
+        return _UNTRACED_WORK
     if name in _OF_PEAK:
         is_given = analysis.options.get("peak_tflops") is not None
         return "The given --peak-tflops is below what ran." if is_given else _PEAK_IS_WRONG

@@ -41,7 +41,7 @@ def judge(analysis: Analysis) -> Findings:
     captures = analysis.ranges[analysis.ranges["depth"] == 0].drop_duplicates("gpu")
     figures_of = {int(gpu): _estimate(analysis, int(gpu)) for gpu in captures["gpu"]}
     untraced = find_untraced_by_gpu(analysis.samples, analysis.activities)
-    excess = find_excess(analysis, [each for each in figures_of.values() if each])
+    excess = find_excess(analysis, [each for each in figures_of.values() if each], untraced)
     faults, found = (*find_faults(analysis, untraced), *excess), []
     for _, row in captures.iterrows():
         number = int(row["gpu"])
