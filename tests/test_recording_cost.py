@@ -12,6 +12,7 @@ from tcprof.findings.compared.verdict import is_shown, time_row
 from tcprof.findings.recording_cost import measure_cost
 from tcprof.findings.steps import LAUNCH_BOUND
 from tcprof.frames import UNPROFILED
+from tcprof.history.figures import list_points
 from tcprof.sources.nsys_sqlite.export import write_unprofiled
 
 pytestmark = pytest.mark.usefixtures("shared_reads")
@@ -152,3 +153,11 @@ def test_a_comparison_and_its_gate_judge_the_unprofiled_steps(tmp_path, alone: t
     assert is_shown(row) == faster
     (judged,) = comparison.gate("step_time < -30%").judgements
     assert (judged.verdict, judged.condition.quantity) == ("fail" if faster else "inconclusive", row["quantity"])
+
+
+def test_the_history_of_a_program_has_its_unprofiled_step_time(tmp_path):
+    points = list_points(read_with(record(tmp_path), make_steps(50 * US)[1:]).analysis).set_index(["metric", "scope"])
+    of_steps = points.loc[("unprofiled_step_ns", "step")]
+    assert of_steps["subject"] == points.loc[("step_ns", "step"), "subject"] == "step"
+    assert of_steps["value"] == pytest.approx(50 * US, rel=0.02)
+    assert of_steps["low"] <= of_steps["value"] <= of_steps["high"]

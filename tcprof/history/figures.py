@@ -1,5 +1,6 @@
 """The figures of a recording that become points of series, each with its interval."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,12 @@ from tcprof.analysis.ranges.nesting import SEPARATOR
 from tcprof.analysis.samples.interval_estimates import FEWEST_STEP_TIMES, Centers, bootstrap_interval, find_medians
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER_DOMAIN
 from tcprof.analysis.steps.marked_steps import are_steady
+from tcprof.analysis.unprofiled import time_unprofiled_steps
 from tcprof.comparison.matching.sides import KEYS, Renaming, list_path_keys
 from tcprof.comparison.modules import fold_layers, measure_modules
-from tcprof.comparison.statistics.rows import MEDIAN, measure
+from tcprof.comparison.statistics.rows import MEDIAN, UNPROFILED_TIME, measure
 from tcprof.frames import HEADLINE, HEADLINE_INTERVAL, KINDS, LARGEST_UNCOVERED_PCT, MODULES, OPS_DOMAIN, RANGES, STEPS
+from tcprof.frames.compared import UNPROFILED_STEP
 
 MOST = 20  # ranges, and modules, of each GPU: those with most time
 STEP, RANGE, MODULE, CAPTURE = "step", "range", "module", "capture"
@@ -22,7 +25,7 @@ STEP, RANGE, MODULE, CAPTURE = "step", "range", "module", "capture"
 METRICS = {
     column.name: column
     for column in (
-        *(STEPS["step_ns"], HEADLINE.column, KINDS["gpu_idle_pct"], RANGES["gpu_window_ns"]),
+        *(UNPROFILED_STEP, STEPS["step_ns"], HEADLINE.column, KINDS["gpu_idle_pct"], RANGES["gpu_window_ns"]),
         *(RANGES["tensor_tflops"], RANGES["hfu_pct"], MODULES["kernel_ns"], MODULES["tensor_active_pct"]),
     )
 }
@@ -70,7 +73,10 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
     at = index.get_indexer(pd.MultiIndex.from_frame(steps[["gpu", "kind"]])).astype(np.int64)
     length, size = steps["step_ns"].to_numpy(), len(kinds)
     times = find_medians(at, length, size, FEWEST_STEP_TIMES)
-    parts = [_rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy()))]
+    parts = [
+        *_of_unprofiled(analysis, kinds),
+        _rows("step_ns", STEP, kinds, replace(times, value=kinds["step_time_ns"].to_numpy())),
+    ]
     first = analysis.step_summary.assign(kind=0).set_index(["gpu", "kind"]).reindex(index)
     for metric, column, rounded_ends in (
         (HEADLINE.name, "tensor_active_mean_pct", HEADLINE_INTERVAL),
@@ -86,6 +92,13 @@ def _of_kinds(analysis: Analysis) -> list[pd.DataFrame]:
         count = kinds["step_count"].to_numpy()
         parts.append(_rows(metric, STEP, kinds, Centers(count, kinds[metric].to_numpy(), low, high, times.constant)))
     return parts
+
+
+def _of_unprofiled(analysis: Analysis, kinds: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """List the unprofiled step time of each GPU's first role, where it was measured."""
+    for _, first in kinds[kinds["kind"] == 0].groupby("gpu"):
+        times = time_unprofiled_steps(analysis, int(first["gpu"].iloc[0])).to_numpy()
+        yield _rows(UNPROFILED_TIME, STEP, first, find_medians(np.zeros(len(times), np.int64), times, 1))
 
 
 def _of_ranges(analysis: Analysis) -> list[pd.DataFrame]:
