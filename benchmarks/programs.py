@@ -234,8 +234,8 @@ class Verdict:
     @property
     def factor(self) -> float:
         """Likely and true saving, the larger one by the smaller one."""
-        low, high = sorted([self.gain[1], self.saved_pct])
-        return high / max(low, 0.5)
+        low, high = sorted([self.gain[1] if self.gain else float("nan"), self.saved_pct])
+        return high / max(low, 0.5) if self.gain and self.saved_pct == self.saved_pct else float("nan")
 
 
 def judge_recording(path: Path, name: str, runs: dict[str, dict[str, dict[str, list[float]]]], variant: str) -> Verdict:
@@ -309,11 +309,11 @@ def _row(name: str, found: Verdict, fixed: Verdict) -> str:
         f"{found.covered_pct:.0f} %",
         f"{found.mean_to_median:.2f}",
         "–" if found.estimate != found.estimate else f"{found.estimate:.2f}",
-        f"{found.saved_pct:.0f} %",
+        "–" if found.saved_pct != found.saved_pct else f"{found.saved_pct:.0f} %",
         found.advice,
         "first" if found.rank == 1 else f"**number {found.rank}**" if found.rank else "**missing**",
         f"{found.gain[1]:.0f} % ({found.gain[0]:.0f} to {found.gain[2]:.0f})" if found.gain else "–",
-        ("yes" if found.inside else "**no**") if found.gain else "–",
+        ("yes" if found.inside else "**no**") if found.factor == found.factor else "–",
         _steps(fixed),
         f"**{fixed.gain[1]:.0f} %**" if _advised_again(fixed) else "no",
     ]
@@ -331,7 +331,7 @@ def _advised_again(fixed: Verdict) -> bool:
 
 
 def _sum(found: list[Verdict], fixed: list[Verdict]) -> str:
-    both, prices = found + fixed, [each for each in found if each.gain]
+    both, prices = found + fixed, [each for each in found if each.gain and each.saved_pct == each.saved_pct]
     useful = [each for each in found if each.saved_pct >= 5]
     parts = [
         f"steps are right in {sum(each.steps_right for each in both)} of {len(both)} recordings",

@@ -41,6 +41,5 @@ clock = Clock(on_gpu=False)
 for step in range(STEPS):
     clock.begin()
     params, state, loss = train_step(params, state, images, labels)
-    if step % 5 == 0:
-        print(f"step {step}: loss {loss:.4f}")
+    print(f"step {step}: loss {loss:.4f}")
 clock.stop()
