@@ -8,7 +8,7 @@ from report_inputs import HOSTILE, make_analysis, make_samples
 
 from tcprof.analysis.drawing import compute_envelope
 from tcprof.frames import SAMPLES, Column
-from tcprof.render.html.timeline import figure, lanes
+from tcprof.render.html.timeline import draw_skeleton, lanes
 from tcprof.untrusted import one_line
 from tcprof.views.figures import label, traces, unit_ticks
 from tcprof.views.figures.traces import Curve
@@ -78,7 +78,7 @@ class TestMetricsThatAreNoPercentages:
             monkeypatch.setattr(traces, "MEASURED", (curve,))
             analysis = make_analysis(samples=make_samples([10.0] * 20).assign(power_w=np.arange(681.0, 701.0)))
             drawn = lanes.lay_lanes(analysis, 0, lanes.name_work(analysis), 100)
-            return figure.draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()
+            return draw_skeleton(analysis, {curve: 700.0}, drawn).to_plotly()
 
         return draw
 

@@ -62,6 +62,9 @@ class JsonSource:
     def waits(self) -> pd.DataFrame:
         return self._frame(WAITS)
 
+    def setup_calls(self) -> pd.DataFrame:
+        return WAITS.empty()
+
     def lost_launches(self) -> int | None:
         return None
 
