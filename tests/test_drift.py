@@ -51,15 +51,31 @@ def test_samples_need_the_names_of_their_metrics(tmp_path: Path) -> None:
 
 def test_tables_that_nsys_writes_are_no_renamed_ones() -> None:
     others = ["GENERIC_EVENT_SOURCES", "ENUM_NVTX_EVENTS", "NVTX_PAYLOAD_SCHEMAS", "TARGET_INFO_NVTX_CUDA_DEVICE"]
-    others += ["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "OSRT_API"]  # this with all columns of API calls
-    columns = {"StringIds": ("id", "value")}
-    assert not find_drift(columns, dict.fromkeys(others, schema.ALWAYS["CUPTI_ACTIVITY_KIND_RUNTIME"]))
+    like_calls = ["OSRT_API", "PROFILER_OVERHEAD", "OPENMP_EVENT_KIND_TASK", "VULKAN_API"]
+    found = dict.fromkeys(others, ()) | dict.fromkeys(like_calls, schema.ALWAYS[schema.API_CALLS.name])
+    assert not find_drift({name: schema.ALWAYS[name] for name in ("StringIds", KERNELS)}, found)
 
 
-@pytest.mark.parametrize("table", sorted(schema.UNIQUE - {schema.COPIES.name}))
+@pytest.mark.parametrize("table", sorted({*schema.UNIQUE, schema.API_CALLS.name}))
 def test_a_table_of_a_wholly_other_name_is_known_by_its_columns(table: str, tmp_path: Path) -> None:
-    path = alter(sound().write(tmp_path), f"ALTER TABLE {table} RENAME TO SOMETHING_ELSE")
+    builder = (
+        sound()
+        .copy("host to device", 1, 2)
+        .memset(3, 4)
+        .visible_device(0, 0)
+        .graph(5, 6)
+        .diagnostic("warning", "lost")
+        .power([100])
+    )
+    path = builder.write(tmp_path)
+    tcprof.read(path)
     with pytest.raises(InputError, match=rf"a table SOMETHING_ELSE, .* in place of {table}\."):
+        tcprof.read(alter(path, f"ALTER TABLE {table} RENAME TO SOMETHING_ELSE"))
+
+
+def test_names_need_the_table_of_strings(tmp_path: Path) -> None:
+    path = alter(sound().write(tmp_path), "ALTER TABLE StringIds RENAME TO SOMETHING_ELSE")
+    with pytest.raises(InputError, match="no table StringIds, which every version"):
         tcprof.read(path)
 
 

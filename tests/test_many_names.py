@@ -10,6 +10,7 @@ from tcprof.analysis.kernels import folding
 from tcprof.analysis.kernels.folding import FOLDED_KERNELS
 from tcprof.findings import describe_folding
 from tcprof.nsys.schema import MOST_GPUS
+from tcprof.sources.checks import MANY_GPUS
 from tcprof.sources.nsys_sqlite import nvtx
 
 COUNT, MOST = 20, 4
@@ -51,9 +52,20 @@ def test_domains_beyond_those_with_most_ranges_are_one(tmp_path: Path, monkeypat
 
 
 def test_gpus_beyond_what_a_recording_has_are_left_out(tmp_path: Path) -> None:
-    builder = TraceBuilder().samples([50] * 10, gpu=MOST_GPUS)
+    builder = TraceBuilder()
     for gpu in range(MOST_GPUS + 1):
+        builder.samples([50] * 10, gpu=gpu)
         builder.kernel("gemm", 100 * gpu, 100 * gpu + 10, device=gpu)
     analysis = tcprof.read(builder.write(tmp_path)).analysis
     assert analysis.activities["gpu"].tolist() == list(range(MOST_GPUS))
-    assert analysis.samples.empty
+    assert analysis.samples["gpu"].unique().tolist() == list(range(MOST_GPUS))
+    assert {each.what: each.count for each in analysis.observed.wrong} == {MANY_GPUS: 1}
+
+
+def test_gpus_of_high_numbers_are_read(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for gpu in (3, MOST_GPUS, 255):
+        builder.samples([50] * 10, gpu=gpu).kernel("gemm", 100, 200, device=gpu)
+    analysis = tcprof.read(builder.write(tmp_path)).analysis
+    assert not analysis.observed.wrong
+    assert sorted(analysis.activities["gpu"]) == analysis.samples["gpu"].unique().tolist() == [3, MOST_GPUS, 255]

@@ -28,18 +28,23 @@ def find_drift(columns: Mapping[str, Collection[str]], others: Mapping[str, Coll
     for table, needed in schema.NEEDS.items():
         if table in columns and needed not in columns:
             return f"it has {table}, but no table {needed}, which every version of Nsight Systems writes beside it"
+    has_work = any(table.name in columns for table in schema.ACTIVITY_TABLES)
     for table in schema.metadata.tables:
         if table in columns:
             continue
-        renamed = next((name for name in others if _is_like(name, table) or _holds(others[name], table)), "")
+        known_so = table in schema.UNIQUE or (table == schema.API_CALLS.name and has_work)
+        renamed = next(
+            (name for name in others if _is_like(name, table) or (known_so and _holds(name, others[name], table))), ""
+        )
         if renamed:
             return f"it has a table {one_line(renamed, 80)}, which tcprof does not know, in place of {table}"
     return ""
 
 
-def _holds(names: Collection[str], table: str) -> bool:
-    """Whether a table has the columns that no other table of Nsight Systems has together."""
-    return table in schema.UNIQUE and schema.ALWAYS[table] <= {*names}
+def _holds(name: str, names: Collection[str], table: str) -> bool:
+    """Whether a table that nsys does not write has all columns of one that it does."""
+    always = schema.ALWAYS.get(table, schema.metadata.tables[table].columns.keys())
+    return {*always} <= {*names} and not re.match(schema.LIKE_CALLS, name)
 
 
 def _is_like(name: str, table: str) -> bool:

@@ -96,11 +96,16 @@ def check_export(path: Path) -> None:
         )
     if len(header) < _HEADER_BYTES or path.stat().st_size < _promised_bytes(header):
         raise InputError(f"{path} is cut off: it is shorter than its header says.", hint=EXPORT_AGAIN)
-    if "StringIds" not in read_tables(path):
+    if not has_tables_of_nsys(path):
         raise InputError(
             f"{path} is an SQLite file, but not an export of Nsight Systems: it has no table StringIds.",
             hint="nvprof and Nsight Compute write other files. Record with nsys, or with 'tcprof profile'.",
         )
+
+
+def has_tables_of_nsys(path: Path) -> bool:
+    """Whether a database has a table that Nsight Systems always writes; another one may be renamed."""
+    return not {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA"}.isdisjoint(read_tables(path))
 
 
 def read_only_uri(path: Path) -> str:

@@ -14,6 +14,7 @@ from tcprof.frames import DEVICE_TO_DEVICE, DEVICE_TO_HOST, HOST_TO_DEVICE, MANA
 
 metadata = MetaData()
 MOST_GPUS = 72  # of one recording, as NVLink connects: each costs a tenth of a second
+MOST_GPU_NUMBERS = 256  # a typeId has 8 bits for a GPU's
 
 
 class Limits(NamedTuple):
@@ -30,7 +31,7 @@ _LIMITS = {
     "time": TIME,
     "duration": Limits(1, TIME.high),
     "epoch": Limits(946_684_800 * 10**9, 4_102_444_800 * 10**9),  # the years 2000 to 2100
-    "gpu": Limits(0, MOST_GPUS - 1),
+    "gpu": Limits(0, MOST_GPU_NUMBERS - 1),
     "number": Limits(0, (1 << 32) - 1),
     "metric": Limits(0, (1 << 16) - 1),
     "size": Limits(0, (1 << 31) - 1),
@@ -93,16 +94,36 @@ ACTIVITY_TABLES = (KERNELS, COPIES, SETS, GRAPHS)
 # Columns that every known version with the table has.
 ALWAYS: dict[str, frozenset[str]] = {
     NVTX.name: frozenset(NVTX.columns.keys()) - {"domainId", "textId"},
-    **{table.name: frozenset(table.columns.keys()) for table in (STRINGS, API_CALLS, METRICS, METRIC_NAMES)},
+    **{
+        table.name: frozenset(table.columns.keys())
+        for table in (STRINGS, API_CALLS, METRICS, METRIC_NAMES, CUDA_DEVICES, CAPTURE, DIAGNOSTICS)
+    },
     **{
         table.name: frozenset(table.columns.keys()) - {"globalPid", "srcKind", "dstKind", "graphNodeId"}
         for table in (KERNELS, COPIES, SETS)
     },
 }
-# Tables whose columns say what they are, by whatever name.
-UNIQUE = frozenset(table.name for table in (NVTX, KERNELS, COPIES))
-# A table and one that its rows point to.
-NEEDS = {METRICS.name: METRIC_NAMES.name}
+# Tables whose columns say what they are, by whatever name: those of ALWAYS, or else all.
+UNIQUE = frozenset(
+    table.name
+    for table in (
+        NVTX,
+        KERNELS,
+        COPIES,
+        SETS,
+        GRAPHS,
+        METRICS,
+        GPUS,
+        CUDA_DEVICES,
+        GENERIC_FIELDS,
+        CAPTURE,
+        DIAGNOSTICS,
+    )
+)
+# Tables of nsys whose columns are those of API calls, too; tables of work stand only beside some of API calls.
+LIKE_CALLS = r"OSRT_|OPENMP_|OPENGL_|VULKAN_|DX1\d_|D3D1\d_|PROFILER_OVERHEAD|CUPTI_ACTIVITY_KIND_OVERHEAD"
+# Tables, and one that their rows point to.
+NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table in (KERNELS, API_CALLS, NVTX)}}
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 
 from tcprof.arrays import Bools, Ints
+from tcprof.nsys.schema import MOST_GPUS
 
 LATER_WORK = "running on after later work of their stream had ended"
 AFTER_END = "running on after the capture had ended"
 NO_TIME = "without a time"
 FAR = "far from all other times"
+MANY_GPUS = f"of more than {MOST_GPUS} GPUs"
 FAR_NS = 3600 * 10**9
 FAR_TIMES = 10
 

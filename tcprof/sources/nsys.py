@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tcprof.errors import InputError
-from tcprof.nsys.export import find_export, read_tables
+from tcprof.nsys.export import find_export, has_tables_of_nsys
 from tcprof.nsys.locate import find_nsys
 from tcprof.nsys.report import EXPORT_SUFFIX, REPORT_MAGIC, REPORT_SUFFIXES, SQLITE_MAGIC, STREAM_SUFFIX
 from tcprof.sources import Source, SourceType
@@ -16,7 +16,7 @@ def _recognizes(path: Path, header: bytes) -> bool:
     if not header.startswith(SQLITE_MAGIC):  # zeros: an export that was interrupted
         return bool(header) and (path.suffix == EXPORT_SUFFIX or not header.strip(b"\0"))
     try:
-        return "StringIds" in read_tables(path)
+        return has_tables_of_nsys(path)
     except InputError:
         return True  # damaged: whoever opens it reports how
 

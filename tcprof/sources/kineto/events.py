@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tcprof.arrays import Bools, name_codes
-from tcprof.nsys.schema import MOST_GPUS
+from tcprof.nsys.schema import MOST_GPU_NUMBERS, MOST_GPUS
 from tcprof.sources.checks import NO_TIME
 
 UNNAMED = "(unnamed)"
@@ -157,12 +157,12 @@ class Events:
         """The GPU's number; ranks of other machines have GPUs of the same numbers, which get free ones."""
         process = event.get("pid")
         digits = process[len(self._tags.text(tag)) :] if isinstance(process, str) else ""
-        device = whole(args.get("device", int(digits) if _is_decimal(digits) else process), MOST_GPUS)
+        device = whole(args.get("device", int(digits) if _is_decimal(digits) else process), MOST_GPU_NUMBERS)
         if device < 0 or (device, tag) in self.devices:
             return self.devices.get((device, tag), -1)
         taken = set(self.devices.values())
         number = device if device not in taken else next(each for each in range(len(taken) + 1) if each not in taken)
-        if number >= MOST_GPUS:
+        if len(taken) == MOST_GPUS:
             self.has_too_many_gpus = True
             return -1
         self.devices[device, tag] = number

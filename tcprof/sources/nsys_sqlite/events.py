@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, Table, func, or_, select, union_al
 from tcprof.arrays import Floats, Ints, broadcast_if_constant, name_codes
 from tcprof.frames import ACTIVITIES, API_CALLS, DEVICE_TO_HOST, HOST_TO_DEVICE, WAITS
 from tcprof.nsys import schema
-from tcprof.sources.checks import LATER_WORK, cut_overruns
+from tcprof.sources.checks import LATER_WORK, MANY_GPUS, cut_overruns
 from tcprof.sources.nsys_sqlite.database import OWN_NUMBER, UNNAMED, Database, distinct_pairs
 from tcprof.sources.nsys_sqlite.query import UNKNOWN, Query
 
@@ -41,7 +41,12 @@ def read_activities(database: Database, gpu_of: dict[tuple[int, int], int]) -> p
         is_category = isinstance(pieces[0], pd.Categorical)
         joined = (union_categoricals(pieces) if is_category else np.concatenate(pieces))[order]
         columns[name] = broadcast_if_constant(joined) if name in _OFTEN_ONE else joined
-    return ACTIVITIES.conform(pd.DataFrame(_without_overruns(database, columns), copy=False))
+    frame = pd.DataFrame(_without_overruns(database, columns), copy=False)
+    if (beyond := np.sort(pd.unique(columns["gpu"]))[schema.MOST_GPUS :]).size:
+        is_beyond = frame["gpu"].isin(beyond)
+        database.tell(schema.KERNELS, "deviceId", MANY_GPUS, int(is_beyond.sum()))
+        frame = frame[~is_beyond]
+    return ACTIVITIES.conform(frame)
 
 
 def _without_overruns(database: Database, columns: dict[str, Any]) -> dict[str, Any]:

@@ -176,7 +176,7 @@ def _metric_keys(database: Database, wanted: Wanted) -> tuple[dict[int, tuple[st
     for type_bits, metric_ids in by_type.items():
         if type_bits >> 8 == schema.DIAGNOSTIC_ROW:
             lost_keys |= {(type_bits << 16) | metric_id for metric_id in metric_ids.values()}
-        elif type_bits >> 8 == schema.SAMPLE_ROW and type_bits < schema.MOST_GPUS:
+        elif type_bits >> 8 == schema.SAMPLE_ROW:
             for name, found in columns_of(metric_ids, wanted, type_bits & 0xFF).items():
                 columns[(type_bits << 16) | metric_ids[name]] = found
     return columns, lost_keys

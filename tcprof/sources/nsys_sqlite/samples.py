@@ -15,6 +15,7 @@ from tcprof.chips import PIPES_PER_SM
 from tcprof.frames import FROM_COUNTS, SAMPLES
 from tcprof.nsys import schema
 from tcprof.sources import Samples
+from tcprof.sources.checks import MANY_GPUS
 from tcprof.sources.nsys_sqlite.database import Database
 from tcprof.sources.nsys_sqlite.readings import Reading, Readings, Wanted, read_events, read_table
 
@@ -56,7 +57,9 @@ def read_samples(database: Database, gpus: pd.DataFrame, metrics: Iterable[str])
     readings = {gpu: of_gpu for gpu, of_gpu in readings.items() if _lasts(of_gpu)}
     shared_pipe = any(reading.metric.shared_pipe for of_gpu in readings.values() for reading in of_gpu.values())
     parts = []
-    for gpu in sorted(readings):
+    kept, beyond = np.split(np.array(sorted(readings)), [schema.MOST_GPUS])
+    database.tell(schema.METRICS, "typeId", MANY_GPUS, len(beyond))
+    for gpu in kept.tolist():
         known = limits.get(gpu, GpuLimits())
         of_gpu = _leave_out_cut(database, readings.pop(gpu), known.sm_count)  # all are not held in both forms
         parts.append(_sample_columns(gpu, of_gpu, lost.get(gpu, NOTHING_LOST), known, wanted.metrics))
