@@ -50,6 +50,20 @@ def run_on(events: list[Event]) -> None:
     events.append({"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e6 + STEP_US * STEPS})
 
 
+def wait_for_stray(events: list[Event]) -> None:
+    """Let a kernel of a stream of its own run past a wait for all that was launched, and the capture past both."""
+    stray = kernels(events)[5]
+    stray.update(dur=1.5e6, args=stray["args"] | {"stream": 99})
+    wait = {**events[1], "name": "cudaDeviceSynchronize", "ts": 1e6 + 3 * STEP_US - 400, "dur": 300, "args": {}}
+    events += [wait, {**events[1], "name": "cudaFree", "ts": 3e6, "args": {}}]
+
+
+def outlast_own_rank(events: list[Event]) -> None:
+    """Let the last kernel outlast its own rank, and not the next one."""
+    kernels(events)[-1]["dur"] = 1e6
+    events += rank(101, 1, 1, at=3e6)
+
+
 def write(path: Path, events: list[Event]) -> Path:
     path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
     return path
@@ -64,6 +78,8 @@ def change(**values: Any) -> Callable[[list[Event]], None]:
     [
         (change(dur=2e6), LATER_WORK),
         (lambda events: kernels(events)[-1].update(dur=2e6), AFTER_END),
+        (wait_for_stray, LATER_WORK),
+        (outlast_own_rank, AFTER_END),
         (run_on, AFTER_END),
         (change(ts=0, dur=0), NO_TIME),
         (change(dur=-1), NO_TIME),

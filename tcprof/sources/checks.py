@@ -71,3 +71,39 @@ def cut_overruns(stream: Ints, correlation: Ints, start: Ints, end: Ints) -> tup
     corrected = end.copy()
     corrected[order[cut]] = np.maximum(limit[cut], starts[cut])
     return corrected, len(cut)
+
+
+def end_before_waits(launched: pd.DataFrame, waits: pd.DataFrame) -> tuple[Ints, int]:
+    """Find where work must have ended: the CPU waited for all that was launched, and launched more only then.
+
+    Only times of one clock are compared: work ends no later than work behind the wait begins.
+
+    Args:
+        launched: The ``process``, ``start`` and ``end`` of launches, and when their work ``began`` and ``ended``.
+        waits: The ``process``, ``start`` and ``end`` of calls that wait for the whole GPU.
+
+    Returns:
+        The latest end of each piece of work; and how many overrun it, and work behind the wait altogether.
+    """
+    limit = np.full(len(launched), np.iinfo(np.int64).max)
+    # From the last one on: which wait returns first, and which work begins and ends first.
+    waits = waits.sort_values("start", ascending=False, kind="stable")
+    returned = waits.assign(returned=waits.groupby("process")["end"].cummin())[["process", "start", "returned"]][::-1]
+    later = launched.sort_values("start", ascending=False, kind="stable")
+    firsts = later.groupby("process")[["began", "ended"]].cummin().add_prefix("next_")
+    later = later[["process", "start"]].join(firsts)[::-1]
+    rows = launched.assign(row=range(len(launched))).sort_values("end", kind="stable")[
+        ["process", "end", "ended", "row"]
+    ]
+    rows = (
+        pd.merge_asof(rows, returned, left_on="end", right_on="start", by="process", direction="forward")
+        .dropna(subset="returned")
+        .astype({"returned": "int64"})
+        .sort_values("returned", kind="stable")
+    )
+    rows = pd.merge_asof(
+        rows.drop(columns="start"), later, left_on="returned", right_on="start", by="process", direction="forward"
+    )
+    over = rows[rows["ended"] > rows["next_ended"]]
+    limit[over["row"]] = over["next_began"].astype("int64")
+    return limit, len(over)

@@ -33,7 +33,7 @@ from tcprof.frames import (
 from tcprof.identity import MOST_RANKS, Identity, Rank
 from tcprof.nsys.schema import MOST_GPUS
 from tcprof.sources import InvalidValues, Recording, Source
-from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, find_stretch
+from tcprof.sources.checks import AFTER_END, FAR, LATER_WORK, cut_overruns, end_before_waits, find_stretch
 from tcprof.sources.kineto import RANK_MEMBER
 from tcprof.sources.kineto.events import KINDS, Events, is_time, name_calls, sound, whole
 from tcprof.sources.kineto.jax import JaxEvents
@@ -50,6 +50,7 @@ _COPY = re.compile(r"Memcpy (?P<way>[HDP]to[HDP])(?: \((?P<source>\w+) -> (?P<ta
 _WAYS = {"HtoD": HOST_TO_DEVICE, "DtoH": DEVICE_TO_HOST, "DtoD": DEVICE_TO_DEVICE, "PtoP": "peer to peer"}
 _MEMORY = {"Pageable": PAGEABLE, "Pinned": PINNED}
 _MEMSET = "Memset"
+_WAIT = "DeviceSynchronize|CtxSynchronize"
 _MOST_SMS, _MOST_BYTES = 1 << 16, 1 << 53
 _LONGEST_NS = 1 << 53  # 104 days
 
@@ -156,15 +157,33 @@ class KinetoTrace(Source):
         it stops, so work that began before the CPU's last event does not outlast it.
         """
         events, work = self._events, self._events.work
-        last = max(
-            (int(each["end"].max()) for each in (events.ranges, events.modules, events.calls) if len(each)), default=0
-        )
-        if self._jax.is_of_jax or not last:
+        tables = (events.ranges, events.modules, events.calls)
+        process, ends = (np.concatenate([each[name] for each in tables]) for name in ("process", "end"))
+        if self._jax.is_of_jax or not len(ends):
             return
-        end = max(self._window_end, last)
+        # Merged ranks stop one by one.
+        lasts = pd.Series(ends).groupby(process).max()
+        last = pd.Series(self._process).map(lasts).fillna(ends.max()).to_numpy("int64")
+        end = np.maximum(self._window_end, last)
         late = (work["start"] < end) & (work["end"] > end) & self._stretch.holds(work["end"])
         self._repaired[AFTER_END] += int(late.sum())
         work.replace("end", np.where(late, end, work["end"]))
+
+    def _cut_unsynchronized(self) -> None:
+        """Cut work that outlasts what its process launched after it had waited for the whole GPU."""
+        calls, work = self._events.calls, self._events.work
+        names = pd.Series(self._events.names.categorical(calls["name"])).astype(str)
+        process, call = self._process, self._call
+        gpus = pd.Series(work["gpu"]).groupby(process).transform("nunique")
+        waits = pd.DataFrame({name: calls[name] for name in ("process", "start", "end")})[names.str.contains(_WAIT)]
+        known = np.flatnonzero((call >= 0) & (gpus == 1).to_numpy())  # a call does not say which GPU it waits for
+        launched = pd.DataFrame({name: calls[name][call[known]] for name in ("start", "end")})
+        launched = launched.assign(process=process[known], began=work["start"][known], ended=work["end"][known])
+        limit, count = end_before_waits(launched, waits)
+        ends = work["end"].copy()
+        ends[known] = np.minimum(ends[known], limit)
+        self._repaired[LATER_WORK] += count
+        work.replace("end", ends)
 
     def _keep_work(self, chosen: Bools) -> None:
         self._events.work.keep(chosen)
@@ -181,6 +200,7 @@ class KinetoTrace(Source):
         ends = work["end"].copy()
         ends[order], self._repaired[LATER_WORK] = cut_overruns(stream, call, start, end)
         work.replace("end", ends)
+        self._cut_unsynchronized()
         self._cut_after_end()
         is_near = self._stretch.holds(work["end"])
         events.wrong[FAR] += int((~is_near).sum())
