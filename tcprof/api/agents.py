@@ -232,7 +232,7 @@ class Folders:
         return _answer(answer, data[table], _COMPARED[table], limit)
 
     def ranks(self, recordings: Recordings, limit: Limit = FEW_ROWS) -> Answer:
-        """Say which rank of a job holds the others up, and why; of recordings or folders of them."""
+        """Say which rank of a job is the straggler, and why; of recordings or folders of them."""
         from tcprof.ranks.gather import check_ranks, find_files, gather, start_processes
         from tcprof.ranks.job import join_ranks
         from tcprof.ranks.store import read_job

@@ -92,7 +92,7 @@ WideOption = Annotated[
 ForceOption = Annotated[
     bool,
     typer.Option(
-        "--force", help="Overwrite files that tcprof did not write; a recording is only replaced by a new recording."
+        "--force", help="Overwrite files that tcprof did not write; never overwrites recordings."
     ),
 ]
 RECORDING: Options = {"recording": (RecordingArgument, inspect.Parameter.empty)}

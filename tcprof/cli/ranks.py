@@ -53,7 +53,7 @@ LIMIT = limit_to(_FEW, "Number of ranks to show, the slowest first; 0 for all.")
 @app.command(epilog="Examples:\n\ntcprof ranks run/\n\ntcprof ranks job-*.tcprof -o job.html")
 @takes(RECORDINGS, READING, PER_STEP, SAVE, LIMIT, TABLE, WIDE)
 def ranks(asked: Asked) -> None:
-    """Show which rank of a job holds the others up, and why.
+    """Show which rank of a job is the straggler, and why.
 
     It also says what the job would save without that delay. Rank numbers come from the variables that the launcher set,
     never from the order of the files. Each recording is reduced where it is stored; saved analyses (.tcprof) of 1,024

@@ -22,7 +22,7 @@ MIX, INTENSITY, UNEXPLAINED = "mix", "intensity", "not explained by the fit"
 IN_GRAPHS = "kernels hidden in whole CUDA graphs"
 _KERNELS = {
     "same": "same kernels",
-    "renamed": "renamed kernels",
+    "renamed": "replaced kernels",
     "new": "new kernels",
     "removed": "removed kernels",
     HIDDEN: IN_GRAPHS,

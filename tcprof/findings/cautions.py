@@ -238,8 +238,8 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
         whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            f"activities were launched by threads without a range{whose} and count towards the range open in their "
-            "process"
+            f"activities were launched by threads without a range{whose}; they are attributed to the range open at "
+            "launch"
         )
         findings.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return findings

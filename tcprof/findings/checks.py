@@ -56,7 +56,7 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None,
     outside = sum(_share(analysis, gpu, ACTIVITY_TIME, entry) for entry in (BEFORE_STEPS, AFTER_STEPS))
     in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range") / max(1 - outside / 100, 1e-9)
     if not math.isnan(told_apart) and analysis.tensor_source != "none":
-        checks.append(("Kernels told apart", _enough(told_apart), f"{units.format_pct(told_apart)} of the kernel time"))
+        checks.append(("Kernel attribution", _enough(told_apart), f"{units.format_pct(told_apart)} of kernel time is attributed to single kernels"))
     if not math.isnan(in_ranges):
         whose = "the GPU's time" + " from the first step to the last" * (outside > 0)
         checks.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))
@@ -74,8 +74,8 @@ def _samples(analysis: Analysis, gpu: int) -> _Row:
         return "Samples", POOR, "none of Tensor Active"
     period = units.format_ns((samples["end_ns"] - samples["start_ns"]).median())
     if analysis.tensor_source == "rounded":
-        return "Samples", POOR, f"rounded to whole percentages, one each {period}: small means are too high"
-    return "Samples", GOOD, f"exact tensor cycles, one each {period}"
+        return "Samples", POOR, f"rounded to whole percentages, every {period}: small means are too high"
+    return "Samples", GOOD, f"exact tensor cycles, every {period}"
 
 
 def _clock(analysis: Analysis, gpu: int) -> list[_Row]:
@@ -132,15 +132,16 @@ def describe_shift(first_ns: int, last_ns: int) -> str:
 def count_checks(checks: Sequence[Check]) -> str:
     """How many of some checks pass, and which do not, in one line."""
     rest = [check for check in checks if check.state != GOOD]
-    passed = f"{len(checks) - len(rest)} of {len(checks)} checks pass"
-    return f"{passed}, not: {', '.join(dict.fromkeys(check.name for check in rest))}" if rest else passed
+    passed = f"{len(checks) - len(rest)} of {len(checks)} checks passed"
+    names = ", ".join(dict.fromkeys(check.name for check in rest))
+    return f"{passed} (not passed: {names})" if rest else f"All {len(checks)} checks passed"
 
 
 def summarize_checks(checks: Sequence[Check]) -> list[str]:
     """Checks in lines: how many pass, and those that do not."""
     rest = [check for check in checks if check.state != GOOD]
     passed = f"all {len(checks)}" if not rest else f"{len(checks) - len(rest)} of {len(checks)}"
-    lines = [f"Checks: {passed} pass."]
+    lines = [f"Checks: {passed} passed."]
     several = len({check.gpu for check in checks}) > 1
     for check in rest:
         where = f"GPU {check.gpu}: " if several else ""

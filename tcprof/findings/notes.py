@@ -22,8 +22,8 @@ from tcprof.untrusted import one_line
 UNRESOLVED = "~"
 _ACTIVE = ("tensor_active_pct", "tensor_active_low_pct", "tensor_active_high_pct")
 _ABOUT_UNRESOLVED = (
-    f"{UNRESOLVED} wide 95 % interval: over {RESOLVED_POINTS:g} points and {100 * RESOLVED_SHARE:g} % of the value to "
-    "one side (see JSON)"
+    f"{UNRESOLVED} uncertain: the 95 % interval reaches more than {RESOLVED_POINTS:g} points and "
+    f"{100 * RESOLVED_SHARE:g} % from the value (see JSON)"
 )
 _ALIKE = 2.0  # percent by which executed FLOP may differ from useful ones without a reason that is worth telling
 _AGAIN = "Activation checkpointing computed {share} of the FLOP executed there a second time. "

@@ -50,7 +50,7 @@ def _tell_roles(kinds: list[dict[Hashable, Any]]) -> tuple[str, ...]:
         share = units.format_pct(sum(each["share_pct"] for each in more if each["share_pct"] > 0))
         parts.append(f"{len(more)} more ({share})")
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    about = f"Figures cover “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
+    about = f"Figures are for “{one_line(first['name'], 40)}” ({_often(first)} of all steps' time)"
     return (f"{about}. Other roles of steps: {listed}.",)
 
 

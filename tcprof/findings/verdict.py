@@ -29,7 +29,7 @@ _NOTABLE_PCT = 1.0
 _MOST_OF = 0.5  # of the time of other kernels, from which one class is named, or two
 OTHER_KERNELS = tuple(name for name in TIME_CLASSES if name not in ("tensor_kernel", "graph", "copy", "idle"))
 _WAITS = {LAUNCH_BOUND: ": the run is launch-bound", CPU_BOUND: ": the run is CPU-bound"}
-_SLOWED = " (recording adds to it)"
+_SLOWED = ", partly due to profiling overhead"
 Sentences = tuple[str, ...]
 
 
@@ -41,7 +41,7 @@ def judge_steps(
     All shares are of the steps' time, from each one's first activity on the GPU to that of the next.
     """
     first = say_active(analysis, figures.tensor_active_pct, figures.coverage_pct, "the step")
-    unit = "the step" if math.isnan(figures.tensor_active_pct) else "it"
+    unit = "the step" if math.isnan(figures.tensor_active_pct) else "the time"
     share = measure_shares(figures.time, figures.total_ns, figures.idle_pct)
     most = _say_most(analysis, share, unit, is_idle_known, _say_why(analysis, figures) if is_idle_known else "")
     details = (*_say_launches(figures), *_say_shares(analysis, figures.time, share, "the step", is_idle_known))
@@ -55,7 +55,7 @@ def judge_capture(analysis: Analysis, row: pd.Series, is_idle_known: bool = True
     first = say_active(analysis, mean, row["coverage_pct"], unit)
     timeline = analysis.timeline[(analysis.timeline["gpu"] == gpu) & (analysis.timeline["depth"] == 0)]
     share = measure_shares(timeline, float(timeline["window_ns"].sum()))
-    most = _say_most(analysis, share, unit if math.isnan(mean) else "it", is_idle_known)
+    most = _say_most(analysis, share, unit if math.isnan(mean) else "the time", is_idle_known)
     details = _say_shares(analysis, timeline, share, "that time", is_idle_known)
     return (first, *tell_unused(row), *most, *_tell_sparse(analysis, gpu)), (*details, *_highest_range(analysis, gpu))
 
@@ -105,8 +105,8 @@ def _say_why(analysis: Analysis, figures: StepFigures) -> str:
     if waits:  # advice says, too, that the program may not wait in an unprofiled run
         return waits + _SLOWED * (measure_cost(analysis) is None)
     if figures.idle_alone_pct < WAITING_PCT <= figures.idle_pct:
-        how = ", by estimate" * figures.is_estimated
-        return f"; in an unprofiled run about {units.format_pct(figures.idle_alone_pct)}{how}"
+        idle_pct = units.format_pct(figures.idle_alone_pct)
+        return f"; in an unprofiled run, {f'about {idle_pct} (estimated)' if figures.is_estimated else idle_pct}"
     return ""
 
 

@@ -149,13 +149,13 @@ WATERFALL = Schema(
         ),
         Text(
             "part",
-            "total; of time: same kernels, renamed kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
+            "total; of time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
             "graphs (those graphs, and on the other side the kernels without a counterpart), communication, copies "
             "and memsets, idle, between steps; of Tensor Active: idle (how much of the window is under kernels), mix "
             "(which kernels have that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),
-        Text("base_class", "Of renamed and removed kernels their class in the baseline; else empty."),
-        Text("new_class", "Of renamed and new kernels their class in the new recording; else empty."),
+        Text("base_class", "Of replaced and removed kernels their class in the baseline; else empty."),
+        Text("new_class", "Of replaced and new kernels their class in the new recording; else empty."),
         Float("base", "The part in the baseline; unknown for the parts of Tensor Active."),
         Float("new", "The part in the new recording, likewise."),
         Signed("change", "What the part adds to the total's change."),

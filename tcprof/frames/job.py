@@ -148,7 +148,7 @@ RANKS = Schema(
         Signed(
             "excess_ns",
             "How much longer its own time is than the median of the others of its group.",
-            title="Over the median",
+            title="vs. median",
         ),
         Signed("excess_low_ns", "Lower end of the 95 % interval of excess_ns over the steps."),
         Signed("excess_high_ns", "Upper end of that interval."),
@@ -168,7 +168,7 @@ RANKS = Schema(
             "saves_ns",
             "What a step of the job would save if this rank were as fast as the median; unknown where the interval is "
             "too wide to say.",
-            title="Saves",
+            title="Potential saving",
         ),
         Float(
             "saves_low_ns",

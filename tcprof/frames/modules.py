@@ -64,7 +64,7 @@ MODULES = Schema(
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precisions at the sampled clock.",
-            title="Of the peak",
+            title="% of peak",
             missing=UNCOVERED.name,
         ),
         Float("hfu_pct", f"{HFU_MEANING} kernel time. {NO_PEAK}", title="HFU", missing=UNCOVERED.name),
@@ -78,7 +78,7 @@ MODULES = Schema(
         Float(
             "lost_ns",
             "Its kernel time, less what its FLOP would take at that peak; unknown where these are lower bounds.",
-            title="Lost to the peak",
+            title="Time above ideal",
         ),
     ),
     key=("gpu", "module_id", "phase"),

@@ -108,13 +108,13 @@ KERNELS = Schema(
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
-            title="Of the peak",
+            title="% of peak",
         ),
         Float(
             "lost_ns",
             "Its time, less what its FLOP on the Tensor Cores would take at the chip's peak for the precision; unknown "
             "where they are.",
-            title="Lost to the peak",
+            title="Time above ideal",
         ),
         Float(
             "hfu_pct",
@@ -198,7 +198,7 @@ KERNELS = Schema(
             "Whether the counter and the name say that it uses the Tensor Cores: agrees (both do); name only; "
             "counter only (the tensor pipe is active, but no matrix instruction is known); no; or, without samples, "
             "unknown where the name does not tell.",
-            title="Counter and name",
+            title="Tensor kernel? (counter/name)",
         ),
         Text(
             "precision",

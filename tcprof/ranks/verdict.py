@@ -51,9 +51,9 @@ def _judge_group(rows: pd.DataFrame, *, alone: bool) -> list[str]:
     if out.empty:
         furthest = rows.loc[rows["excess_ns"].idxmax()]
         return [
-            f"{prefix}No rank holds the others up: the own time of the slowest, rank {furthest['rank']}, is "
-            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others. Steps, and GPUs of one "
-            "kind, vary too much to call that slow."
+            f"{prefix}No rank is a straggler: the own time of the slowest, rank {furthest['rank']}, is "
+            f"{_share(furthest['excess_ns'], rows)} of a step above the median of the others. That is within "
+            "the usual variation of steps and GPUs."
         ]
     lines = [_describe(row, rows, prefix) for _, row in out.head(_MOST_DESCRIBED).iterrows()]
     more = out["rank"].iloc[_MOST_DESCRIBED:].sort_values().tolist()
@@ -69,12 +69,12 @@ def _describe(row: "pd.Series[float]", rows: pd.DataFrame, prefix: str) -> str:
     more_compute = row["compute_excess_ns"]
     if more_compute > 0:
         return (
-            f"{prefix}Rank {row['rank']} may hold the others up: in a step it computes {format_ns(more_compute)} "
+            f"{prefix}Rank {row['rank']} may be a straggler: in a step it computes {format_ns(more_compute)} "
             f"({_share(more_compute, rows)}) longer than the median of the others: {row['cause']}. Own times vary too "
             f"much to confirm it. {_describe_price(row)}"
         )
     return (
-        f"{prefix}Rank {row['rank']} holds the others up: without waiting, its step takes "
+        f"{prefix}Rank {row['rank']} is a straggler: without waiting, its step takes "
         f"{format_ns(row['excess_ns'])} ({_share(row['excess_ns'], rows)}) longer than the median of the others: "
         f"{row['cause']}. {_describe_price(row)}"
     )
@@ -105,12 +105,12 @@ def _why_unknown(rows: pd.DataFrame) -> str:
         return "There is a single rank, and nothing to compare it with."
     if rows["wait_ns"].isna().any():
         return (
-            "Cannot tell which rank holds the others up: their collectives do not match, so waiting times are "
+            "Cannot tell whether a rank is a straggler: their collectives do not match, so waiting times are "
             "unknown. Record the same steps on all ranks, with the kernels in CUDA graphs."
         )
     if np.isnan(rows["excess_ns"]).any():
         return (
-            f"Cannot tell which rank holds the others up: they have {rows['step_count'].iloc[0]} steps in common, and "
+            f"Cannot tell whether a rank is a straggler: they have {rows['step_count'].iloc[0]} steps in common, and "
             f"{FEWEST_STEPS} are needed. Record more steps."
         )
     return ""
@@ -134,13 +134,13 @@ def describe_base(job: Job) -> tuple[str, ...]:
         lines.append("FLOP/s and MFU are over the step time; MFU is a share of the sum of the GPUs' peaks.")
     if job.per_step is None:
         lines.append(
-            "Throughput is unknown: recordings do not hold the size of a batch. Give that of one step of the whole "
-            "job: --per-step '4096 tokens'."
+            "Throughput is unknown: recordings do not hold the batch size. Pass the global batch per step: "
+            "--per-step '4096 tokens'."
         )
     if len(job.clocks):
         error = float(job.clocks["error_ns"].max())
         lines.append(
-            f"No figure needs a common clock; by the ends of their collectives, the ranks' clocks agree to "
-            f"{format_ns(error)} once shifted."
+            f"Results don't depend on clock synchronization; aligned by the ends of collectives, the ranks' clocks "
+            f"agree to {format_ns(error)}."
         )
     return tuple(lines)

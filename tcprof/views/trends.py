@@ -188,7 +188,7 @@ def _verdict(trends: Sequence[SeriesTrend], steps: list[list[Step]]) -> tuple[st
     if len(few) == len(trends):
         count = max((len(trend.points) for trend in trends), default=0)
         return (
-            f"Too few: {units.format_things(count, 'recording')} cannot show how much runs differ. It takes {FEWEST}, "
+            f"{units.format_things(count, 'recording')} are too few to estimate noise; {FEWEST} are needed, "
             f"or {2 * LEAST} where {FEWEST_REPEATS + 1} are of one commit.",
         )
     count = max(len(trend.points) for trend in trends)

@@ -81,7 +81,7 @@ _WORKS = (
     ),
     (OPTIMIZER, re.compile(r"multi_tensor_apply|[Aa]dam|\bsgd|lamb_|amp_update_scale")),
     (
-        "helpers of matmuls",
+        "matmul setup kernels",
         re.compile(
             r"splitK_?reduce|reduction::kernel|execute_split_k_kernel|init_device_workspace|fft2d|flip_filter"
             r"|pointwise_mult_and_sum_complex|epilogue::impl|scal_kernel|precompute_",

@@ -20,7 +20,7 @@ LOADED_PCT = 50.0  # GR Active from which a sample's clock counts as one under l
 _MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
 _SIDES = ("baseline", "new side")
-_ASSUMED = "Run-to-run variation is assumed, not measured, since a side has one recording"
+_ASSUMED = "Run-to-run variation is assumed: a side has only one recording"
 
 _caution = partial(Finding, severity=Severity.CAUTION)
 
@@ -91,7 +91,7 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
     if abs(change) > CLOCK_PCT:
         base, new = map(units.format_hz, clocks)
         changed = units.format_signed_pct(change)
-        sentence = f"Different clocks under load, {base} → {new} ({changed}), change the time of kernels"
+        sentence = f"GPU clocks under load differ by {changed} ({base} → {new}); kernel times are affected"
         remedy = "Lock them (nvidia-smi --lock-gpu-clocks) or compare cycles."
         yield _caution("different-clocks", sentence=sentence, remedy=remedy)
 

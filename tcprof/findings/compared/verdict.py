@@ -175,7 +175,7 @@ def _not_shown(row: Row, times: str) -> tuple[str, str]:
     if row["verdict"] == EQUAL:
         return "No difference: both sides take equally long.", f"{times}."
     if math.isnan(row["p_value"]):
-        why = row.get("not_judged") or "there is too little for an interval"
+        why = row.get("not_judged") or "there are too few steps for a confidence interval"
         return "Inconclusive: no 95 % interval.", f"{times}: {why}."
     return f"Inconclusive: {_ratio(row)}.", f"{times}.{_needed(row)}"
 
@@ -185,7 +185,7 @@ def _survives(row: Row) -> tuple[str, ...]:
     if math.isnan(row["survives_spread_pct"]):
         return ()
     most, assumed = (units.format_pct(row[f"{name}_spread_pct"]) for name in ("survives", "assumed"))
-    return (f"This holds unless runs of one program differ by over {most} (assumed: {assumed}).",)
+    return (f"Significant unless run-to-run variation exceeds {most} (assumed: {assumed}).",)
 
 
 def _needed(row: Row) -> str:
@@ -218,18 +218,21 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < _ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
-    sentence = f"The {name_mean(comparison, gpu)} changed by {units.format_signed_ns(total)}"
+    sentence = f"The {name_mean(comparison, gpu)} {'fell' if total < 0 else 'rose'} by {units.format_ns(abs(total))}"
     most = _replaced(parts, part) or _describe_part(part)
     return f"{sentence}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
 
 
 def _against(parts: pd.DataFrame, total: float) -> str:
-    """What changed the other way, if that is at least a tenth of the change: " Against it: idle time +1.23 ms."."""
+    """What changed the other way, if that is at least a tenth of the change: " Partly offset by 1.23 ms more idle time."."""
     kinds = parts["part"].where(parts["part"].isin(_NO_KERNELS), "kernels")
     changes = parts["change"].groupby(kinds).sum().drop(TOTAL)
     against = changes[changes * total < -_NOTABLE * total**2].sort_values(key=abs, ascending=False)
-    opposed = [f"{_NAMES.get(kind, kind)} {units.format_signed_ns(change)}" for kind, change in against.items()]
-    return f" Against it: {', '.join(opposed)}." if opposed else ""
+    opposed = [
+        f"{units.format_ns(abs(change))} {'more' if change > 0 else 'less'} {_TIMES_OF.get(kind, kind)}"
+        for kind, change in against.items()
+    ]
+    return f" Partly offset by {' and '.join(opposed)}." if opposed else ""
 
 
 def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
@@ -242,10 +245,10 @@ def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
         return ""
     kinds = [
         f"{units.format_ns(rows[side].sum())} of {rows.loc[rows[side].idxmax(), f'{side}_class']}"
-        + " and others" * (len(rows) > 1)
+        + ", and other kernels," * (len(rows) > 1)
         for rows, side in ((gone, "base"), (come, "new"))
     ]
-    return f"{kinds[0]} are gone, {kinds[1]} are new"
+    return f"{kinds[0]} disappeared; {kinds[1]} are new"
 
 
 def _describe_part(part: pd.Series) -> str:
@@ -283,4 +286,5 @@ def _launch_bound(comparison: Comparison, gpu: int) -> tuple[str, ...]:
 
 _NO_KERNELS = (TOTAL, COMMUNICATION, COPIES, IDLE, BETWEEN)
 _NAMES = {IDLE: "idle time", BETWEEN: "time between steps"}
+_TIMES_OF = {**_NAMES, "kernels": "kernel time", COPIES: "time in copies and memsets", COMMUNICATION: "communication"}
 _NOTABLE = 0.1  # of a change: what pulls the other way is told from here on

@@ -176,10 +176,10 @@ def _amount(gain: Gain, likely_pct: float, low_pct: float, high_pct: float) -> s
     likely, low, high = (units.format_rough_pct(pct) for pct in (likely_pct, low_pct, high_pct))
     low = low.removesuffix(" %")
     if gain.of == PER_SAMPLE:
-        return f"{likely} of {PER_SAMPLE} ({low} to {high})"
+        return f"{likely} of {PER_SAMPLE} (range {low}–{high})"
     time = units.format_ns(likely_pct / 100 * gain.step_ns)
-    of_what = "" if gain.of == "the step" else " of all work"
-    return f"{time} of {units.format_ns(gain.step_ns)}{of_what} ({likely}, {low} to {high})"
+    of_what = "per step" if gain.of == "the step" else f"of {units.format_ns(gain.step_ns)} total"
+    return f"{time} {of_what} ({likely}; range {low}–{high})"
 
 
 def name_advice(advice: Advice) -> str:

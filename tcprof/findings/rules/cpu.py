@@ -97,7 +97,7 @@ def launch_bound(step: Step) -> list[Advice]:
     text = (
         "Extend the CUDA graphs" if replays_graphs(step) else "Use CUDA graphs",
         f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels",
-        "Fewer launches help. Mixed precision does not: it adds launches.",
+        "Fewer launches help. Mixed precision won't help here: it adds launches.",
     )
     is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
     title, graphs = (
@@ -219,7 +219,7 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     options = _list_options(step, waits, gain)
     lost = _lost(step, 1.0, is_pageable) if step.replay else most
     text = (
-        "Keep GPU memory allocated" if options[0].title == _ALLOCATED else "Synchronize less",
+        "Keep GPU memory allocated" if options[0].title == _ALLOCATED else "Remove host–device synchronizations",
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
         "No work is queued when they return, so the GPU waits for the next launches.",
     )

@@ -52,7 +52,7 @@ def low_clock(step: Step) -> list[Advice]:
         return []
     mean = float((clock * rows["exposed_ns"]).sum() / rows["exposed_ns"].sum())
     text = (
-        f"Find what holds the clock at {units.format_hz(mean)}, below {units.format_hz(boost)}",
+        f"Check why the clock stays at {units.format_hz(mean)}, below {units.format_hz(boost)}",
         f"Kernels that do not wait for memory run at {units.format_hz(mean)}. At {units.format_hz(boost)} they would "
         f"take {step.format_share(lost)} less",
         "Dense work at the power limit looks like this; then the program cannot change it.",

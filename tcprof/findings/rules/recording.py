@@ -30,7 +30,7 @@ def few_steps(step: Step) -> list[Advice]:
     if not step.name:
         text = (
             "Mark the steps",
-            f"No steps were found, so savings are of {ALL_WORK}",
+            f"No steps were found, so savings are relative to {ALL_WORK}",
             "With five or more steps after the warm-up, savings are of a step.",
         )
         return [_record_again(step, "no-steps", text, step.remedies.steps, Subject(), "name the steps")]
@@ -74,9 +74,9 @@ def idle_or_tracer(step: Step, earlier: Collection[str]) -> list[Advice]:
     if not step.remedies.unprofiled or step.is_timed_alone or not is_idle or not step.is_cpu_bound or earlier:
         return []
     text = (
-        "Measure the step unprofiled: recording may cause the idle time",
-        f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels. Recording may be the reason: it "
-        "slows each launch",
+        "Measure profiling overhead: it may explain the idle time",
+        f"The GPU is idle {step.format_share(idle)} while the CPU launches kernels. Profiling slows each launch, which "
+        "may be the reason",
         "Whether an unprofiled run waits for the CPU is unknown.",
     )
     code = ("tcprof profile ...  # times unprofiled steps, too",)

@@ -89,7 +89,7 @@ def render_table(table: Table, style: Style) -> str:
     if table.hidden and table.more:
         notes.append(f"{table.hidden} {table.more}")
     if left and not table.is_cut:
-        notes.append(f"Left out at this width: {', '.join(left)}. --wide shows all columns.")
+        notes.append(f"Columns hidden to fit: {', '.join(left)}. --wide shows all columns.")
     title = [shorten(printable(table.title), style.width), ""] if table.title else []
     return "\n".join([*title, *head, rule, *rows, *(wrap(note, style) for note in notes)])
 

@@ -20,7 +20,7 @@ NO_BASELINE = "there is no baseline yet"
 _LARGE_RATIO = 10  # from here on "12.9x" is easier to read than "+1190.0 %"
 _LONGEST_PATH = 160
 _ENDED = {"pass": "Gate passed", "fail": "Gate failed", INCONCLUSIVE: "Gate inconclusive"}
-_MORE_RECORDINGS = "More recordings per side decide more conditions"
+_MORE_RECORDINGS = "Record more runs per side to reach a decision"
 _BY_TCPROF = "tcprof profile --repeat 5 SCRIPT"
 
 

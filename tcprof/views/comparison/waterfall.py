@@ -50,12 +50,12 @@ def _pool(rows: list[dict[Any, Any]], most: int) -> list[dict[Any, Any]]:
     ranked = sorted(range(1, len(rows)), key=lambda place: -abs(rows[place]["change"]))
     kept, few = sorted(ranked[: most - 1]), ranked[most - 1 :]
     pooled = {name: sum(rows[place][name] for place in few) for name in ("base", "new", "change")}
-    shared = {"part": f"{len(few)} parts that changed less", "base_class": "", "new_class": ""}
+    shared = {"part": f"{len(few)} smaller changes", "base_class": "", "new_class": ""}
     return [rows[0], *(rows[place] for place in kept), {**shared, **pooled}]
 
 
 def part_label(row: Mapping[Any, Any] | pd.Series) -> str:
-    """Name a part of a waterfall: "renamed kernels: FP32 matmuls → FP16 tensor kernels"."""
+    """Name a part of a waterfall: "replaced kernels: FP32 matmuls → FP16 tensor kernels"."""
     if row["part"] == TOTAL:
         return "sum"
     classes = dict.fromkeys(row[name] for name in ("base_class", "new_class") if row[name])

@@ -93,7 +93,7 @@ def describe_base(analysis: Analysis) -> tuple[str, ...]:
 
 def count_notes(count: int) -> str:
     """Say that there are so many notes, and how to see them."""
-    return f"{units.format_things(count, 'note')}: --notes"
+    return f"{units.format_things(count, 'note')} (--notes)"
 
 
 def list_notes(remarks: Sequence[str], notes: Sequence[str], in_full: bool) -> Notes:

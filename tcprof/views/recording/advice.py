@@ -102,8 +102,8 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
     stepless = {gpu for entry in priced for gpu in entry.gpus}.difference(steps.index)
     priced = [entry for entry in priced if stepless.isdisjoint(entry.gpus)]
     if not priced:
-        return (f"Savings are of {ALL_WORK}.",)
-    rest = (f"Savings on {name_gpus([*stepless])} are of {ALL_WORK}.",) if stepless else ()
+        return (f"No steps found; savings are relative to {ALL_WORK}.",)
+    rest = (f"Savings on {name_gpus([*stepless])} are relative to {ALL_WORK}.",) if stepless else ()
     mean_ns = steps["total_ns"] / steps["step_count"]
     recorded, unprofiled = (
         " or ".join(dict.fromkeys(map(units.format_ns, lengths)))  # GPUs may have steps of their own lengths
@@ -113,9 +113,12 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
         )
     )
     if unprofiled == recorded:
-        return f"Savings are of the mean step, {recorded}.", *rest
+        return f"Savings are relative to the mean step time, {recorded}.", *rest
     how = "estimated" if measure_cost(analysis) is None else "measured"
-    return f"Savings are of the mean step: {unprofiled} unprofiled ({how}), {recorded} recorded.", *rest
+    return (
+        f"Savings are relative to the {how} mean step time without profiling ({unprofiled}; {recorded} profiled).",
+        *rest,
+    )
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def list_kernels(
                 below.setdefault(path, [Row(title, ())]).append(replace(row, depth=2, nested=True, tag=""))
             listed = [row for several in below.values() for row in several]
         further = {"hidden": len(gpu_rows) - len(kept), "more": _LEFT_OUT, "search": "part of a name"}
-        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel (sums)", _HEADINGS, listed, **further))
+        tables.append(make_table(analysis, gpu, "Kernels on", "Kernel (totals)", _HEADINGS, listed, **further))
     return tables
 
 

@@ -103,7 +103,7 @@ def list_modules(
         further = {"hidden": len(tree) - len(kept), "more": _LEFT_OUT, "search": "part of a module's path"}
         marks = describe_unresolved(modules[modules["module_id"].isin(kept["module_id"])])
         headings = _headings(steps, useful, marks)
-        what = "Module (mean per step)" if steps else "Module (sums)"
+        what = "Module (mean per step)" if steps else "Module (totals)"
         tables.append(make_table(analysis, gpu, "Modules on", what, headings, lines, **further))
     return tables
 
@@ -154,7 +154,7 @@ def _headings(steps: int, useful: Mapping[str, int], marks: str) -> tuple[Headin
         ),
         *per_phase[:2],
         *(Heading.of(MODULES[name], spare=spare) for name, spare in {**_RATES, **useful}.items()),
-        Heading.of(MODULES["lost_ns"], short="Lost", spare=1),
+        Heading.of(MODULES["lost_ns"], short="Above ideal", spare=1),
         *per_phase[2:],
         Heading.of(MODULES[_ACTIVE[0]], brief=False, columns=_ACTIVE, after=("95 % interval",)),
         *(Heading.of(MODULES[name], brief=False) for name in _FURTHER if useful or name != "mfu_pct"),

@@ -98,7 +98,7 @@ def list_ranges(analysis: Analysis, rows: pd.DataFrame, limit: int | None = None
         listed = [replace(row, item=item) for row, item in zip(path_rows(kept, cells), kept["path_id"], strict=True)]
         more = LEFT_OUT.format(things="ranges", command="ranges --all")
         further = {"hidden": hidden, "more": more, "search": "part of a path"}
-        tables.append(make_table(analysis, gpu, "Ranges on", "Range (sums)", headings, listed, **further))
+        tables.append(make_table(analysis, gpu, "Ranges on", "Range (totals)", headings, listed, **further))
     return tables
 
 

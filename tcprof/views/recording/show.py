@@ -76,7 +76,7 @@ _MODULE_COLUMNS = ("kernel_ns", "forward_tensor_active_pct", "backward_tensor_ac
 _KERNEL_COLUMNS = ("total_ns", "tensor_active_pct", "precision", "bound")
 _UNDRAWN = "There is nothing to draw: the recording has no samples, no work on a GPU and no ranges."
 _ADVICE = "How to do it, and why"
-_LEDGER = "Ledger: what the figures rest on"
+_LEDGER = "Time accounting: what the figures are based on"
 _STRIP = (
     "Dashed lines are medians without warm-up, bands their 95 % intervals; arrows at the edge lie above it. A click "
     "on a step shows it in the timeline."
@@ -85,7 +85,7 @@ _ACCOUNT = (
     "All time that was recorded, and what became of it: whatever could not be attributed or fitted is listed, not left "
     "out."
 )
-_NAMES = "“Counter and name” agree where both say that a kernel uses the Tensor Cores."
+_NAMES = "“Tensor kernel?” says “agrees” where both say that a kernel uses the Tensor Cores."
 
 
 def view_recording(
@@ -191,7 +191,7 @@ def _list_sources(analysis: Analysis) -> tuple[Section, ...]:
     ledger = _explained(_ACCOUNT, list_ledger(analysis, analysis.ledger))
     provenance = tuple((name, False, ((text,),)) for name, text in list_provenance(analysis))
     return (
-        Section("ledger", _LEDGER, ledger, "Ledger", Chapter.SOURCES),
+        Section("ledger", _LEDGER, ledger, "Time accounting", Chapter.SOURCES),
         Section("provenance", "The recording", (FactList(provenance),), chapter=Chapter.SOURCES),
     )
 

@@ -102,7 +102,7 @@ def list_time(analysis: Analysis, rows: pd.DataFrame, most: int | None = None, f
         more = LEFT_OUT.format(things="ranges", command="timeline --all")
         count = int(kept["alike_count"].sum()) if fold else len(kept)
         further = {"hidden": len(gpu_rows) - count, "more": more, "search": "part of a path"}
-        tables.append(make_table(analysis, gpu, "Time on", "Range (sums)", tuple(headings), listed, **further))
+        tables.append(make_table(analysis, gpu, "Time on", "Range (totals)", tuple(headings), listed, **further))
     return tables
 
 
@@ -133,7 +133,7 @@ def list_ledger(analysis: Analysis, rows: pd.DataFrame) -> list[Table]:
                 cells = (Cell.share(1e9 * entry["seconds"], total_ns, "s"), Cell.word(remedy))
                 name, around = one_line(entry["entry"], 90), f"{account}: "
                 listed.append(Row(name, cells, depth=2, ancestors=around, nested=True))
-        tables.append(make_table(analysis, gpu, "Ledger of", "Ledger", headings, listed))
+        tables.append(make_table(analysis, gpu, "Time accounting of", "Time accounting", headings, listed))
     return tables
 
 
