@@ -78,7 +78,7 @@ def test_what_the_samples_do_not_resolve_is_marked(run: Run) -> None:
     lines = {line.split()[0]: line for line in out.splitlines() if line}
     assert lines["down_proj"].count("~") == 3
     assert lines["q_proj"].count("~") == 0
-    assert "~ wide 95 % interval" in " ".join(out.split())
+    assert "~ uncertain: the 95 % interval" in " ".join(out.split())
 
 
 def test_filter_and_depth_choose_modules(run: Run) -> None:
@@ -90,7 +90,7 @@ def test_filter_and_depth_choose_modules(run: Run) -> None:
 
 def test_a_limit_says_what_is_left_out(run: Run) -> None:
     done = run("modules", LLAMA, "--limit", 5)
-    assert "more modules hidden" in " ".join(done.out.split())
+    assert "more modules not shown" in " ".join(done.out.split())
 
 
 def test_a_recording_without_modules_says_how_to_get_them(run: Run) -> None:

@@ -101,7 +101,7 @@ class TestTwoSides:
             assert table.rows[-1].name == "sum"
             for row in texts_of(table):
                 assert row in page.rows
-        assert any("ampere" not in row[0] and row[0].startswith("renamed kernels: ") for row in page.rows)
+        assert any("ampere" not in row[0] and row[0].startswith("replaced kernels: ") for row in page.rows)
 
     def test_kernels_with_what_became_of_them(self, steps):
         rows = {row.name: row for row in list_kernel_changes(steps, 0).rows}

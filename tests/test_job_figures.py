@@ -106,7 +106,7 @@ def test_stages_are_not_compared_even_with_equal_collectives(tmp_path: Path) -> 
     job = join_ranks(staged)
     assert job.ranks["group"].tolist() == [0, 0, 0, 1]
     assert not job.ranks["straggler"].any()
-    assert judge_job(job)[1].startswith("Stage 0 (3 ranks): No rank holds the others up")
+    assert judge_job(job)[1].startswith("Stage 0 (3 ranks): No rank is a straggler")
     write_job(job, tmp_path / "job")
     assert [each.stage for each in read_job(tmp_path / "job")] == [0, 0, 0, 1]
 

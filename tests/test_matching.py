@@ -204,7 +204,7 @@ def test_each_product_of_the_mlp_is_matched_with_the_one_on_the_tensor_cores():
         ),
         ("some_matmul", False, "", "matmuls", ""),
         ("mystery", True, "", "tensor kernels", ""),
-        ("void cublasLt::splitKreduce_kernel<(int)32, float>", False, "fp32", "helpers of matmuls", "fp32"),
+        ("void cublasLt::splitKreduce_kernel<(int)32, float>", False, "fp32", "matmul setup kernels", "fp32"),
         (FLASH, False, "", "attention", ""),
         (CAST, False, "fp32", "copies and casts", "fp32"),
         (ADD.replace("add", "nocast_add"), False, "fp32", "element-wise kernels", "fp32"),

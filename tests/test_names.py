@@ -296,7 +296,7 @@ def test_a_name_is_parsed_once() -> None:
         ),
         ("triton_poi_fused_add_clone_11", "fused kernels", {"add", "clone"}),
         ("void flash_fwd_kernel<(int)64>(float *)", "attention", {"flash", "fwd"}),
-        ("void splitKreduce_kernel<(int)32, float>(T4 *)", "helpers of matmuls", {"splitkreduce"}),
+        ("void splitKreduce_kernel<(int)32, float>(T4 *)", "matmul setup kernels", {"splitkreduce"}),
         ("ampere_sgemm_128x64_nn", "matmuls", {"ampere", "sgemm", "x64", "nn"}),
         (
             "void cudnn::bn_fw_tr_1C11_batchnorm<float>(int)",
@@ -325,7 +325,7 @@ def test_the_work_that_a_name_tells_of(name: str, work: str, words: set[str]) ->
         ("void cudnn::detail::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float, float)", "normalization"),
         ("void at::native::<unnamed>::GammaBetaBackwardCUDAKernelTemplate<float, float>(long)", "normalization"),
         ("void CUTENSOR_NAMESPACE::permutationKernelPLC3<ElementwiseStaticConfig>(int)", "layout changes"),
-        ("void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)", "helpers of matmuls"),
+        ("void pointwise_mult_and_sum_complex<float2, (int)8, (int)4>(T1 *, T1 *)", "matmul setup kernels"),
     ],
 )
 def test_the_work_of_kernels_that_were_taken_for_others(name: str, work: str) -> None:

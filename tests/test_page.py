@@ -61,7 +61,7 @@ def report():
 
 class TestReport:
     def test_rows_in_the_order_of_a_tree(self, report):
-        assert report.first_column() == ["Range (sums)", "whole capture", "step", "forward", "backward"]
+        assert report.first_column() == ["Range (totals)", "whole capture", "step", "forward", "backward"]
 
     def test_unknown_is_a_dash(self, report):
         assert [report.rows[4][place] for place in (2, 3, 5)] == ["–"] * 3
@@ -118,7 +118,7 @@ class TestIncomplete:
         assert "Whether the Tensor Cores worked is unknown" in shown.text
         assert "There is nothing to draw" in shown.text
         assert "GPU metrics were not recorded." in shown.text
-        assert shown.first_column() == ["Range (sums)", "whole capture"]
+        assert shown.first_column() == ["Range (totals)", "whole capture"]
 
 
 class TestTheme:

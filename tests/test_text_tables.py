@@ -87,7 +87,7 @@ def test_the_columns_that_matter_least_leave_first_and_it_is_said() -> None:
     assert "Left out" not in render_table(table, Style(61))
     shown = render_table(table, Style(56)).splitlines()
     assert shown[0].split() == ["Range", "Time", "Median"]
-    assert shown[3:] == ["Left out at this width: Instances. --wide shows all", "  columns."]
+    assert shown[3:] == ["Columns hidden to fit: Instances. --wide shows all", "  columns."]
     narrow = render_table(table_of(Row(LONG, CELLS), spare=(0, 2, 1)), Style(56)).splitlines()
     assert narrow[0].split() == ["Range", "Time", "Instances"]
     both = render_table(table_of(Row("  ".join([LONG] * 2), CELLS)), Style(40))
@@ -130,7 +130,7 @@ def test_tables_fit_the_width_in_lines_of_one_row(
         head = lines[max(place for place in range(rule) if not lines[place]) + 1 : rule]
         assert 1 <= len(head) <= 3
         below = itertools.takewhile(
-            lambda line: line and not re.match(r"Left out|HFU is|\d+ (more|library)", line), lines[rule + 1 :]
+            lambda line: line and not re.match(r"Columns hidden|HFU is|\d+ (more|library)", line), lines[rule + 1 :]
         )
         rows = [line for line in below if command != "kernels by path" or line.startswith("  ")]
         assert all(re.search(r"  +\S*[\d–~]", line) for line in rows), "figures stand in each line"

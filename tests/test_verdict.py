@@ -186,8 +186,8 @@ class TestSentences:
         [
             (
                 {},
-                "The GPU was idle 84.0 % of it: the run is launch-bound (recording adds to it). A step launches "
-                "4 kernels of 5.00 µs on average, which take longer to launch than to run.",
+                "The GPU was idle 84.0 % of the time: the run is launch-bound, partly due to profiling overhead. A "
+                "step launches 4 kernels of 5.00 µs on average, which take longer to launch than to run.",
                 "outside of",
             ),
             (
@@ -198,8 +198,8 @@ class TestSentences:
             ({"kernel": 30 * US}, "No kernel uses the Tensor Cores.", "outside of"),
             ({"kernel": 30 * US, "active": 8}, "no kernel is known to multiply matrices:", "No "),
             ({"every": 400 * US}, "the run is CPU-bound", "launch-bound"),
-            ({"host": 20 * US}, "The GPU was idle 84.0 % of it.", "CPU"),
-            ({"gap": 125 * US}, "The GPU was idle 91.6 % of it: the run is launch-bound", "outside of"),
+            ({"host": 20 * US}, "The GPU was idle 84.0 % of the time.", "CPU"),
+            ({"gap": 125 * US}, "The GPU was idle 91.6 % of the time: the run is launch-bound", "outside of"),
             ({"active": 40}, "The Tensor Cores were busy 40.0 % of the step.", "outside of"),
         ],
     )
@@ -212,7 +212,7 @@ class TestSentences:
     def test_a_comparison_says_the_same(self, file, bound):
         analysis = tcprof.read(FIXTURES / f"{file}.sqlite")
         (verdict,) = tcprof.compare(analysis, analysis).verdict
-        assert f"the run is {bound} (" in analysis.verdict[0]
+        assert f"the run is {bound}, " in analysis.verdict[0]
         assert f": both are {bound} (" in verdict
 
     @pytest.mark.slow
@@ -242,7 +242,10 @@ class TestSentences:
             ),
             (
                 "jax_mlp",
-                ["busy 64.5 %", "CUDA graphs took 99.8 % of it; the recording does not show the kernels in them."],
+                [
+                    "busy 64.5 %",
+                    "CUDA graphs took 99.8 % of the time; the recording does not show the kernels in them.",
+                ],
             ),
             (
                 "matmul",

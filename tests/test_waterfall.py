@@ -80,7 +80,7 @@ def test_every_nanosecond_of_a_step_is_in_one_part(tmp_path):
         part                base_class            new_class            base     new      change
         total               -                     -                    200_000  200_000  0
         same kernels        -                     -                    2000    2000    0
-        renamed kernels     FP32 matmuls         FP16 tensor kernels  10_000  3000    -7000
+        replaced kernels    FP32 matmuls         FP16 tensor kernels  10_000  3000    -7000
         new kernels         -                     copies and casts     0       500     500
         removed kernels     element-wise kernels  -                    1000    0       -1000
         communication       -                     -                    2000    0       -2000

@@ -91,9 +91,7 @@ WideOption = Annotated[
 ]
 ForceOption = Annotated[
     bool,
-    typer.Option(
-        "--force", help="Overwrite files that tcprof did not write; never overwrites recordings."
-    ),
+    typer.Option("--force", help="Overwrite files that tcprof did not write; never overwrites recordings."),
 ]
 RECORDING: Options = {"recording": (RecordingArgument, inspect.Parameter.empty)}
 NSYS: Options = {"nsys": (NsysOption, None)}

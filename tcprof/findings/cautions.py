@@ -233,13 +233,12 @@ def _about_attribution(analysis: Analysis) -> list[Finding]:
     if outside:
         sentence = f"Of the GPU's activity time, {' and '.join(outside)} is in figures of the whole capture only"
         findings.append(Finding("outside-steps", Severity.REMARK, sentence=sentence))
-    if observed.inherited_count:
-        kernels = analysis.activities["name"].cat.categories
-        whose = " (PyTorch's backward pass)" if any(parse_name(str(name)).of_pytorch for name in kernels) else ""
+    kernels = analysis.activities["name"].cat.categories
+    is_pytorch = any(parse_name(str(name)).of_pytorch for name in kernels)  # its backward pass has a thread of its own
+    if observed.inherited_count and not is_pytorch:
         sentence = (
             f"{units.format_count(observed.inherited_count)} of {units.format_count(len(analysis.activities))} "
-            f"activities were launched by threads without a range{whose}; they are attributed to the range open at "
-            "launch"
+            "activities were launched by threads without a range; they are attributed to the range open at launch"
         )
         findings.append(Finding("inherited", Severity.REMARK, sentence=sentence))
     return findings

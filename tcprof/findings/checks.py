@@ -56,7 +56,13 @@ def list_checks(analysis: Analysis, row: pd.Series, figures: StepFigures | None,
     outside = sum(_share(analysis, gpu, ACTIVITY_TIME, entry) for entry in (BEFORE_STEPS, AFTER_STEPS))
     in_ranges = _share(analysis, gpu, ACTIVITY_TIME, "in a range") / max(1 - outside / 100, 1e-9)
     if not math.isnan(told_apart) and analysis.tensor_source != "none":
-        checks.append(("Kernel attribution", _enough(told_apart), f"{units.format_pct(told_apart)} of kernel time is attributed to single kernels"))
+        checks.append(
+            (
+                "Kernel attribution",
+                _enough(told_apart),
+                f"{units.format_pct(told_apart)} of kernel time is attributed to single kernels",
+            )
+        )
     if not math.isnan(in_ranges):
         whose = "the GPU's time" + " from the first step to the last" * (outside > 0)
         checks.append(("Work in ranges", _enough(in_ranges), f"{units.format_pct(in_ranges)} of {whose}"))

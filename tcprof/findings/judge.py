@@ -137,8 +137,8 @@ def _say_step(figures: StepFigures, idle: str) -> tuple[str, ...]:
     parts: list[str] = []
     for (name, as_text), one, other in zip(formats.items(), unprofiled, recorded, strict=True):
         word, other_word = words if not parts else ("", "")
-        is_told = bool((is_changed or not parts) and figures.unprofiled_ns > 0)
-        parts.append(f"{name} {as_text(one)}{word}" + f" ({about}{as_text(other)}{other_word})" * is_told)
+        has_both = (is_changed or not parts) and figures.unprofiled_ns > 0 and not math.isnan(one + other)
+        parts.append(f"{name} {as_text(one)}{word}" + f" ({about}{as_text(other)}{other_word})" * bool(has_both))
     return tuple(parts)
 
 

@@ -149,8 +149,8 @@ WATERFALL = Schema(
         ),
         Text(
             "part",
-            "total; of time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole CUDA "
-            "graphs (those graphs, and on the other side the kernels without a counterpart), communication, copies "
+            "total; of time: same kernels, replaced kernels, new kernels, removed kernels, kernels hidden in whole "
+            "CUDA graphs (those graphs, and on the other side kernels without a counterpart), communication, copies "
             "and memsets, idle, between steps; of Tensor Active: idle (how much of the window is under kernels), mix "
             "(which kernels have that time), intensity (Tensor Active of matched kernels), not explained by the fit.",
         ),

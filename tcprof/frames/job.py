@@ -168,7 +168,7 @@ RANKS = Schema(
             "saves_ns",
             "What a step of the job would save if this rank were as fast as the median; unknown where the interval is "
             "too wide to say.",
-            title="Potential saving",
+            title="Saving",
         ),
         Float(
             "saves_low_ns",

@@ -108,7 +108,7 @@ KERNELS = Schema(
         Float(
             "tensor_peak_pct",
             "Its Tensor FLOP/s, as a share of the chip's peak for the precision at the sampled clock.",
-            title="% of peak",
+            title="Of peak",
         ),
         Float(
             "lost_ns",

@@ -103,7 +103,7 @@ def _list_ranks(ranks: pd.DataFrame, limit: int | None) -> Table:
         for row in listed.to_dict("records")
     ]
     more = LEFT_OUT.format(things="ranks", command="ranks --limit 0")
-    title = "Means per step of each rank, most over the median first"
+    title = "Means per step of each rank, slowest rank first"
     hidden = len(ranks) - len(listed)
     return Table(
         "ranks", title, "Rank", headings, tuple(rows), hidden=hidden, more=more, caption=title, search="a rank"

@@ -83,7 +83,7 @@ def test_a_part_of_the_change_shows_its_kernels(visit, pages):
     rows = opened.locator(ROWS)
     click_bar(opened, "waterfall-time_ns-1-0", 1)
     said = opened.locator("#part-why-1-0 .chosen").first
-    assert said.inner_text().startswith("The table shows 1 of its kernels: renamed kernels: ")
+    assert said.inner_text().startswith("The table shows 1 of its kernels: replaced kernels: ")
     assert figure.bounding_box()["y"] == pytest.approx(top, abs=2)
     assert rows.locator("td").first.inner_text() == "renamed"
     assert rows.count() == 1

@@ -174,7 +174,7 @@ def test_first_screen_answers(visit, pages):
     assert opened.locator(".readings .figure").count() == 3
     leads = opened.locator(".leads li")
     assert 1 <= leads.count() <= 3
-    assert "checks pass" in opened.locator(".trust summary").text_content()
+    assert "checks passed" in opened.locator(".trust summary").text_content()
     picture = (".readings div >> nth=-1", ".share-names", ".icicle >> nth=0")
     for seen in (".verdict", *picture, ".leads li >> nth=-1", ".trust summary"):
         box = opened.locator(seen).bounding_box()

@@ -129,7 +129,7 @@ def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
     assert len(rows) == 1 + len(analysis.kernels)
     assert {len(row) for row in rows} == {len(rows[0])}
     active = [f"tensor_active_{end}pct" for end in ("", "low_", "high_")]
-    assert rows[0][:7] == ["Kernel (sums)", "total_ns", "share_pct", "lost_time_ns", *active]
+    assert rows[0][:7] == ["Kernel (totals)", "total_ns", "share_pct", "lost_time_ns", *active]
     first = analysis.kernels.iloc[0]
     assert rows[1][0] == f"{first['name']} {first['launch_geometry']}"[:600]
     lost = first["total_ns"] * (1 - first["tensor_active_pct"] / 100)

@@ -15,7 +15,7 @@ from tcprof.findings.finding import Finding, Severity
 from tcprof.untrusted import one_line
 
 LONGER = 1.5  # times as long: then captures differ in what they hold
-CLOCK_PCT = 1.0  # clocks that differ by less are the same
+CLOCK_PCT = 3.0  # a change of the program shifts its power draw, and with it the clock by less than that
 LOADED_PCT = 50.0  # GR Active from which a sample's clock counts as one under load
 _MOST_NAMED = 5  # recordings, each with the files that hold it
 _SOURCES = {"cycles": "exact cycles", "rounded": "rounded percentages", "none": "no samples"}
@@ -90,7 +90,7 @@ def _about_machines(sides: tuple[Side, Side]) -> Iterator[Finding]:
     change = 100 * (clocks[1] / clocks[0] - 1)
     if abs(change) > CLOCK_PCT:
         base, new = map(units.format_hz, clocks)
-        changed = units.format_signed_pct(change)
+        changed = units.format_pct(abs(change))
         sentence = f"GPU clocks under load differ by {changed} ({base} → {new}); kernel times are affected"
         remedy = "Lock them (nvidia-smi --lock-gpu-clocks) or compare cycles."
         yield _caution("different-clocks", sentence=sentence, remedy=remedy)

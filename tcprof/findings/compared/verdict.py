@@ -218,13 +218,15 @@ def _cause(comparison: Comparison, gpu: int) -> tuple[str, ...]:
     if part is None or row["verdict"] == EQUAL or abs(row["ratio"] - 1) < _ALIKE:
         return _launch_bound(comparison, gpu)
     total = float(parts.loc[parts["part"] == TOTAL, "change"].sum())
-    sentence = f"The {name_mean(comparison, gpu)} {'fell' if total < 0 else 'rose'} by {units.format_ns(abs(total))}"
+    sentence = (
+        f"The {name_mean(comparison, gpu)} is {units.format_ns(abs(total))} {'shorter' if total < 0 else 'longer'}"
+    )
     most = _replaced(parts, part) or _describe_part(part)
     return f"{sentence}: {most}.{_against(parts, total)}", *_launch_bound(comparison, gpu)
 
 
 def _against(parts: pd.DataFrame, total: float) -> str:
-    """What changed the other way, if that is at least a tenth of the change: " Partly offset by 1.23 ms more idle time."."""
+    """What changed the other way, if that is at least a tenth: " Partly offset by 1.23 ms more idle time."."""
     kinds = parts["part"].where(parts["part"].isin(_NO_KERNELS), "kernels")
     changes = parts["change"].groupby(kinds).sum().drop(TOTAL)
     against = changes[changes * total < -_NOTABLE * total**2].sort_values(key=abs, ascending=False)
@@ -245,7 +247,7 @@ def _replaced(parts: pd.DataFrame, largest: pd.Series) -> str:
         return ""
     kinds = [
         f"{units.format_ns(rows[side].sum())} of {rows.loc[rows[side].idxmax(), f'{side}_class']}"
-        + ", and other kernels," * (len(rows) > 1)
+        + ", among others," * (len(rows) > 1)
         for rows, side in ((gone, "base"), (come, "new"))
     ]
     return f"{kinds[0]} disappeared; {kinds[1]} are new"

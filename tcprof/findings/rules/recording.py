@@ -31,7 +31,7 @@ def few_steps(step: Step) -> list[Advice]:
         text = (
             "Mark the steps",
             f"No steps were found, so savings are relative to {ALL_WORK}",
-            "With five or more steps after the warm-up, savings are of a step.",
+            "With five or more steps after the warm-up, savings are relative to a step.",
         )
         return [_record_again(step, "no-steps", text, step.remedies.steps, Subject(), "name the steps")]
     if step.count >= FEWEST:

@@ -110,7 +110,7 @@ def _view_quantities(at: _GpuOfSide) -> Section:
     table = at.table(list_quantities(at.comparison, at.gpu), f"Quantities per {at.unit}")
     spread = at.comparison.spread
     advice = "" if spread == MEASURED else f", not {MEASURED}: give several recordings a side"
-    note = Notes((f"{_QUANTITIES} How much runs of one program differ is {spread}{advice}.",))
+    note = Notes((f"{_QUANTITIES} Run-to-run variation is {spread}{advice}.",))
     return at.section("changed", f"What changed per {at.unit}", (table, note), "What changed")
 
 

@@ -115,10 +115,7 @@ def describe_savings(analysis: Analysis, advice: Sequence[Advice]) -> tuple[str,
     if unprofiled == recorded:
         return f"Savings are relative to the mean step time, {recorded}.", *rest
     how = "estimated" if measure_cost(analysis) is None else "measured"
-    return (
-        f"Savings are relative to the {how} mean step time without profiling ({unprofiled}; {recorded} profiled).",
-        *rest,
-    )
+    return f"Savings vs. the mean unprofiled step: {unprofiled} ({how}; {recorded} profiled).", *rest
 
 
 def _links_of(analysis: Analysis, kernels: pd.DataFrame, advice: Advice) -> tuple[str, ...]:
