@@ -20,6 +20,7 @@ PREFILL = {"gemm": (3_000, 64), "attention": (500, 256), "norm": (500, 128)}
 TRAIN = {"gemm": (900, 64), "backward": (1_800, 64), "adam": (400, 32)}
 ACCUMULATE = {name: TRAIN[name] for name in ("gemm", "backward")}
 EVALUATE = {"gemm": (900, 64)}
+COMPILE = {**{f"trial {number}": (500, 8) for number in range(9)}, **DECODE}
 TUNE = {**TRAIN, **{f"gemm candidate {number}": (2_000, 64) for number in range(9)}}
 GENERATE = ([PREFILL] + [DECODE] * 9) * 3
 
@@ -73,6 +74,7 @@ def read(tmp_path):
         pytest.param([TRAIN, *[{**TRAIN, "log": (50, 1)}] * 2] * 6, {"step": 18}, id="logged value"),
         pytest.param(([TRAIN] * 10 + [EVALUATE] * 2) * 4, {"training": 40, "evaluation": 8}, id="evaluation"),
         pytest.param(GENERATE, {"decode": 27, "prefill": 3}, id="generation"),
+        pytest.param([COMPILE] + [DECODE] * 9, {"step": 10}, id="compiled in its first step"),
         pytest.param(([EVALUATE] * 9 + [{"softmax": (100, 8)}]) * 4, {"step": 40}, id="last batch of an evaluation"),
     ],
 )
@@ -131,6 +133,35 @@ def test_the_annotation_tells_prefill_from_decode(read):
 )
 def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles, read):
     assert read(annotated(models), warm_up="all").steps["role"].value_counts().to_dict() == roles
+
+
+@pytest.mark.parametrize(
+    ("calls", "roles"),
+    [
+        pytest.param(("ac" * 8 + "SSSS") * 2, {"inference a": 16, "step": 8}, id="actor and critic"),
+        pytest.param(("ac" * 8 + "cSSSS") * 2, {"inference a": 16, "step": 8}, id="value of the last state"),
+        pytest.param("SSSSSS" + "edededed" + "SSSSSS" + "edededed", {"step": 12, "inference e": 8}, id="autoencoder"),
+        pytest.param("tS" * 9, {"step": 9}, id="teacher"),
+        pytest.param("S" + "tS" * 9, {"step": 10}, id="teacher, captured from amid a step"),
+        pytest.param("mS" * 9, {"step": 9, "inference m": 9}, id="acts and learns"),
+        pytest.param("SSSSSv" * 3, {"step": 15, "inference v": 3}, id="one batch of another model"),
+        pytest.param("abc" * 6, {"inference a": 6}, id="three models"),
+        pytest.param("edddd" * 4, {"inference e": 4, "inference d": 16}, id="encoder once"),
+        pytest.param("aaaabbbb" * 3, {"inference a": 12, "inference b": 12}, id="one after the other"),
+    ],
+)
+def test_models_that_a_step_calls_in_turn_are_one_step(calls, roles, read):
+    trace = TraceBuilder().gpu()
+    for number, model in enumerate(calls):
+        start = 1_000 * number
+        trace.range("step" if model == "S" else f"inference {model}", start, start + 990, domain=DOMAIN, start_end=True)
+        trace.range("forward", start + 100, start + 800, domain=DOMAIN, start_end=True)
+        trace.range("m" if model == "S" else model, start + 101, start + 790, domain=DOMAIN)
+        trace.kernel("gemm", start + 200, start + 700, launched=start + 150)
+    analysis = read(trace, warm_up="all")
+    assert analysis.steps["role"].value_counts().to_dict() == roles
+    assert analysis.steps["kernel_ns"].sum() == 500 * len(calls)
+    assert analysis.step_summary["idle_ns"].item() < 0.55 * analysis.step_summary["total_ns"].item()
 
 
 def test_a_gan_has_one_role(read):

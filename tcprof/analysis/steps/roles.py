@@ -65,7 +65,7 @@ class StepContents:
 
     def _split_by_queries(self, index: Ints, names: _Texts) -> _Texts:
         """Name prefill and decode: many queries, each time followed by several steps of one."""
-        threads, kernel_ns = self._sums[index].T
+        threads, kernel_ns = self._sizes[index].T
         if not self._has(self.works_on(_OF_SEQUENCES))[index].all():
             return names
         many = threads >= 2 * threads.min()
@@ -75,14 +75,18 @@ class StepContents:
         return np.where(many, PREFILL, DECODE).astype(object) if is_more else names
 
     @cached_property
-    def _sums(self) -> npt.NDArray[np.float64]:
-        """Threads of all work that does not grow with a cache, and kernel time, of each step."""
+    def _sizes(self) -> npt.NDArray[np.float64]:
+        """Return threads of a kernel that does not grow with a cache, and kernel time, of each step.
+
+        Threads are a mean: a step that is compiled or tuned has more kernels, but these work on no more queries.
+        """
         geometry = self.kernels["launch_geometry"].cat
         per_category = np.array([count_threads(str(text)) for text in geometry.categories], dtype=np.float64)
         threads = np.nan_to_num(np.append(per_category, np.nan)[geometry.codes])
         threads[self.works_on((*_OF_SEQUENCES, "copies and casts"))] = 0
         length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
-        return np.stack([np.bincount(self.step, values, len(self.steps)) for values in (threads, length)], axis=1)
+        sums = [np.bincount(self.step, values, len(self.steps)) for values in (threads, threads > 0, length)]
+        return np.stack([sums[0] / np.maximum(sums[1], 1), sums[2]], axis=1)
 
     @cached_property
     def _launch_count(self) -> Ints:
