@@ -145,6 +145,7 @@ def test_models_that_are_never_in_one_step_have_roles_of_their_own(models, roles
         pytest.param("S" + "tS" * 9, {"step": 10}, id="teacher, captured from amid a step"),
         pytest.param("mS" * 9, {"step": 9, "inference m": 9}, id="acts and learns"),
         pytest.param("SSSSSv" * 3, {"step": 15, "inference v": 3}, id="one batch of another model"),
+        pytest.param("SSSS" + "v" * 9, {"step": 4, "inference v": 9}, id="tested at its end"),
         pytest.param("abc" * 6, {"inference a": 6}, id="three models"),
         pytest.param("edddd" * 4, {"inference e": 4, "inference d": 16}, id="encoder once"),
         pytest.param("aaaabbbb" * 3, {"inference a": 12, "inference b": 12}, id="one after the other"),
@@ -162,6 +163,18 @@ def test_models_that_a_step_calls_in_turn_are_one_step(calls, roles, read):
     assert analysis.steps["role"].value_counts().to_dict() == roles
     assert analysis.steps["kernel_ns"].sum() == 500 * len(calls)
     assert analysis.step_summary["idle_ns"].item() < 0.55 * analysis.step_summary["total_ns"].item()
+
+
+def test_steps_that_are_replayed_as_a_graph_are_detected(read):
+    """The last call before the graph is captured stays open until the program ends."""
+    trace = annotated(["UNet"] * 3, generates=True).range(
+        "inference UNet", 3_000, 60_000, domain=DOMAIN, start_end=True
+    )
+    for number in range(30):
+        for kernel in ("cat", "graph kernel", "noise"):
+            start = 4_000 + 1_000 * number + 100 * len(kernel)
+            trace.kernel(kernel, start, start + 95, launched=start - 50)
+    assert read(trace).kinds[["name", "step_count"]].to_numpy().tolist() == [["step (detected)", 30]]
 
 
 def test_a_gan_has_one_role(read):

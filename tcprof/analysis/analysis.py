@@ -29,7 +29,7 @@ from tcprof.analysis.samples.sampling import tensor_functions
 from tcprof.analysis.steps.called_models import join_called_models
 from tcprof.analysis.steps.counted_steps import count_steps
 from tcprof.analysis.steps.detected_steps import KERNEL_ORDER, add_to_ranges, find_detected_steps
-from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, set_outside_steps
+from tcprof.analysis.steps.marked_steps import find_iterating_paths, find_left_out, hold_most, set_outside_steps
 from tcprof.analysis.steps.role_figures import summarize_kinds
 from tcprof.analysis.steps.step_summary import summarize_steps
 from tcprof.arrays import Ints, return_freed_memory
@@ -233,7 +233,8 @@ def _place(
     if step not in (None, KERNEL_ORDER):
         return recorded, instances, work, step
     chosen = [] if step else find_iterating_paths(instances, hierarchy.paths, activities)
-    ordered = None if chosen else find_detected_steps(recorded.api_calls, activities, recorded.waits)
+    is_known = chosen and hold_most(chosen, instances, hierarchy.paths, activities)
+    ordered = None if is_known else find_detected_steps(recorded.api_calls, activities, recorded.waits)
     if ordered is None:
         return recorded, instances, work, step or chosen
     wider, attribution = add_to_ranges(ordered, hierarchy, attribution)

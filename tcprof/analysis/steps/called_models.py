@@ -61,6 +61,7 @@ def _are_parts(texts: Texts, trained: set[str]) -> Bools:
     is_part = (follows > 1) & (follows == follows.sum(axis=1)[:, None]) & (2 * follows > np.bincount(code))
     is_training = names == STEP
     is_part[is_training] = False
+    np.fill_diagonal(is_part, False)  # the same model again is another step
     is_part[[text.removeprefix(_CALL) in trained for text in names], is_training] = False
     is_part[:, code[0]] &= is_training[code[0]]  # what the program calls first begins its steps
     np.fill_diagonal(is_part, is_part.any(axis=0) & ~is_training)  # such as the value of the last state

@@ -155,6 +155,18 @@ def find_iterating_paths(instances: pd.DataFrame, paths: pd.DataFrame, activitie
     return np.flatnonzero(np.isin(kin, [main, *turns])).tolist()
 
 
+def hold_most(rows: list[int], instances: pd.DataFrame, paths: pd.DataFrame, activities: pd.DataFrame) -> bool:
+    """Tell whether the chosen paths hold most of what the GPU does, or are the program's own.
+
+    The annotation does not see steps that a program replays as a CUDA graph: it has those before the capture alone, the
+    last of which stays open until the program ends.
+    """
+    chosen = instances[instances["path_id"].isin(rows)].sort_values("host_start_ns")
+    chosen = chosen[chosen.duplicated("gpu", keep="last")]
+    share = _shares(chosen, np.zeros(len(chosen), dtype=np.int64), 1, activities)[1]
+    return bool((paths["domain"].iloc[rows] != DOMAIN).any() or share[0] >= LEAST_SHARE)
+
+
 def _are_lost(compiled: pd.DataFrame, activities: pd.DataFrame) -> bool:
     """Tell whether ranges of what XLA compiled are missing: since the first, the GPU did much that lies in none."""
     work = rows_of_gpu(activities, int(compiled["gpu"].mode()[0]))

@@ -65,28 +65,37 @@ class StepContents:
 
     def _split_by_queries(self, index: Ints, names: _Texts) -> _Texts:
         """Name prefill and decode: many queries, each time followed by several steps of one."""
-        threads, kernel_ns = self._sizes[index].T
+        threads, kernel_ns = self._sums[index].T
         if not self._has(self.works_on(_OF_SEQUENCES))[index].all():
             return names
         many = threads >= 2 * threads.min()
         if not many.any() or (many[1:] & many[:-1]).any() or 2 * many.sum() > (~many).sum():
             return names
-        is_more = kernel_ns[many].min() > np.median(kernel_ns[~many])
+        is_more = kernel_ns[many].min() > np.median(kernel_ns[~many]) and self._attend_otherwise(index, many)
         return np.where(many, PREFILL, DECODE).astype(object) if is_more else names
 
-    @cached_property
-    def _sizes(self) -> npt.NDArray[np.float64]:
-        """Return threads of a kernel that does not grow with a cache, and kernel time, of each step.
+    def _attend_otherwise(self, index: Ints, many: Bools) -> bool:
+        """Tell whether all steps of many queries have attention of a size that the others lack.
 
-        Threads are a mean: a step that is compiled or tuned has more kernels, but these work on no more queries.
+        A step that is compiled or tuned has more kernels, but attention as usual.
         """
+        group = np.full(len(self.steps), -1)
+        group[index] = many
+        rows = np.flatnonzero(self.works_on(_OF_SEQUENCES) & (group[self.step] >= 0))
+        kinds = self.kernels.iloc[rows].groupby(["name", "launch_geometry"], observed=True, dropna=False).ngroup()
+        is_many = group[self.step[rows]] == 1
+        is_other = is_many & ~kinds.isin(kinds[~is_many]).to_numpy()
+        return bool((np.bincount(self.step[rows], is_other, len(self.steps))[index[many]] > 0).all())
+
+    @cached_property
+    def _sums(self) -> npt.NDArray[np.float64]:
+        """Threads of all work that does not grow with a cache, and kernel time, of each step."""
         geometry = self.kernels["launch_geometry"].cat
         per_category = np.array([count_threads(str(text)) for text in geometry.categories], dtype=np.float64)
         threads = np.nan_to_num(np.append(per_category, np.nan)[geometry.codes])
         threads[self.works_on((*_OF_SEQUENCES, "copies and casts"))] = 0
         length = (self.kernels["end_ns"] - self.kernels["start_ns"]).to_numpy(np.float64)
-        sums = [np.bincount(self.step, values, len(self.steps)) for values in (threads, threads > 0, length)]
-        return np.stack([sums[0] / np.maximum(sums[1], 1), sums[2]], axis=1)
+        return np.stack([np.bincount(self.step, values, len(self.steps)) for values in (threads, length)], axis=1)
 
     @cached_property
     def _launch_count(self) -> Ints:
