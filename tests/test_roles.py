@@ -168,12 +168,18 @@ def test_models_that_a_step_calls_in_turn_are_one_step(calls, roles, read):
 def test_steps_that_are_replayed_as_a_graph_are_detected(read):
     """The last call before the graph is captured stays open until the program ends."""
     trace = annotated(["UNet"] * 3, generates=True).range(
-        "inference UNet", 3_000, 60_000, domain=DOMAIN, start_end=True
+        "inference UNet", 3_000, 80_000, domain=DOMAIN, start_end=True
     )
+    for number in range(3):
+        for layer in range(60):
+            start = 1_000 * number + 200 + 12 * layer
+            trace.kernel(f"layer {layer}", start, start + 10, launched=start - 5)
     for number in range(30):
+        start = 4_000 + 1_000 * number
+        trace.copy("device to host", start - 90, start - 80, launched=start - 95)
         for kernel in ("cat", "graph kernel", "noise"):
-            start = 4_000 + 1_000 * number + 100 * len(kernel)
-            trace.kernel(kernel, start, start + 95, launched=start - 50)
+            start += 200
+            trace.kernel(kernel, start, start + 90, launched=start - 50)
     assert read(trace).kinds[["name", "step_count"]].to_numpy().tolist() == [["step (detected)", 30]]
 
 

@@ -108,13 +108,15 @@ def _explains_more(sequence: Sequence, short: _Period, long: _Period) -> bool:
 
     Where nothing shows that the shorter one is a whole step, anything more will do.
     """
+    if long.cover < short.cover:  # that repeats elsewhere
+        return False
     if long.length < 2 * short.length:
         return long.cover > short.cover
     repeated, weight = _find_repeated(short), sequence.weight
     added = _find_repeated(long) & ~repeated
     gain, missing = weight[added].sum(), weight[~repeated].sum()
     if not _is_whole(sequence, short):
-        return bool(gain > 0 and long.cover >= short.cover)
+        return bool(gain > 0)
     if gain < max(_LEAST_GAIN * weight.sum(), _HALF * missing):
         return False
     is_repeated = np.zeros(int(sequence.elements.max()) + 1, dtype=bool)
