@@ -54,7 +54,7 @@ class Case:
 
 
 CASES = {
-    "slow_loader": Case("train", r"cpu-work|num_workers"),
+    "slow_loader": Case("train", r"num_workers"),
     "foreach_off": Case("train", r"unfused-optimizer|fused=True\)$"),
     "clip_loop": Case("train", r"_foreach_|clip_grad_norm_"),
     "eager_attention": Case("train", r"attention-in-parts|scaled_dot_product_attention"),

@@ -58,7 +58,7 @@ FIRES = {
     "tf32-matmul": ("transformer_tf32", "transformer_eager"),
     "launch-bound": ("gan_fp32", "mlp_fp32"),
     "layout-changes": ("mnist_amp_large", "convnet_channels_last"),
-    "cpu-work": ("fashion_pinned", "gan_fp32"),
+    "cpu-work": ("resnet", "gan_fp32"),
     "synchronizing-calls": ("mnist_amp_large", "mnist_pinned"),
     "unfused-optimizer": ("mlp_fp32", "transformer_eager"),
     "fusion": ("transformer_eager", "transformer_compiled"),

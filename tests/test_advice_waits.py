@@ -161,7 +161,7 @@ def test_waiting_for_a_gpu_that_works_is_no_loss(tmp_path: Path) -> None:
     assert step.share_pct(step.host.waits["time_ns"].sum()) == pytest.approx(72, abs=2)
     assert (
         advice["synchronizing-calls"].sentence
-        == "Synchronizing calls leave the GPU idle for 40.0 µs of each 995 µs step"
+        == "Synchronizing calls leave the GPU idle for 35.0 µs of each 995 µs step"
     )
 
 
@@ -221,13 +221,13 @@ def test_no_idle_time_is_in_two_prices() -> None:
         assert "is counted under cpu-work" in each.evidence[-1]
 
 
-@pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "mnist_fp32"])
+@pytest.mark.parametrize("name", ["mnist_amp_large", "net_amp", "resnet"])
 def test_prices_of_idle_time_are_no_more_than_there_is(name: str) -> None:
     report = tcprof.read(FIXTURES / f"{name}.sqlite")
     step = measure_step(report.analysis, 0)
     assert step is not None
     of_idle = [e.gain for e in report.advice if e.rule in ("launch-bound", "cpu-work", "synchronizing-calls")]
-    assert len(of_idle) >= 2
+    assert of_idle
     assert all(gain.low_ns <= gain.likely_ns <= gain.high_ns for gain in of_idle)
     assert all(gain.low_pct <= gain.likely_pct <= gain.high_pct for gain in of_idle)
     for level, tracing in zip(("low_pct", "likely_pct"), step.tracing, strict=False):
@@ -256,3 +256,41 @@ def test_of_many_calls_none_of_which_waits_long_the_longest_are_named(
     monkeypatch.setattr("tcprof.findings.rules.cpu._NOTABLE_WAIT", 2.0)
     _, advice = read(copying("device to device", srcKind=2, dstKind=2), tmp_path)
     assert [option.title for option in advice["synchronizing-calls"].options] == [KEEP]
+
+
+@pytest.mark.parametrize(("every", "advised"), [(1, True), (4, False)], ids=["each step", "bursts"])
+def test_a_loader_that_is_ahead_most_of_the_time_is_not_to_load_ahead(
+    every: int, advised: bool, tmp_path: Path
+) -> None:
+    builder, at = TraceBuilder(), 0
+    for number in range(24):
+        began, at = at, at + (2 * MS if number % every == 0 else 20 * US)
+        builder.range("data", began, at).kernel("a", at + 10 * US, at + 400 * US, launched=at)
+        builder.range("step", began, at := at + 500 * US)
+    _, advice = read(builder, tmp_path)
+    assert ("cpu-work" in advice) is advised
+
+
+def test_first_steps_that_allocate_are_no_finding(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(4):
+        at = number * MS
+        builder.range("step", at, at + 990 * US).kernel("a", at + 10 * US, at + 100 * US, launched=at)
+        builder.launch(at + 110 * US, 1000 + number, returned=at + 900 * US, name="cudaFree_v3020")
+    assert "synchronizing-calls" not in read(builder, tmp_path)[1]
+
+
+def test_what_waits_in_a_launch_bound_step_is_named_before_graphs(tmp_path: Path) -> None:
+    builder = TraceBuilder()
+    for number in range(8):
+        at = number * MS
+        builder.range("step", at, at + 990 * US)
+        for place in range(19):
+            start = at + place * 50 * US
+            builder.kernel("small", start + 10 * US, start + 20 * US, launched=start)
+            if place % 5 == 4:
+                correlation = 1000 + 20 * number + place
+                builder.launch(start + 12 * US, correlation, returned=start + 22 * US, name=SYNCHRONIZE)
+    _, advice = read(builder, tmp_path)
+    assert advice["launch-bound"].action == "Keep results on the GPU, then use CUDA graphs"
+    assert "cudaStreamSynchronize" in advice["launch-bound"].evidence[-1]

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 # Others have a recording of their own in fixtures/findings.
 GALLERY = {
-    "cpu-work": "mnist_amp",
+    "cpu-work": "resnet",
     "exposed-copies": "inference_fp32",
     "few-steps": "transformer_tf32",
     "fp32-matmul": "mlp_fp32",

@@ -44,6 +44,7 @@ class Host:
     # Of idle time while the CPU works long between launches, by the range that is open then; empty for none
     work: "pd.Series[float]"
     launching: frozenset[str]  # those of these ranges that launch kernels, too
+    steady: frozenset[str]  # those in which the GPU idles in most steps: the rest are stalls, and bursts of a loader
 
     @property
     def is_blocking(self) -> bool:
@@ -69,6 +70,7 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
     around = analysis.nvtx_ranges["name"].loc[ranges[ranges >= 0]].unique()
     launching = frozenset({*around, *find_launching_ranges(analysis, kernels)} - {""})
     idle, work = _explain_idle(analysis, activities, launch, (start, end), waits, inside, launching)
+    alike = work.index.str.replace(r"\d+", "", regex=True)  # ranges that number epochs
     steps, waited = open_times(*on_cpu), open_times(waits["start_ns"].to_numpy(), waits["end_ns"].to_numpy())
     wait_ns = float(steps.integral(waited.start, waited.end).sum())
     several = launches["process"].nunique() != 1
@@ -76,8 +78,9 @@ def find_host(analysis: Analysis, activities: pd.DataFrame, inside: StepFunction
         cpu_ns=float("nan") if several else (steps.known_ns - wait_ns) / count,
         waits=_sum_waits(analysis, waits, steps, int(activities["process"].iloc[0]), count),
         idle_ns={name: value / count for name, value in idle.items()},
-        work=work / count,
+        work=work["sum"] / count,
         launching=launching,
+        steady=frozenset(work.index[2 * work["size"].groupby(alike).transform("sum") >= count]),
     )
 
 
@@ -165,8 +168,8 @@ def _explain_idle(
     waits: pd.DataFrame,
     inside: StepFunction,
     launching: frozenset[str],
-) -> tuple[dict[str, float], "pd.Series[float]"]:
-    """Split the GPU's idle time in the steps by what the CPU did until the next launch."""
+) -> tuple[dict[str, float], pd.DataFrame]:
+    """Split the GPU's idle time in the steps by what the CPU did until the next launch; sum and size of its work."""
     begins, ends = (activities[name].to_numpy() for name in ("start_ns", "end_ns"))
     busy = open_times(begins, ends)
     idle_from, idle_to = busy.end[:-1], busy.start[1:]
@@ -195,8 +198,9 @@ def _explain_idle(
         WORK: float(idle_ns[is_work].sum()),
     }
     parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
-    work = pd.Series(idle_ns[is_work], index=names[is_work], dtype=float).groupby(level=0).sum()
-    return parts, work.sort_values(ascending=False)
+    is_work &= idle_ns > 0
+    work = pd.Series(idle_ns[is_work], index=names[is_work], dtype=float).groupby(level=0).agg(["sum", "size"])
+    return parts, work.sort_values("sum", ascending=False)
 
 
 def _last_end(start: Ints, end: Ints, time: Ints) -> Ints:

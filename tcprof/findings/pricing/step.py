@@ -227,9 +227,13 @@ class Step:
         return replace(self._price(gain), of=PER_SAMPLE)
 
     def price_idle(self, saved_ns: Levels) -> Gain:
-        """What less idle time wins, as recorded."""
-        shares = saved_ns / self.idle_ns if self.idle_ns > 0 else NONE
-        return self._price(lambda level, _, alone: float(shares[level] * (alone - self.busy_ns)))
+        """What less idle time wins that is not of launches: recording does not lengthen the CPU's long work."""
+
+        def gain(level: int, tracing: float, alone: float) -> float:
+            long = min(saved_ns[level], self.replay.work_ns) if self.replay else saved_ns[level]
+            return float(min(long + tracing * (saved_ns[level] - long), max(0.0, alone - self.busy_ns)))
+
+        return self._price(gain)
 
     def price_launches(self, shares: Levels, of_busy: Levels, more_ns: float) -> Gain:
         """What fewer launches win: shares of the idle time left without recording, and ``of_busy`` of the GPU's work.
@@ -247,16 +251,19 @@ class Step:
 
     def price_waits(self, shares: Levels, cpu: Levels = ALL, but_for_copies: bool = False) -> Gain:
         """What a CPU wins that does not wait, by the shares of waits that can be removed; unpriced without a replay."""
-        replay = self.replay
-        if replay is None:
+        if self.replay is None:
             return UNPRICED
-        before = Waits.BUT_FOR_COPIES if but_for_copies else Waits.ALL
 
-        def gain(level: int, tracing: float, _: float) -> float:
-            saved = replay.length_ns(tracing, before) - replay.length_ns(tracing * cpu[level], Waits.NONE)
-            return float(shares[level] * max(0.0, saved))
+        def gain(level: int, tracing: float, alone: float) -> float:
+            saved = self.time_waiting(tracing, tracing * cpu[level], but_for_copies)
+            return float(shares[level] * min(saved, max(0.0, alone - self.busy_ns)))
 
         return self._price(gain)
+
+    def time_waiting(self, before: float = 1.0, after: float = 1.0, but_for_copies: bool = False) -> float:
+        """How much shorter a replayed step is without waits; the CPU takes so many times as long before and after."""
+        waits = Waits.BUT_FOR_COPIES if but_for_copies else Waits.ALL
+        return max(0.0, self._play(before, waits=waits) - self._play(after, waits=Waits.NONE))
 
     def price_copies(self, shares: Levels, saved_ns: Levels, spared_ns: float) -> Gain:
         """What copies that no longer block win: their time, the waits for them, and what the CPU does in between.

@@ -5,6 +5,7 @@ A rule is a function ``find(step)`` under ``@rule(...)``, which names its findin
 
 import pkgutil
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib import import_module
 
 from tcprof.findings.pricing.advice import Advice, Rule
@@ -28,7 +29,10 @@ def rules_of_findings() -> dict[str, Rule]:
 
 def apply_rules(step: Step) -> list[Advice]:
     """What all rules find, in their order; those that ask for other findings come after these."""
-    findings = {rule.names: rule.find(step) for rule in load_rules() if not rule.after}
-    names = {advice.rule for advices in findings.values() for advice in advices}
-    findings |= {rule.names: rule.find(step, names & {*rule.after}) for rule in load_rules() if rule.after}
+    findings: dict[tuple[str, ...], list[Advice]] = {}
+    rules = rules_of_findings()
+    order = TopologicalSorter({rule: {rules[name] for name in rule.after} for rule in load_rules()})
+    for rule in order.static_order():
+        names = {advice.rule for advices in findings.values() for advice in advices}
+        findings[rule.names] = rule.find(step, names & {*rule.after}) if rule.after else rule.find(step)
     return [advice for rule in load_rules() for advice in findings[rule.names]]

@@ -18,7 +18,8 @@ from tcprof.analysis.host import (
     WAITS,
     WORK,
 )
-from tcprof.analysis.replay import Waits
+from tcprof.analysis.steps.marked_steps import FEWEST
+from tcprof.annotate.steps import DATA
 from tcprof.findings.pricing import MEASURED
 from tcprof.findings.pricing.advice import (
     HIGH,
@@ -70,15 +71,16 @@ _BATCH = (
 )
 
 
-@rule("launch-bound", idle=IdleTime.REST)
-def launch_bound(step: Step) -> list[Advice]:
+@rule("launch-bound", idle=IdleTime.REST, after=("boolean-masks", "anomaly-detection"))
+def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     """The GPU waits while the CPU launches kernels."""
     idle = step.host.idle_ns[LAUNCHES]
     if not step.is_cpu_bound or step.host.is_blocking:
         return []
     waits = step.host.waits["count"]
     inside = waits[~waits.index.isin([*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER])]
-    removed = "removed" if inside.sum() < _FEW_WAITS else "removed_beside_waits"  # which no graph can hold
+    is_waiting = inside.sum() >= _FEW_WAITS  # in calls that no graph can hold
+    removed = "removed_beside_waits" if is_waiting else "removed"
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(
         MEASURED["graphs"][removed],
@@ -88,7 +90,7 @@ def launch_bound(step: Step) -> list[Advice]:
     if gain.likely_pct < _LEAST_PCT or gain.low_pct < NOTABLE_PCT:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
-    evidence = (
+    evidence: tuple[str, ...] = (
         f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
         f"the GPU is busy {step.format_share(step.busy_ns)}",
         f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
@@ -103,6 +105,16 @@ def launch_bound(step: Step) -> list[Advice]:
     title, graphs = (
         ("CUDA graphs of more of the step", _MORE_GRAPHS) if replays_graphs(step) else ("CUDA graphs", _GRAPHS)
     )
+    if is_waiting and not causes:
+        calls = step.host.waits.loc[inside.index]
+        first = _list_options(step, calls, gain)[0]
+        graphs, evidence = (*first.code, *graphs), (*evidence, *_list_waits(calls))
+        calling = units.format_count(inside.sum())
+        text = (
+            f"{first.title[0].upper()}{first.title[1:]}, then use CUDA graphs",
+            text[1],
+            f"No graph can hold the {calling} calls in a step that wait for the GPU.",
+        )
     options = [
         Option(title, graphs + _FUSED * int(is_unfused), gain),
         Option("twice the batch", _BATCH, step.price_batch(NONE)),
@@ -134,10 +146,7 @@ _FASTER = (
     "# decode and augment on the GPU (torchvision.transforms.v2, NVIDIA DALI)",
 )
 _NOTABLE = 0.01  # of the idle time, to be named
-_IN_LAUNCHING = (
-    "Most of this time is in ranges that also launch kernels, so tcprof cannot tell whether it is data loading. A CPU "
-    "profiler can."
-)
+_UNKNOWN = "Ranges do not show that this is data loading. A CPU profiler shows what it is."
 _TOO_SLOW = "Copies come from pinned memory: if the program already loads ahead, loading is too slow."
 _IN_MPI = "Most of this time is in MPI calls, which wait for other processes or for the network."
 _MESSAGES = ("MPI_Irecv(...)  // before the kernels that do not need it, and MPI_Wait after their launches",)
@@ -148,32 +157,36 @@ _NAME_IT = "Mark the parts of the step with NVTX ranges: a range “load” sepa
 @rule("cpu-work", idle=IdleTime.SHARED)
 def cpu_work(step: Step) -> list[Advice]:
     """The GPU waits while the CPU does something other than launching: loading data, for the most part."""
-    idle = step.host.idle_ns[WORK]
-    gain = step.price_idle(_REMOVED * idle)
+    idle, launching = step.host.idle_ns[WORK], step.host.launching
+    work = step.host.work[step.host.work > _NOTABLE * idle]
+    is_load = work.index == DATA if (step.analysis.nvtx_ranges["name"] == DATA).any() else ~work.index.isin(launching)
+    is_steady = work.index.isin(step.host.steady)  # others are stalls, and bursts of a loader that is ahead
+    is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
+    is_loading = bool(not is_of_mpi and 2 * work[is_load & is_steady].sum() > idle)
+    gain = step.price_idle(_REMOVED * np.array([0.0, work[is_steady & (is_load | (not is_loading))].sum(), idle]))
     if not step.name or gain.likely_pct < _LEAST_PCT:
         return []
-    work = step.host.work[step.host.work > _NOTABLE * idle]
     named = [
         f"{units.format_ns(time)} in {f'“{one_line(name, 40)}”' if name else 'no range'}"
         for name, time in work.head(3).items()
     ]
     is_pinned = are_pinned(step)
-    is_of_launching = 2 * step.host.work_of_launching_ns > idle
-    is_of_mpi = 2 * float(work[work.index.str.startswith("MPI_")].sum()) > idle
-    is_loading = not is_of_launching and not is_of_mpi
     ahead = f"If this is data loading, {'workers' if step.is_of_framework else 'another thread'} can do it ahead."
-    why = _IN_MPI if is_of_mpi else _IN_LAUNCHING if is_of_launching else _TOO_SLOW if is_pinned else ahead
+    why = _IN_MPI if is_of_mpi else _UNKNOWN if not is_loading else _TOO_SLOW if is_pinned else ahead
     action = "Overlap MPI with kernels" if is_of_mpi else "Reduce other CPU work"
     if is_loading:
         action = "Load data faster" if is_pinned else "Load data ahead"
     text = (action, f"The GPU is idle {step.format_share(idle)} while the CPU does not launch kernels", why)
-    evidence = (f"idle time of a step: {', '.join(named)}", *note_inferred_pinning(step)[: is_pinned and is_loading])
+    evidence = (
+        f"idle time of a step: {', '.join(named)}",
+        *note_inferred_pinning(step)[: int(is_pinned and is_loading)],
+    )
     load = Option("load faster", _FASTER, gain) if is_pinned else Option("load ahead", _AHEAD, gain)
     find_it = Option("messages beside kernels", _MESSAGES, gain) if is_of_mpi else Option("find it", _FIND, gain)
     options = [load if is_loading else find_it]
     about = about_ranges(step, work.index)
     confidence = MEDIUM if step.is_timed_alone else LOW
-    surer = _NAME_IT if work.index[0] == "" or (is_of_launching and not is_of_mpi) else TRY
+    surer = TRY if is_of_mpi or (is_loading and work.index[0]) else _NAME_IT
     return [make_advice(step, "cpu-work", text, options, about, evidence, confidence, surer)]
 
 
@@ -211,13 +224,16 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     waits = step.host.waits[~step.host.waits.index.isin([*OF_QUEUE, FULL_QUEUE, *of_copies])]
     of_memory = waits["time_ns"][waits.index.str.contains(_OF_MEMORY)].sum()
     # Without a replay only memory has a price: these calls wait whatever else the CPU does.
-    most = step.host.idle_ns[WAITS] if 2 * of_memory > waits["time_ns"].sum() else 0.0
+    is_of_memory = 2 * of_memory > waits["time_ns"].sum()
+    if is_of_memory and step.count < FEWEST:
+        return []  # the first steps of a program allocate
+    most = step.host.idle_ns[WAITS] if is_of_memory else 0.0
     gain = _price(step, idle, is_pageable) if step.replay else step.price_idle(MEASURED["assumed"]["waits"] * most)
     if not len(waits) or not gain.likely_pct >= NOTABLE_PCT:
         return []
     waits = waits[waits["time_ns"] >= min(_NOTABLE_WAIT * waits["time_ns"].sum(), waits["time_ns"].max())]
     options = _list_options(step, waits, gain)
-    lost = _lost(step, 1.0, is_pageable) if step.replay else most
+    lost = min(step.time_waiting(but_for_copies=is_pageable), step.idle_ns) if step.replay else most
     text = (
         "Keep GPU memory allocated" if options[0].title == _ALLOCATED else "Remove host–device synchronizations",
         f"Synchronizing calls leave the GPU idle for {units.format_ns(lost)} of each {step.format_length()}",
@@ -229,13 +245,6 @@ def synchronizing_calls(step: Step, causes: Collection[str]) -> list[Advice]:
     return [make_advice(step, "synchronizing-calls", text, options, about, evidence, confidence, surer)]
 
 
-def _lost(step: Step, cpu: float, but_for_copies: bool) -> float:
-    """How much shorter a step is without waits, by its replay."""
-    assert step.replay is not None
-    before = Waits.BUT_FOR_COPIES if but_for_copies else Waits.ALL
-    return step.replay.length_ns(waits=before) - step.replay.length_ns(cpu, Waits.NONE)
-
-
 def _price(step: Step, idle: float, but_for_copies: bool) -> Gain:
     """What the waits cost; likely less than that where other work of the CPU may set the pace."""
     low, likely, high = MEASURED["assumed"]["waits"]
@@ -245,7 +254,7 @@ def _price(step: Step, idle: float, but_for_copies: bool) -> Gain:
     most = [step.share_pct(idle)] * paced
     if step.replay and not step.is_timed_alone:
         # That waits are longer with a faster CPU is assumed, so high alone has it.
-        most.append(100 * likely * max(0.0, _lost(step, cpu[1], but_for_copies)) / gain.step_ns)
+        most.append(100 * likely * step.time_waiting(after=cpu[1], but_for_copies=but_for_copies) / gain.step_ns)
     return gain.with_shares((gain.low_pct, min(gain.likely_pct, *most), gain.high_pct)) if most else gain
 
 
