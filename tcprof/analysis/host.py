@@ -198,8 +198,7 @@ def _explain_idle(
         WORK: float(idle_ns[is_work].sum()),
     }
     parts[GPU_SIDE] = max(0.0, float(inside.integral(idle_from, idle_to).sum()) - sum(parts.values()))
-    is_work &= idle_ns > 0
-    work = pd.Series(idle_ns[is_work], index=names[is_work], dtype=float).groupby(level=0).agg(["sum", "size"])
+    work = pd.Series(idle_ns, names, dtype=float)[is_work & (idle_ns > 0)].groupby(level=0).agg(["sum", "size"])
     return parts, work.sort_values("sum", ascending=False)
 
 

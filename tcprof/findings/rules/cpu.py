@@ -1,6 +1,7 @@
 """Rules on idle time of the GPU while the CPU launches, waits for it, or does other work."""
 
 from collections.abc import Collection
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -47,17 +48,24 @@ from tcprof.findings.pricing.step import ALL, NONE, Step
 from tcprof.frames import KERNEL_KINDS, OPS_DOMAIN, PAGEABLE
 from tcprof.untrusted import one_line
 
+Lines: TypeAlias = tuple[str, ...]
 _LEAST_PCT = 5.0
 _FEW_WAITS = 3  # of a step: fewer may lie between a graph and the next
-_GRAPHS = (
-    "# CUDA graphs of forward and backward:",
-    'model = torch.compile(model, mode="reduce-overhead")',
-    "# or of all of a step, with its inputs always in the same memory:",
-    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+_GRAPHS: tuple[str, Lines] = (
+    "CUDA graphs",
+    (
+        "# CUDA graphs of forward and backward:",
+        'model = torch.compile(model, mode="reduce-overhead")',
+        "# or of all of a step, with its inputs always in the same memory:",
+        "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    ),
 )
-_MORE_GRAPHS = (
-    "# all of a step in one graph, with its inputs always in the same memory:",
-    "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+_MORE_GRAPHS: tuple[str, Lines] = (
+    "CUDA graphs of more of the step",
+    (
+        "# all of a step in one graph, with its inputs always in the same memory:",
+        "with torch.cuda.graph(graph): step()  # once; then graph.replay()",
+    ),
 )
 _FUSED = (
     "# one launch for many parameters:",
@@ -79,8 +87,7 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
         return []
     waits = step.host.waits["count"]
     inside = waits[~waits.index.isin([*KERNEL_KINDS, "memset", "memcpy", FULL_QUEUE, OF_SCALER])]
-    is_waiting = inside.sum() >= _FEW_WAITS  # in calls that no graph can hold
-    removed = "removed_beside_waits" if is_waiting else "removed"
+    removed = "removed" if inside.sum() < _FEW_WAITS else "removed_beside_waits"  # which no graph can hold
     # A graph of the whole step also replaces what the CPU does beside launching in ranges that launch.
     gain = step.price_launches(
         MEASURED["graphs"][removed],
@@ -90,7 +97,7 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
     if gain.likely_pct < _LEAST_PCT or gain.low_pct < NOTABLE_PCT:
         return []
     count, busy = float(step.kernels["launches"].sum()), float(step.kernels["exposed_ns"].sum())
-    evidence: tuple[str, ...] = (
+    evidence: Lines = (
         f"{units.format_count(count)} kernels run {units.format_ns(busy / max(count, 1))} each on average",
         f"the GPU is busy {step.format_share(step.busy_ns)}",
         f"the CPU is busy {units.format_pct(min(100.0, step.share_pct(step.cpu_ns)))} of it",
@@ -102,19 +109,9 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
         "Fewer launches help. Mixed precision won't help here: it adds launches.",
     )
     is_unfused = step.kernels[["is_list_optimizer", "is_looped_optimizer"]].to_numpy().any()
-    title, graphs = (
-        ("CUDA graphs of more of the step", _MORE_GRAPHS) if replays_graphs(step) else ("CUDA graphs", _GRAPHS)
-    )
-    if is_waiting and not causes:
-        calls = step.host.waits.loc[inside.index]
-        first = _list_options(step, calls, gain)[0]
-        graphs, evidence = (*first.code, *graphs), (*evidence, *_list_waits(calls))
-        calling = units.format_count(inside.sum())
-        text = (
-            f"{first.title[0].upper()}{first.title[1:]}, then use CUDA graphs",
-            text[1],
-            f"No graph can hold the {calling} calls in a step that wait for the GPU.",
-        )
+    title, graphs = _MORE_GRAPHS if replays_graphs(step) else _GRAPHS
+    if inside.sum() >= _FEW_WAITS and not causes:
+        text, graphs, evidence = _name_waits_first(step, inside.index, text, graphs, evidence)
     options = [
         Option(title, graphs + _FUSED * int(is_unfused), gain),
         Option("twice the batch", _BATCH, step.price_batch(NONE)),
@@ -124,6 +121,17 @@ def launch_bound(step: Step, causes: Collection[str]) -> list[Advice]:
         surer += " Record with --annotate modules." if has_ops else f" Measure it with {option}."
     about = about_step(step)
     return [make_advice(step, "launch-bound", text, options, about, evidence, _confidence(step, gain), surer)]
+
+
+def _name_waits_first(
+    step: Step, calls: "pd.Index[str]", text: tuple[str, str, str], code: Lines, evidence: Lines
+) -> tuple[tuple[str, str, str], Lines, Lines]:
+    """Put what makes calls that wait needless before graphs, which cannot hold them."""
+    waits = step.host.waits.loc[calls]
+    first, count = _list_options(step, waits, UNPRICED)[0], units.format_count(waits["count"].sum())
+    action = f"{first.title[0].upper()}{first.title[1:]}, then use CUDA graphs"
+    text = (action, text[1], f"No graph can hold the {count} calls in a step that wait for the GPU.")
+    return text, (*first.code, *code), (*evidence, *_list_waits(waits))
 
 
 def _confidence(step: Step, gain: Gain) -> str:
