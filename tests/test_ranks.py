@@ -1,4 +1,4 @@
-"""Many ranks, one job: waiting, own time, who holds the others up and why; and when that cannot be known."""
+"""Many ranks, one job: waiting, own time, which is the straggler and why; and when that cannot be known."""
 
 import gzip
 import json
