@@ -123,7 +123,7 @@ UNIQUE = frozenset(
 # Tables of nsys whose columns are those of API calls, too; tables of work stand only beside some of API calls.
 LIKE_CALLS = r"OSRT_|OPENMP_|OPENGL_|VULKAN_|DX1\d_|D3D1\d_|PROFILER_OVERHEAD|CUPTI_ACTIVITY_KIND_OVERHEAD"
 # Tables, and one that their rows point to.
-NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table in (KERNELS, API_CALLS, NVTX)}}
+NEEDS = {METRICS.name: METRIC_NAMES.name, **{table.name: STRINGS.name for table in (KERNELS, API_CALLS)}}
 
 # Not of Nsight Systems: see tcprof.sources.nsys_sqlite.export. An export that is made again takes them over.
 UNPROFILED = _table("TCPROF_ALONE", "process:number training:number start:time end:time")
