@@ -23,8 +23,15 @@ def list_annotated_steps(analysis: Analysis) -> pd.DataFrame:
 
 
 def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
-    """List the unprofiled steps of the role that the recorded ones have, see ``tcprof.frames.UNPROFILED``."""
+    """List the unprofiled steps of the role that the recorded ones have, see ``tcprof.frames.UNPROFILED``.
+
+    There are none where steps are calls of several models: unprofiled ones are of a call each.
+    """
     recorded, unprofiled = list_annotated_steps(analysis), _of_one_role(analysis.unprofiled)
+    paths = analysis.paths
+    is_part = (paths["parent_id"] >= 0) & (paths["domain"] == DOMAIN) & paths["name"].str.startswith(f"{INFERENCE} ")
+    if is_part.any() and not recorded["training"].any():
+        return unprofiled[:0]
     is_alike = len(recorded) and len(unprofiled) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
     return unprofiled if is_alike else unprofiled[:0]
 
