@@ -27,12 +27,14 @@ def list_unprofiled_steps(analysis: Analysis) -> pd.DataFrame:
 
     There are none where steps are calls of several models: unprofiled ones are of a call each.
     """
-    recorded, unprofiled = list_annotated_steps(analysis), _of_one_role(analysis.unprofiled)
-    paths = analysis.paths
+    unprofiled = _of_one_role(analysis.unprofiled)
+    if unprofiled.empty:  # most recordings have none: then no range has to be read
+        return unprofiled
+    recorded, paths = list_annotated_steps(analysis), analysis.paths
     is_part = (paths["parent_id"] >= 0) & (paths["domain"] == DOMAIN) & paths["name"].str.startswith(f"{INFERENCE} ")
     if is_part.any() and not recorded["training"].any():
         return unprofiled[:0]
-    is_alike = len(recorded) and len(unprofiled) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
+    is_alike = len(recorded) and recorded["training"].iloc[0] == unprofiled["training"].iloc[0]
     return unprofiled if is_alike else unprofiled[:0]
 
 
@@ -49,8 +51,10 @@ def time_unprofiled_steps(analysis: Analysis, gpu: int) -> "pd.Series[float]":
 
     There are none where the steps of the analysis are not the annotation's, but ranges of the program's own.
     """
-    ranges = analysis.nvtx_ranges.reindex(analysis.counted_steps(gpu)["range"])
     unprofiled = list_unprofiled_steps(analysis)
+    if unprofiled.empty:
+        return pd.Series(dtype=np.float64)
+    ranges = analysis.nvtx_ranges.reindex(analysis.counted_steps(gpu)["range"])
     if not (ranges["domain"] == DOMAIN).all():
         return pd.Series(dtype=np.float64)
     if unprofiled["process"].nunique() > 1:  # each rank has its own

@@ -68,10 +68,10 @@ def _print_rest(document: "Document", has: Iterable[str], *, notes: bool) -> Non
 
     if "base" not in has:
         print_notes(document.base)
-    parts = document.shown_on(Medium.SCREEN) if "base" in has else ()
-    lines = [line for part in parts for line in getattr(part, "lines", ())]
-    if document.rows is not None and document.rows.empty and "warnings" not in has and document.if_empty not in lines:
-        print_notes((document.if_empty,))
+    if document.rows is not None and document.rows.empty and "warnings" not in has:
+        parts = document.shown_on(Medium.SCREEN) if "base" in has else ()
+        if document.if_empty not in [line for part in parts for line in getattr(part, "lines", ())]:
+            print_notes((document.if_empty,))
     if "warnings" not in has:
         print_notes(warning for warning in document.warnings if notes or warning not in document.remarks)
     if "gate" not in has:

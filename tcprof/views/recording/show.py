@@ -104,7 +104,7 @@ def view_recording(
     """
     (gpu,) = busiest_gpus(analysis, 1)
     kernels = rows_of_gpu(analysis.kernels, gpu).head(limit or MOST_ROWS)
-    texts = partial(_list_texts, analysis, findings, advice, gpu, with_notes)
+    texts = cache(partial(_list_texts, analysis, findings, advice, gpu, with_notes))
     drawn = cache(partial(keep_busiest, analysis, findings, advice))
     parts = (
         Only(Medium.SCREEN, texts),
