@@ -3,9 +3,14 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from source_tree import PACKAGE
+
+from tcprof.annotate import processes
+from tcprof.annotate.step_times import StepTimes
+from tcprof.annotate.window import OVER, TIMED, Window, notice_ranges
 
 USE = "r.push('outer'); h = r.start('step'); r.push('outer'); r.pop(); r.end(h); r.pop()"
 OLD = """
@@ -49,3 +54,28 @@ def test_without_the_package_ranges_are_those_of_pytorch(tmp_path: Path, nvtx: s
     (tmp_path / "torch" / "cuda" / "nvtx.py").write_text(functions, encoding="utf-8")
     code = "from tcprof.annotate.steps import open_ranges; r = open_ranges(); r.push('outer'); r.pop()"
     assert run(code, tmp_path) == "outer\npop\n"
+
+
+def make_torch() -> SimpleNamespace:
+    """What notices ranges in PyTorch replaces."""
+    return SimpleNamespace(cuda=SimpleNamespace(nvtx=SimpleNamespace(range_push=str, range_start=str)))
+
+
+def test_ranges_of_a_program_that_keeps_our_functions_are_noticed_once() -> None:
+    torch, noted = make_torch(), []
+    end = notice_ranges(torch, lambda: noted.append(1))
+    kept = torch.cuda.nvtx.range_push
+    assert [kept("a"), kept("b")] == ["a", "b"]
+    assert torch.cuda.nvtx.range_push is str
+    end()
+    kept("c")
+    assert noted == [1]
+
+
+@pytest.mark.parametrize("phase", [TIMED, OVER])
+def test_a_process_that_begins_later_keeps_its_functions(tmp_path: Path, monkeypatch, phase: bytes) -> None:
+    (tmp_path / "phase").write_bytes(phase)
+    monkeypatch.setenv(processes.PROCESSES, str(tmp_path))
+    torch = make_torch()
+    Window(StepTimes(print, torch), torch)
+    assert torch.cuda.nvtx.range_push is str

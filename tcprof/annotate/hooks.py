@@ -72,6 +72,7 @@ class Hooks:
     def _forget(self) -> None:
         """Start anew; in a child process what was open belongs to the parent."""
         self._backward.forget()
+        self._turn = threading.Lock()
         self._optimizers = Optimizers()
         self._names = Names(NAMES)
         self._trained: set[str] = set()
@@ -94,8 +95,14 @@ class Hooks:
 
         Steps that are timed have as few hooks as may be: none for calls in training, else those of the models alone.
         """
-        if not self._window.follow():
-            return
+        if self._turn.acquire(blocking=False):  # else another thread's step ends at this moment
+            try:
+                if self._window.follow():
+                    self._begin_phase(trained)
+            finally:
+                self._turn.release()
+
+    def _begin_phase(self, trained: bool) -> None:
         self._push, self._pop = self._window.push, self._window.pop
         self._backward = Backward(self._window.mark)
         self._has_calls = not (self._window.phase == TIMED and trained)

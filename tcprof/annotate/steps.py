@@ -265,22 +265,26 @@ class Steps:
         return has_only_data or has_stepped or BY_HAND in self._stepped
 
     def _begin_step(self, name: str, *, trains: bool) -> None:
-        self._step, self._trains = self._ranges.start(name), trains
+        self._step, self._trains = self._open(name), trains
+
+    def _open(self, name: str) -> Callable[[], object]:
+        """Open a range; returns what closes it where it was opened, though another thread may begin a phase."""
+        return functools.partial(self._ranges.end, self._ranges.start(name))
 
     def _end_step(self) -> None:
         if self._step is None:
             return
-        self._ranges.end(self._step)
+        self._step()
         self._step, self._stepped, self._has_called = None, set(), False
         self._ended(self._trains)
 
     def _begin_forward(self) -> None:
         if self._forward is None:
-            self._forward = self._ranges.start(FORWARD)
+            self._forward = self._open(FORWARD)
 
     def _end_forward(self) -> None:
         if self._forward is not None:
-            self._ranges.end(self._forward)
+            self._forward()
             self._forward = None
 
 

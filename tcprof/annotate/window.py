@@ -62,7 +62,8 @@ class Window:
             self._control = mmap.mmap(file.fileno(), 1, access=mmap.ACCESS_READ)
         self.phase = RECORDED if self._control is None else self._control[:]
         self._begin_phase()
-        self._forget = notice_ranges(torch, self._note_ranges) if self._control is not None else _Nothing().pop
+        is_followed = self._control is not None and self.phase == RECORDED
+        self._forget = notice_ranges(torch, self._note_ranges) if is_followed else _Nothing().pop
 
     def _note_ranges(self) -> None:
         with contextlib.suppress(OSError):
@@ -117,7 +118,7 @@ def notice_ranges(torch: Any, note: Callable[[], object]) -> Callable[[], None]:
 
         @functools.wraps(original, updated=())
         def noticed(*args: Any, **kwargs: Any) -> Any:
-            if DOMAIN not in (*args, *kwargs.values()):
+            if replaced and DOMAIN not in (*args, *kwargs.values()):  # the program may keep ours
                 restore()
                 note()
             return original(*args, **kwargs)
