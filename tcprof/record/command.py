@@ -28,10 +28,12 @@ _SHORT = {
     "-s": "--sample",
     "-o": "--output",
     "-f": "--force-overwrite",
+    "-b": "--backtrace",
     "-c": "--capture-range",
     "-p": "--nvtx-capture",
     "-e": "--env-var",
     "-d": "--duration",
+    "-x": "--stop-on-exit",
     "-y": "--delay",
 }
 
@@ -157,9 +159,12 @@ class SessionCommands:
 
 
 def _join_values(args: Sequence[str]) -> list[str]:
-    """Long options with their values in one argument each."""
-    pairs = zip(args, (*args[1:], ""), strict=False)
-    return [arg if "=" in arg else f"{arg}={value}" for arg, value in pairs if arg.startswith("--")]
+    """Options by their long names, each in one argument with its value."""
+    joined, rest = [], iter(args)
+    for arg in rest:
+        name, _, value = arg.partition("=") if arg.startswith("--") else (arg[:2], "", arg[2:])
+        joined.append(f"{_SHORT.get(name, name)}={value or next(rest, '')}")
+    return joined
 
 
 def build_session_commands(

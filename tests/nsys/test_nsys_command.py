@@ -7,7 +7,9 @@ from tcprof.errors import UsageError
 from tcprof.nsys.capabilities import Capabilities, GpuSupport
 from tcprof.nsys.locate import Nsys
 from tcprof.nsys.report import ReportFiles
-from tcprof.record.command import RecordOptions, build_profile_command
+from tcprof.nsys.run import Completed
+from tcprof.record import command
+from tcprof.record.command import RecordOptions, build_profile_command, build_session_commands
 
 NSYS = Nsys(Path("/opt/nsys"), (2025, 3, 2))
 OPTIONS = RecordOptions()
@@ -163,3 +165,27 @@ def test_base_of_a_report(output: str, base: str):
 
 def test_percent_is_not_a_pattern(h200: Capabilities):
     assert "--output=50%%" in build(h200, report=ReportFiles.named(Path("50%.nsys-rep")))
+
+
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [
+        (("-t", "cuda,nvtx"), "--trace=cuda,nvtx"),
+        (("-tcuda,nvtx",), "--trace=cuda,nvtx"),
+        (("-s", "cpu"), "--sample=cpu"),
+        (("-b", "fp", "--gpuctxsw", "true"), "--gpuctxsw=true"),
+        (("--gpuctxsw=true", "-b", "fp"), "--backtrace=fp"),
+    ],
+)
+def test_the_users_own_options_hold_for_the_second_capture(h200, monkeypatch, given, known: str) -> None:
+    said = "--trace=\n--sample=\n--backtrace=\n--gpuctxsw=\n"
+    monkeypatch.setattr(command, "run_quietly", lambda _: Completed(0, said, ""))
+    options = dataclasses.replace(OPTIONS, extra_args=given)
+    start = build_session_commands(NSYS, h200, options, REPORT, None).start
+    assert known in start
+    assert sum(each.startswith(f"{known.partition('=')[0]}=") for each in start) == 1
+    assert all(each.startswith("--") for each in start[2:])
+
+
+def test_nsys_alone_decides_where_its_own_option_ends_the_recording() -> None:
+    assert not dataclasses.replace(OPTIONS, extra_args=("-x", "false")).follows_steps
