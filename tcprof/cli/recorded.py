@@ -72,12 +72,13 @@ def record_all(session: "Session", plan: "Plan", *, redact: bool, wide: bool) ->
                 outcomes.append(error)
 
         run = session.record(plan, files, show)
-        if not outcomes:
+        if not (run.was_ready and outcomes):
             show(run)
-        if isinstance(outcomes[0], TcprofError):
-            raise outcomes[0]
-        written += outcomes[0][0]
-        failed = outcomes[0][1] or failed
+        outcome = outcomes[-1]
+        if isinstance(outcome, TcprofError):
+            raise outcome
+        written += outcome[0]
+        failed = outcome[1] or failed
         if run.program_status or run.was_stopped:
             break
     return run, written, run.program_status or failed

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +44,7 @@ class RecordedRun:
     # The steps that were timed while nothing was recorded, see ``tcprof.frames.UNPROFILED``.
     unprofiled: pd.DataFrame = field(default_factory=UNPROFILED.empty, compare=False)
     notes: tuple[str, ...] = ()  # why less is recorded than was asked for
+    was_ready: bool = field(default=False, compare=False)  # whether ``when_ready`` had it, as it is
     output: str = field(default="", compare=False, repr=False)  # of nsys and the program: their first and last words
 
 
@@ -102,7 +103,10 @@ class Session:
         Args:
             when_ready: Takes the run once its report is written, where the program goes on; else nothing.
         """
-        complete = self._remember(plan)
+        for path in plan.processes.iterdir():  # of the run before
+            with suppress(OSError):  # a folder that the program has put there
+                path.unlink()
+        complete = partial(self._complete, plan)
         capture, argv = plan.make_capture(report)
 
         def show(run: RecordedRun) -> None:
@@ -111,36 +115,23 @@ class Session:
 
         return complete(record(plan.nsys, argv, report, capture, show))
 
-    def _remember(self, plan: Plan) -> Callable[[RecordedRun], RecordedRun]:
-        """What completes the run of a plan, the same way each time: what its processes wrote is read once."""
-        known: list[Identity] = []
-
-        def complete(run: RecordedRun) -> RecordedRun:
-            if not known:
-                identity = read_processes(plan.processes).or_else(self._identity)
-                annotation = level_of(plan.options.annotate)
-                known.append(replace(identity, annotation=annotation, job=self._job or identity.job))
-            for path in run.reports if plan.nsys.prefix else ():
-                give_back(path)
-            return replace(run, identity=known[0])
-
-        return complete
+    def _complete(self, plan: Plan, run: RecordedRun) -> RecordedRun:
+        """Add what the run is of."""
+        identity = read_processes(plan.processes).or_else(self._identity)
+        annotation = level_of(plan.options.annotate)
+        for path in run.reports if plan.nsys.prefix else ():
+            give_back(path)
+        return replace(run, identity=replace(identity, annotation=annotation, job=self._job or identity.job))
 
 
 def read_processes(folder: Path) -> Identity:
-    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``; it is removed.
-
-    So are their steps.
-    """
+    """What the processes of a program wrote down of themselves, see ``tcprof.annotate.processes``."""
     processes: dict[int | None, dict[str, str]] = {}
     files = [path for path in folder.glob("[0-9]*") if path.is_file() and not path.is_symlink()]
     for path in sorted(files, key=lambda path: path.stat().st_mtime_ns):
         with suppress(ValueError, AttributeError, OSError, RecursionError):  # it was killed while it wrote, or worse
             known = json.loads(path.read_text(encoding="utf-8")).items()
             processes[int(path.name)] = {name: value for name, value in known if isinstance(value, str)}
-        path.unlink(missing_ok=True)
-    for path in folder.glob("*-*"):
-        path.unlink(missing_ok=True)
     versions = ({"torch_version": variables.get("torch_version")} for variables in processes.values())
     return reduce(Identity.or_else, map(Identity.from_facts, versions), identify_launch(processes))
 
@@ -174,12 +165,20 @@ def record(
         run = RecordedRun(reports, status, done.was_stopped, output=done.output)
         if capture is None:
             return run
-        return replace(run, unprofiled=capture.read_unprofiled(), notes=tuple(capture.notes))
+        notes, was_ready = tuple(capture.notes), capture.is_shown
+        return replace(run, unprofiled=capture.read_unprofiled(), notes=notes, was_ready=was_ready)
+
+    def show() -> None:
+        with suppress(NsysError):  # the program goes on; raised once it has ended
+            when_ready(finish(Completed(0, "", "")))
 
     try:
-        watch = None if capture is None else capture.watch(lambda: when_ready(finish(Completed(0, "", ""))))
-        done = run_in_turn(argv, watch)
+        done = run_in_turn(argv, None if capture is None else capture.watch(show))
     except StoppedError as error:
+        if capture is not None:
+            capture.finish()
+        if capture is not None and capture.is_shown:  # only the rest of the program was given up
+            return finish(Completed(128 + signal.SIGINT, "", "", was_stopped=True))
         left = asked.written_since(before)
         if asked.in_captures and left:  # those of earlier captures are whole
             raise StoppedError(

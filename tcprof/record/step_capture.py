@@ -9,7 +9,7 @@ while nsys writes the report (3 to 5 s on an H200), and a program without CUDA c
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +19,9 @@ import pandas as pd
 from tcprof.errors import NsysError
 from tcprof.frames import UNPROFILED
 from tcprof.nsys.report import REPORT_SUFFIX, STREAM_SUFFIX, ReportFiles
-from tcprof.nsys.run import run_quietly
+from tcprof.nsys.run import Completed, run_quietly
 from tcprof.record.command import RecordOptions, SessionCommands
-from tcprof.record.run_shown import RECORDING, RUNNING
+from tcprof.record.run_shown import RECORDING, RUNNING, TURNING
 from tcprof.record.stopping import Stopping
 from tcprof.record.turns import one_at_a_time
 
@@ -60,16 +60,19 @@ class StepCapture(threading.Thread):
     def __init__(self, commands: SessionCommands, options: RecordOptions, folder: Path, report: ReportFiles) -> None:
         super().__init__(daemon=True)
         self._commands, self._options, self._folder, self._report = commands, options, folder, report
-        self._has_ended = threading.Event()  # the program
+        self._has_ended = threading.Event()  # the program, or it was asked to
         self._began = time.monotonic()
         self._logs: dict[int, _StepLog] = {}
         self._unprofiled_from: dict[int, int] | None = None  # of each process the first unprofiled step
         self._unprofiled_to: dict[int, int] | None = None
         self._first_steps = 0  # in the first capture
         self._has_second = False
-        self._before_second = 0  # recorded steps
+        self._before_second: dict[int, int] = {}  # recorded steps of each process
+        self._progressed = self._shown_until = self._began  # when a step was last seen to end; and was shown
         self.is_ready = threading.Event()  # the report is written, though the program may go on
-        self._is_shown = False
+        self._is_concluded = False  # it will be no other
+        self.is_shown = False  # as it is
+        self._was_shown = threading.Event()
         self.has_stopped = False  # the program
         self._doing = RECORDING
         self.notes: list[str] = []
@@ -81,12 +84,15 @@ class StepCapture(threading.Thread):
         def watch(stopping: Stopping) -> str:
             if self.ident is None:
                 self.start()
-            if self.is_ready.is_set() and not self._is_shown:
-                self._is_shown = True
-                self.has_stopped = self._options.stop and not stopping.is_asked
+            if stopping.is_asked:  # nsys ends the capture itself
+                self._has_ended.set()
+            if self.is_ready.is_set() and not self.is_shown:
+                self.is_shown = True
+                self.has_stopped = self._is_concluded and self._options.stop and not stopping.is_asked
                 if self.has_stopped:
                     stopping.end_program()
                 when_ready()
+                self._was_shown.set()
             return self._doing
 
         return watch
@@ -108,7 +114,8 @@ class StepCapture(threading.Thread):
                 "changes that, --whole records all of the program."
             )
         has_own_ranges = (self._folder / _OWN_RANGES).exists()
-        goes_on = not self._options.whole and any(self._folder.glob("[0-9]*"))  # processes that use PyTorch
+        uses_torch = any(self._folder.glob("[0-9]*"))  # which may yet be imported
+        goes_on = not self._options.whole and (uses_torch or not self._options.stop)
         self._enter(_TIMED if goes_on else _OVER, RUNNING)
         if not self._end_capture():
             return
@@ -117,7 +124,15 @@ class StepCapture(threading.Thread):
 
     def _conclude(self) -> None:
         self._enter(_OVER, RUNNING)
+        self._is_concluded, self.is_shown = True, False
         self.is_ready.set()
+
+    def _show_meanwhile(self) -> None:
+        """Have the first capture shown, since no steps come, and wait until it was read: it may be replaced then."""
+        self._shown_until = self._progressed
+        self.is_ready.set()
+        while not (self._was_shown.wait(_TICK_S) or self._has_ended.is_set()):
+            pass
 
     def _enter(self, phase: bytes, doing: str) -> None:
         with (self._folder / _CONTROL).open("r+b") as file:  # in place: it is mapped
@@ -151,6 +166,8 @@ class StepCapture(threading.Thread):
         began = time.monotonic()
 
         def is_enough() -> bool:
+            if time.monotonic() - self._progressed > self._options.longest_s and not self.is_ready.is_set():
+                self._show_meanwhile()
             age = time.monotonic() - began
             count = max((len(log.timed) - begun.get(process, 1) for process, log in self._logs.items()), default=0)
             return any(count >= fewest and age >= least_s for fewest, least_s in _ENOUGH_TIMED)
@@ -166,7 +183,8 @@ class StepCapture(threading.Thread):
         if not self._begin_capture():
             return True
         self._read_logs()
-        self._has_second, self._before_second = True, len(self._lead().recorded)
+        self._has_second = True
+        self._before_second = {process: len(log.recorded) for process, log in self._logs.items()}
 
         def is_over() -> bool:
             age, count = time.monotonic() - began, self._count_second()
@@ -183,7 +201,7 @@ class StepCapture(threading.Thread):
         until = time.monotonic() + _RETRY_S
         while not self._has_ended.is_set():
             with one_at_a_time():
-                done = run_quietly(self._commands.start, timeout_s=_PATIENCE_S, in_own_group=True)
+                done = self._ask_nsys(self._commands.start)
             if done.status == 0:
                 return True
             if time.monotonic() > until:
@@ -194,22 +212,31 @@ class StepCapture(threading.Thread):
 
     def _end_capture(self) -> bool:
         """Have nsys write what it recorded; return whether it did before the program ended."""
-        done = run_quietly(self._commands.stop, timeout_s=_PATIENCE_S, in_own_group=True)
+        done = self._ask_nsys(self._commands.stop)
         if done.status == 0:
             return not self._has_ended.is_set()
         if not self._has_ended.wait(_END_S):  # else the program has ended meanwhile
+            self._enter(_RECORDED, RECORDING)
             self.notes.append(f"nsys records to the program's end: nsys stop said: {done.last_lines(1)}")
         return False
+
+    def _ask_nsys(self, command: Sequence[str]) -> Completed:
+        before, self._doing = self._doing, TURNING
+        try:
+            return run_quietly(command, timeout_s=_PATIENCE_S, in_own_group=True)
+        finally:
+            self._doing = before
 
     def finish(self) -> None:
         """The program has ended, and nsys has written what it recorded."""
         self._has_ended.set()
         if self.ident is not None:
             self.join(_PATIENCE_S)
-        if not self.is_ready.is_set():
+        if not self._is_concluded:
             with suppress(OSError, ValueError):
                 self._read_logs()
             self._choose()
+            self.is_shown = self.is_shown and self._progressed == self._shown_until
 
     def _choose(self) -> bool:
         """Make the second capture the report if it holds steps enough."""
@@ -219,18 +246,21 @@ class StepCapture(threading.Thread):
             if path.is_file() and is_better:
                 self._report.report.unlink(missing_ok=True)
                 path.replace(self._report.report.with_suffix(path.suffix))
+                self.notes.clear()  # of the first
             path.unlink(missing_ok=True)
         return True
 
     def _count_second(self) -> int:
-        return len(self._lead().recorded) - self._before_second
+        counts = (len(log.recorded) - self._before_second.get(process, 0) for process, log in self._leading().items())
+        return max(counts, default=0)
 
     def _lead(self) -> _StepLog:
-        """The process whose steps count: the first of this host's ranks, else the one with most steps."""
-        ranks = {process: log for process, log in self._logs.items() if self._is_first_rank(process)}
-        return max(
-            (ranks or self._logs).values(), key=lambda log: len(log.recorded) + len(log.timed), default=_StepLog()
-        )
+        """The process whose steps count."""
+        return max(self._leading().values(), key=lambda log: len(log.recorded) + len(log.timed), default=_StepLog())
+
+    def _leading(self) -> dict[int, _StepLog]:
+        """The processes whose steps count: the first of this host's ranks, else the one that has most."""
+        return {process: log for process, log in self._logs.items() if self._is_first_rank(process)} or self._logs
 
     def _is_first_rank(self, process: int) -> bool:
         with suppress(OSError, ValueError, AttributeError):
@@ -246,6 +276,7 @@ class StepCapture(threading.Thread):
                 text = file.read()
             lines = text[: text.rfind(b"\n") + 1]
             log.size += len(lines)
+            self._progressed = time.monotonic() if lines else self._progressed
             for kind, *numbers in map(str.split, lines.decode("ascii").splitlines()):
                 if kind == "r":
                     log.recorded.append(int(numbers[0]))

@@ -1,17 +1,25 @@
 """What is recorded of a program by itself: its first steps, unprofiled ones, and some more; whatever becomes of it."""
 
 import json
+import signal
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from builders import FIXTURES
 
 import tcprof
+from tcprof.errors import StoppedError
 from tcprof.nsys.export import make_export
-from tcprof.record import step_capture
+from tcprof.nsys.report import ReportFiles
+from tcprof.record import recording, step_capture
+from tcprof.record.command import RecordOptions, SessionCommands
+from tcprof.record.run_shown import RECORDING, TURNING, run_shown
 from tcprof.record.step_capture import StepCapture
+from tcprof.record.stopping import Stopping
 
 pytestmark = pytest.mark.torch
 
@@ -94,6 +102,29 @@ def test_steps_of_inference_are_timed_by_hooks_on_models_alone(run, machine: Pat
     assert not tcprof.read("train.tcprof").unprofiled["training"].any()
 
 
+def test_threads_that_are_in_a_step_as_a_phase_begins_are_followed_on(run, machine: Path, capfd) -> None:
+    program = """
+import threading
+class Slow(torch.nn.Module):
+    def forward(self, x): time.sleep(0.003); return x
+def serve():
+    model = Slow().eval()
+    for phase in "t", "r", "o":
+        until = time.monotonic() + 20
+        while open(os.environ["TCPROF_PROCESSES"] + "/phase").read() != phase and time.monotonic() < until:
+            model(torch.ones(1))
+threads = [threading.Thread(target=serve) for _ in range(3)]
+for each in threads: each.start()
+for each in threads: each.join()
+print(torch.nn.Module.__call__.__closure__)
+"""
+    assert profile(run, machine, TRAIN + program, "--steps", "6") == 0
+    shown = capfd.readouterr()
+    assert "annotat" not in shown.err
+    assert "None" in shown.out
+    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+
+
 @pytest.mark.parametrize(
     ("program", "status"),
     [
@@ -128,6 +159,77 @@ def test_the_recording_of_a_program_without_steps_has_an_end(run, machine: Path,
     shown = capfd.readouterr()
     assert "the end" in shown.out
     assert "the first 0.2 s are recorded" in shown.err
+
+
+def test_a_program_that_uses_pytorch_without_steps_is_shown_meanwhile(run, machine: Path, captures, capfd) -> None:
+    program = "import time, torch; time.sleep(2); print('the end')"
+    assert profile(run, machine, program, "--duration", "0.2") == 0
+    shown = capfd.readouterr()
+    assert captures[0].is_shown
+    assert shown.out.count("Step time ") == 1
+    assert shown.err.count("the first 0.2 s are recorded") == 1
+
+
+def test_steps_that_come_late_replace_what_was_shown(run, machine: Path, captures, capfd) -> None:
+    program = WHOLE.replace("for phase in", "train_until('t'); time.sleep(3)\nfor phase in")
+    assert profile(run, machine, program, "--steps", "6", "--duration", "0.2") == 0
+    assert capfd.readouterr().out.count("Step time ") == 2
+    assert captures[0]._has_second
+    assert len(tcprof.read("train.tcprof").unprofiled) >= 8
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_what_was_shown_outlives_a_program_that_is_given_up(machine: Path, monkeypatch, is_shown: bool) -> None:
+    monkeypatch.setattr(recording, "run_in_turn", lambda *_: Path("x.nsys-rep").touch() or give_up())
+    files, commands = ReportFiles(Path("x")), SessionCommands("", (), (), ReportFiles(Path("y")))
+    capture = StepCapture(commands, RecordOptions(), machine, files)
+    capture._is_concluded = capture.is_shown = is_shown
+    if is_shown:
+        assert recording.record(None, [], files, capture).was_stopped
+    else:
+        with pytest.raises(StoppedError):
+            recording.record(None, [], files, capture)
+    assert Path("x.nsys-rep").exists() == is_shown
+
+
+def test_a_signal_waits_until_nsys_has_begun_or_ended_a_capture() -> None:
+    was_asked: list[bool] = []
+
+    def watch(stopping: Stopping) -> str:
+        was_asked.append(stopping.is_asked)
+        if len(was_asked) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return TURNING if len(was_asked) < 10 else RECORDING
+
+    assert run_shown([sys.executable, "-c", "import time; time.sleep(20)"], watch=watch).was_stopped
+    assert was_asked.index(True) == 10
+
+
+def test_no_capture_begins_or_ends_once_the_program_was_asked_to_end(machine: Path) -> None:
+    commands = SessionCommands("", (), (), ReportFiles(Path("y")))
+    capture = StepCapture(commands, RecordOptions(steps=0), machine, ReportFiles(Path("x")))
+    capture.start = lambda: None
+    capture.watch(print)(SimpleNamespace(is_asked=True))
+    capture.run()
+    assert capture._doing == RECORDING
+    assert not capture.notes
+
+
+def give_up() -> None:
+    raise StoppedError("The recording was given up.")
+
+
+def test_steps_of_the_second_capture_are_counted_in_each_process(machine: Path) -> None:
+    capture = StepCapture(
+        SessionCommands("", (), (), ReportFiles(Path("y"))), RecordOptions(), machine, ReportFiles(Path("x"))
+    )
+    for process, count in (1, 9), (2, 8):
+        (machine / f"steps-{process}").write_text("r 1\n" * count)
+    capture._read_logs()
+    capture._before_second = {1: 9, 2: 8}
+    (machine / "steps-2").write_text("r 1\n" * 12)
+    capture._read_logs()
+    assert capture._count_second() == 4
 
 
 def test_the_program_ends_with_its_recording_if_asked(run, machine: Path, capfd) -> None:
