@@ -158,15 +158,7 @@ def record(
     """
     before = asked.stamps()
 
-    def finish(done: Completed) -> RecordedRun:
-        reports = _find_reports(nsys, argv, done, asked, before)
-        ended_by_us = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
-        status = 0 if ended_by_us or (capture is not None and capture.has_stopped) else done.status
-        run = RecordedRun(reports, status, done.was_stopped, output=done.output)
-        if capture is None:
-            return run
-        notes, was_ready = tuple(capture.notes), capture.is_shown
-        return replace(run, unprofiled=capture.read_unprofiled(), notes=notes, was_ready=was_ready)
+    finish = partial(_make_run, nsys, argv, asked, before, capture)
 
     def show() -> None:
         with suppress(NsysError):  # the program goes on; raised once it has ended
@@ -179,19 +171,40 @@ def record(
             capture.finish()
         if capture is not None and capture.is_shown:  # only the rest of the program was given up
             return finish(Completed(128 + signal.SIGINT, "", "", was_stopped=True))
-        left = asked.written_since(before)
-        if asked.in_captures and left:  # those of earlier captures are whole
-            raise StoppedError(
-                str(error),
-                f"{error.hint} Files left behind, some perhaps incomplete: {', '.join(map(str, left))}".strip(),
-            ) from error
-        for path in left:
-            path.unlink()  # nsys had begun to write it
+        _clear_away(asked, before, error)
         raise
     finally:
         if capture is not None:
             capture.finish()
     return finish(done)
+
+
+def _make_run(
+    nsys: Nsys,
+    argv: Sequence[str],
+    asked: ReportFiles,
+    before: dict[Path, tuple[int, ...]],
+    capture: StepCapture | None,
+    done: Completed,
+) -> RecordedRun:
+    reports = _find_reports(nsys, argv, done, asked, before)
+    ended_by_us = done.status == 128 + signal.SIGTERM and "--duration" in name_options(argv)
+    status = 0 if ended_by_us or (capture is not None and capture.has_stopped) else done.status
+    run = RecordedRun(reports, status, done.was_stopped, output=done.output)
+    if capture is None:
+        return run
+    notes, was_ready = tuple(capture.notes), capture.is_shown
+    return replace(run, unprofiled=capture.read_unprofiled(), notes=notes, was_ready=was_ready)
+
+
+def _clear_away(asked: ReportFiles, before: dict[Path, tuple[int, ...]], error: StoppedError) -> None:
+    """Remove what nsys had begun to write; of several captures those that are whole are kept, and named."""
+    left = asked.written_since(before)
+    if asked.in_captures and left:
+        hint = f"{error.hint} Files left behind, some perhaps incomplete: {', '.join(map(str, left))}".strip()
+        raise StoppedError(str(error), hint) from error
+    for path in left:
+        path.unlink()
 
 
 def _find_reports(
