@@ -246,7 +246,7 @@ def test_idle_mix_and_intensity_are_all_that_the_fit_tells_of_the_change(read, b
     fitted = []
     for name in (base, new):
         analysis = read(name)
-        counted = analysis.steps[~analysis.steps["warm_up"]]
+        counted = analysis.steps[analysis.steps["counted"]]
         windows = analysis.instances[analysis.instances["range"].isin(counted["range"])]
         start = analysis.activities["start_ns"].to_numpy()[analysis.kernel_instances["activity"]]
         inside = [
