@@ -257,13 +257,15 @@ def _geometry(grid: object, block: object) -> str:
 
 
 _OUTERMOST = -1
-_DEEPEST, _LONGEST = 64, 128  # modules around another, and characters of a class: paths repeat them
+# Characters of a class, and of a path, which repeats those around it: modules further in count as the one around them.
+_LONGEST, _LONGEST_PATH = 128, 1024
 _Module = tuple[int, int]  # the module around, and the number of the name
 
 
 def name_calls(calls: Columns, names: Names) -> "npt.NDArray[Any]":
     """For each call the number of its module's path in ``names``."""
     modules: dict[_Module, int] = {}  # in the order of their first calls
+    lengths = {_OUTERMOST: 0}  # of the path of each module, in characters
     module_of_call = np.empty(len(calls["start"]), dtype=np.int64)
     order = np.lexsort((-calls["end"], calls["start"], calls["thread"], calls["process"]))
     columns = (calls[name][order].tolist() for name in ("process", "thread", "end", "name"))
@@ -272,7 +274,13 @@ def name_calls(calls: Columns, names: Names) -> "npt.NDArray[Any]":
         while around and (around[-1][:2] != (process, thread) or around[-1][2] < end):
             around.pop()
         parent = around[-1][3] if around else _OUTERMOST
-        module = modules.setdefault((parent, name), len(modules)) if len(around) < _DEEPEST else parent
+        module = modules.get((parent, name))
+        if module is None:
+            length = lengths[parent] + len(_class_of(names.text(name))) + 1
+            module = parent
+            if length <= _LONGEST_PATH:
+                module = modules[parent, name] = len(modules)
+                lengths[module] = length
         module_of_call[row] = module
         around.append((process, thread, end, module))
     codes = [names.code(path) for path in _name_paths(list(modules), names)]
