@@ -137,7 +137,7 @@ def test_table_is_saved_as_csv_with_exact_numbers(visit, pages):
         [first["total_ns"], first["share_pct"], lost, first["tensor_active_pct"]]
     )
     assert "–" not in {text for row in rows for text in row}
-    ledger = saved(opened, opened.locator("[data-csv=ledger-0]"))
+    ledger = saved(opened, opened.locator("[data-csv=time-0]"))
     assert sum(float(row[1]) for row in ledger[1:] if ":" in row[0]) == pytest.approx(analysis.ledger["seconds"].sum())
 
 
