@@ -11,7 +11,7 @@ from builders import TraceBuilder
 from report_inputs import summarize
 
 import tcprof
-from tcprof.analysis import Analysis
+from tcprof.api.reading import Report
 from tcprof.findings import judge
 from tcprof.render.formats import PLAIN
 from tcprof.render.formats.json import write
@@ -28,10 +28,8 @@ pytestmark = pytest.mark.usefixtures("shared_reads")
 @pytest.fixture(scope="module")
 def read_once():
     """Each recording is read once for all tests."""
-    found: dict[str, Analysis] = {}
-    return lambda path: (
-        found[path.name] if path.name in found else found.setdefault(path.name, tcprof.read(path).analysis)
-    )
+    reports: dict[str, Report] = {}
+    return lambda path: reports[path.name] if path.name in reports else reports.setdefault(path.name, tcprof.read(path))
 
 
 def steady_rows(analysis, frame):
@@ -42,7 +40,7 @@ def steady_rows(analysis, frame):
 
 
 def test_verdict_figures_and_tables_agree(fixture_file, read_once):
-    analysis = read_once(fixture_file)
+    analysis = read_once(fixture_file).analysis
     (gpu,) = summarize(analysis)
     said, figures = " ".join(gpu.verdict), {each.title: each.value for each in gpu.figures}
     rows, time = steady_rows(analysis, analysis.ranges), steady_rows(analysis, analysis.timeline)
@@ -69,14 +67,15 @@ def test_verdict_figures_and_tables_agree(fixture_file, read_once):
 
 
 def test_ranges_timeline_and_comparison_have_one_base(fixture_file, read_once):
-    analysis = read_once(fixture_file)
+    report = read_once(fixture_file)
+    analysis = report.analysis
     keys = ["gpu", "domain", "path"]
     ranges, timeline = analysis.ranges.set_index(keys), analysis.timeline.set_index(keys)
     assert timeline["instance_count"].equals(ranges["instance_count"].reindex(timeline.index))
     assert timeline["window_ns"].to_numpy() == pytest.approx(
         ranges["gpu_window_ns"].reindex(timeline.index).fillna(0).to_numpy()
     )
-    rows = tcprof.compare(analysis, analysis).rows
+    rows = tcprof.compare(report, report).rows
     assert ((rows["base"] == rows["new"]) | rows["base"].isna()).all()
     # Paths that differ in a number alone are one place of a comparison: epoch * / step.
     known = rows[~rows["path"].str.contains("*", regex=False)].drop_duplicates(keys).set_index(keys)
@@ -93,9 +92,10 @@ def test_ranges_timeline_and_comparison_have_one_base(fixture_file, read_once):
 
 def test_savings_are_of_the_mean_step(fixture_file, read_once):
     """Recording makes no step shorter, and what the savings are said to be of is what each is of."""
-    analysis = read_once(fixture_file)
-    known = [each.gain.step_ns for each in analysis.advice if each.gain.is_known]
-    said = " ".join(describe_savings(analysis, analysis.advice))
+    report = read_once(fixture_file)
+    analysis = report.analysis
+    known = [each.gain.step_ns for each in report.advice if each.gain.is_known]
+    said = " ".join(describe_savings(analysis, report.advice))
     for step in analysis.step_summary.to_dict("records"):
         mean_ns = step["total_ns"] / step["step_count"]
         assert all(length <= mean_ns for length in known)
@@ -104,7 +104,7 @@ def test_savings_are_of_the_mean_step(fixture_file, read_once):
 
 def test_means_of_the_instances_are_those_of_their_path(fixture_file, read_once):
     """Over the instances that count, weighted by what is covered, the mean is that of the row."""
-    analysis = read_once(fixture_file)
+    analysis = read_once(fixture_file).analysis
     counted = analysis.instances[~analysis.instances["left_out"] & analysis.instances["tensor_active_s"].notna()]
     for path_id, of_path in counted.groupby("path_id"):
         row = analysis.ranges[
@@ -119,7 +119,7 @@ def test_means_of_the_instances_are_those_of_their_path(fixture_file, read_once)
 
 
 def test_the_whole_capture_has_one_length(fixture_file, read_once):
-    analysis = read_once(fixture_file)
+    analysis = read_once(fixture_file).analysis
     whole, time = analysis.ranges.iloc[0], analysis.timeline.iloc[0]
     length = analysis.activities["end_ns"].max() - analysis.activities["start_ns"].min()
     assert {length} == {whole["host_ns"], whole["gpu_window_ns"], whole["window_ns"], time["window_ns"]}
@@ -131,23 +131,24 @@ def test_the_whole_capture_has_one_length(fixture_file, read_once):
 
 
 def test_the_same_sentences_in_every_output(fixture_file, read_once):
-    analysis = read_once(fixture_file)
+    report = read_once(fixture_file)
+    analysis = report.analysis
     findings = judge(analysis)
-    assert analysis.verdict == findings.verdict
+    assert report.verdict == findings.verdict
     assert [" ".join(gpu.verdict) for gpu in summarize(analysis)] == list(findings.verdict)
     written = io.StringIO()
     write(view_ranges(analysis, findings, analysis.ranges), PLAIN, written)
     document = json.loads(written.getvalue())
     assert document["verdict"] == list(findings.verdict)
-    assert [check["sentence"] for check in document["checks"]] == [check.sentence for check in analysis.checks]
+    assert [check["sentence"] for check in document["checks"]] == [check.sentence for check in report.checks]
     assert math.isclose(document["rows"][0]["window_ns"], analysis.ranges["window_ns"].iloc[0])
     for text in findings.verdict:
         assert text.startswith(*findings.headline)
-        assert findings.headline[0] in " ".join(repr(analysis).split())
-    assert escape(document["first_lines"][0]) in analysis._repr_html_()
+        assert findings.headline[0] in " ".join(repr(report).split())
+    assert escape(document["first_lines"][0]) in report._repr_html_()
     left_out = document["recording"]["warm_up"]
     assert bool(left_out) == (~analysis.steps["counted"]).any()
-    assert not left_out or left_out in " ".join(repr(analysis).split())
+    assert not left_out or left_out in " ".join(repr(report).split())
 
 
 @pytest.mark.parametrize("ranges", [("step", "forward"), ("step",), ()], ids=["inner", "no inner", "detected"])
