@@ -90,7 +90,8 @@ def end_before_waits(launched: pd.DataFrame, waits: pd.DataFrame) -> tuple[Ints,
     waits = waits.sort_values("start", ascending=False, kind="stable")
     returned = waits.assign(returned=waits.groupby("process")["end"].cummin())[["process", "start", "returned"]][::-1]
     later = launched.sort_values("start", ascending=False, kind="stable")
-    firsts = later.groupby("process")[["began", "ended"]].cummin().add_prefix("next_")
+    firsts = later.groupby("process")[["began", "ended"]].cummin()
+    firsts = firsts.rename(columns={"began": "next_began", "ended": "next_ended"})
     later = later[["process", "start"]].join(firsts)[::-1]
     rows = launched.assign(row=range(len(launched))).sort_values("end", kind="stable")[
         ["process", "end", "ended", "row"]
