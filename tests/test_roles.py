@@ -281,7 +281,7 @@ def test_the_verdict_names_the_role_that_has_the_tensor_kernels(read):
     busy = [0] * 1_000 + [80 * (place % 100 < 40) for place in range(1_000)]
     analysis = read(trace.samples(busy, period=1_000), kernels=True)
     verdict = " ".join(judge(analysis).verdict)
-    assert "Figures cover “naive” (10 steps of" in verdict
+    assert "Figures are for “naive” (10 steps of" in verdict
     assert re.search(r"“wmma” \(10 steps of [\d.]+ µs, 48.5 %, with tensor kernels\)", verdict)
 
 
